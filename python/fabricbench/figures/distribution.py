@@ -1,4 +1,4 @@
-"""Reduction of sorted values to the points of a cumulative distribution, the tails kept exactly."""
+"""Reduces sorted values to the points of a cumulative distribution, with exact tails."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ _EXACT_TAIL = 250
 
 
 def cdf_points(values: pl.Series, max_points: int = MAX_POINTS) -> tuple[list[float], list[float], bool]:
-    """Order values for a cumulative distribution.
+    """Return the points of a cumulative distribution.
 
     Args:
         values: Any order; nulls are dropped.
-        max_points: At most this many points (at least 3); with more values, the lowest and highest ones are
-            all kept and those between are taken evenly by rank.
+        max_points: Maximum number of points (at least 3); of more values, the lowest and highest ones are all
+            included, and those between are taken evenly by rank.
 
     Returns:
-        The values kept, ascending; for each the share of values not above its rank [%]; whether any was left
-        out.
+        The values, ascending; for each the percentage of values not above its rank; whether any was left out.
     """
     ordered = values.drop_nulls().sort()
     count = len(ordered)

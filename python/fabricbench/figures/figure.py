@@ -1,4 +1,4 @@
-"""What a figure is: its words, where it stands, what it needs, and how it is drawn."""
+"""Declaration of a figure: title and texts, section, required tables, and drawing function."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Section:
-    """Where figures stand: a section of the report, and part of a view of the web application.
+    """A section of the report, and part of a view of the web application.
 
     Attributes:
         key: Its anchor.
         title: Its title.
-        missing: Why there may be nothing in it.
+        missing: Why it may be empty.
     """
 
     key: str
@@ -54,7 +54,7 @@ ORDER: Final = Section("order", "Order of arrival", "every frame came in order")
 
 
 SAMPLE_NOTE: Final = "Drawn of the chunks that `observe.chunks: sample` kept, not of all."
-"""What the caption of a figure of a sample ends with."""
+"""Appended to the caption of a figure that shows a sample."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,19 @@ class Figure:
     """A figure that trials may have.
 
     Attributes:
-        name: What it is asked for by.
+        name: Name by which it is requested.
         title: Its title.
         shows: What it shows, in a sentence.
-        section: Where it stands.
-        plot: Draws it; none where there is nothing to draw.
-        tables: The tables that a record has to hold.
+        section: Its section.
+        plot: Draws it; returns `None` if there is nothing to draw.
+        tables: The tables that a record must have.
         metric: The sampled quantity that it draws, if any.
-        result: What one of the results has to have, if anything.
+        result: Condition that one of the results must satisfy, if any.
         missing: Why there may be nothing to draw, if not for the reason of its section.
-        of_run: Whether the results beside it are those of the whole run, rather than of the trial.
-        has_twins: Whether it shows beside the run the trials of the same run specs by other backends.
-        zooms: Whether a part of it brings out more.
-        is_certain: Whether there is something to draw wherever there is what it needs.
+        of_run: Whether it uses the results of the whole run, not only of the trial.
+        has_twins: Whether it also shows the trials of the same run specs by other backends.
+        zooms: Whether a window of it shows more detail.
+        is_certain: Whether there is something to draw whenever its requirements are met.
         draws_chunks: Whether it draws rows of the table `chunks`, which may be a sample.
     """
 
@@ -95,14 +95,14 @@ class Figure:
 
     @property
     def over_time(self) -> bool:
-        """Whether it is drawn over the time of the run."""
+        """Whether its horizontal axis is the time of the run."""
         return self.section in {TIMELINE, SERIES}
 
     def draw(self, subject: Subject) -> Plot | None:
-        """Draw it.
+        """Draw the figure.
 
-        What is drawn over the time of the run has one axis in all figures, and failures, repairs and
-        convergences are lines across it.
+        Figures over the time of the run have the same time axis, with lines for failures, repairs and
+        convergences.
 
         Raises:
             StoreError: A table cannot be read.
@@ -118,7 +118,7 @@ class Figure:
         return marked(plot, subject.marks)
 
     def is_there(self, subject: Subject) -> bool:
-        """Tell whether there may be something to draw; it is drawn only where nothing else tells.
+        """Return whether there may be something to draw; draw it only if nothing else decides.
 
         Raises:
             StoreError: A table cannot be read.

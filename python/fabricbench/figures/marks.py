@@ -1,4 +1,4 @@
-"""Vertical lines with labels where something failed, was repaired, or routes converged."""
+"""Vertical lines with labels at failures, repairs and route convergence."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Mark:
     """A line in plots over time.
 
     Attributes:
-        time_ps: Where [ps].
-        label: What it says.
+        time_ps: Its time [ps].
+        label: Its label.
         bad: Whether it is a failure; else a repair or a convergence.
     """
 
@@ -30,7 +30,7 @@ class Mark:
 
 
 def marks_of(steps: Sequence[Step]) -> list[Mark]:
-    """Return the lines of failures, repairs and convergences, the first `MAX_MARKS` of them."""
+    """Return the first `MAX_MARKS` lines of failures, repairs and convergences."""
     marks = []
     for step in steps:
         first = step.what[0].partition(",")[0]
@@ -53,9 +53,9 @@ def _is_repair(what: str) -> bool:
 
 
 def marked(plot: Plot, marks: Sequence[Mark]) -> Plot:
-    """Return a plot over time with the lines; any other plot as it is.
+    """Add the lines to a plot over time; return any other plot unchanged.
 
-    Labels run down along their lines, so that those close to each other can be read.
+    Labels run vertically along their lines, so that close ones stay readable.
     """
     scale, figure = plot.time_scale, plot.figure
     if scale is None or not marks:

@@ -1,4 +1,4 @@
-"""What a drawing module returns."""
+"""Return type of drawing modules."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure ready for the page.
+    """A figure with its caption.
 
     Attributes:
-        figure: What is drawn; its layout has a height and no width.
-        caption: What it shows and, where not everything is drawn, what was left out and how it was chosen.
+        figure: The figure; its layout has a height and no width.
+        caption: What it shows and, if not everything is drawn, what was left out and how it was selected.
         reduced: Whether something was left out.
-        time_scale: The unit of the horizontal axis, if that is the time of the run.
+        time_scale: Unit of the horizontal axis, if it is the time of the run.
     """
 
     figure: go.Figure
@@ -28,6 +28,6 @@ class Plot:
     time_scale: TimeScale | None = None
 
     def json(self) -> str:
-        """Give the figure as JSON that may stand in an HTML `script` element: no `<` is left in it."""
+        """Return the figure as JSON for an HTML `script` element, without any `<`."""
         text: str = self.figure.to_json(validate=False)
         return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

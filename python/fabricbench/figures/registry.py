@@ -1,4 +1,4 @@
-"""Every figure that can be asked for by name, each declared beside what draws it."""
+"""Registry of all figures by name; each is declared in its drawing module."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _FIGURES: Final = (
     RATES_FIGURE,
 )
 FIGURES: Final[dict[str, Figure]] = {figure.name: figure for figure in _FIGURES}
-"""By name, in the order in which they are listed."""
+"""Figures by name, in listing order."""
 
 
 def figures_of(section: Section) -> list[Figure]:
@@ -66,7 +66,7 @@ def figures_of(section: Section) -> list[Figure]:
 
 
 def drawn(name: str, trial: Trial, run: Sequence[Trial], window: Window | None = None) -> Plot | None:
-    """Draw a figure of a trial, or of its run; none where there is nothing to draw.
+    """Draw a figure of a trial or of its run, or return `None` if there is nothing to draw.
 
     Raises:
         StoreError: A table cannot be read.

@@ -1,4 +1,4 @@
-"""Times and counts as a reader of a plot sees them: one unit for an axis, the same digits everywhere."""
+"""Units and number formats of plots: one unit per axis, the same significant digits everywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BYTE_COUNT_UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)
 
 @dataclass(frozen=True)
 class TimeScale:
-    """The unit in which one axis or column shows times.
+    """The time unit of an axis or column.
 
     Attributes:
         unit: Its name, such as `ms`.
@@ -22,7 +22,7 @@ class TimeScale:
     ps: int
 
     def text(self, time_ps: float | None) -> str:
-        """Give a time with its unit: four significant digits at least, all whole digits always."""
+        """Format a time with its unit: at least four significant digits, integer digits never cut."""
         return "–" if time_ps is None else f"{significant(time_ps / self.ps)} {self.unit}"
 
 
@@ -34,12 +34,12 @@ def time_scale(longest_ps: float | None) -> TimeScale:
 
 
 def time_text(time_ps: float | None) -> str:
-    """Give a time in the unit that suits it, such as `4.872 ms`; a dash for None."""
+    """Format a time in a suitable unit, such as `4.872 ms`; a dash for None."""
     return time_scale(time_ps).text(time_ps)
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """Write a number with `digits` significant digits, whole digits never cut, thousands separated."""
+    """Format a number with `digits` significant digits, integer digits never cut, thousands separated."""
     whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
     if whole:
         return f"{value:,.{max(0, digits - whole)}f}"
@@ -47,19 +47,19 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def byte_count_scale(largest: float) -> tuple[str, int]:
-    """Choose the largest decimal unit in which counted bytes are 1 or more; return its name and its bytes."""
+    """Choose the largest decimal unit in which a byte count is 1 or more; return its name and its bytes."""
     fitting = (unit for unit in _BYTE_COUNT_UNITS if unit[1] <= abs(largest))
     return next(fitting, ("bytes", 1))
 
 
 def byte_counts_text(counts: Sequence[int]) -> str:
-    """Write counted bytes side by side, in one unit: `467.2 + 521 kB`."""
+    """Format byte counts in one unit: `467.2 + 521 kB`."""
     unit, unit_bytes = byte_count_scale(max(counts))
     return f"{' + '.join(significant(count / unit_bytes) for count in counts)} {unit}"
 
 
 def byte_count_text(count: float) -> str:
-    """Write counted bytes in decimal units: 1 kB = 1,000 bytes."""
+    """Format a byte count in decimal units: 1 kB = 1,000 bytes."""
     for name, length in _BYTE_COUNT_UNITS:
         if abs(count) >= length:
             return f"{significant(count / length)} {name}"

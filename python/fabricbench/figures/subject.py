@@ -1,4 +1,4 @@
-"""What figures are drawn of: the tables of a trial, and the results of its run."""
+"""Data source of figures: the tables of a trial, and the results of its run."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 
 class Subject:
-    """A trial and the results beside it; tables are opened when a figure needs them, each once.
+    """A trial and the results of its run; each table is opened once, when a figure needs it.
 
-    `chunks` stays on the disk, whatever its size. What is read may raise a `StoreError`.
+    `chunks` is not loaded into memory. Reading may raise a `StoreError`.
     """
 
     def __init__(
         self, trial: Trial, rows: Callable[[], Sequence[ResultRow]], window: Window | None = None
     ) -> None:
-        """Take a trial.
+        """Create the data source for a trial.
 
         Args:
             trial: The trial.
-            rows: Gives the results that a figure of them shows.
-            window: The part of figures that zoom; all by default.
+            rows: Returns the results for figures that show them.
+            window: The window of zoomable figures; all by default.
         """
         self.trial = trial
         self.window: Window | None = window
@@ -55,14 +55,14 @@ class Subject:
         return self._rows()
 
     def of_job(self, job: str) -> Subject:
-        """Return the same, of which figures that show some jobs show this one."""
+        """Return the same data limited to a job, for figures that show some jobs."""
         from fabricbench.figures.chunks.timeline import Window
 
         return Subject(self.trial, lambda: self.rows, Window(job=job))
 
     @cached_property
     def chunks(self) -> pl.LazyFrame:
-        """Table `chunks`, unread."""
+        """Table `chunks`, lazy."""
         import polars as pl
 
         return pl.scan_parquet(self.trial.tables.opened("chunks"))
@@ -94,7 +94,7 @@ class Subject:
 
     @property
     def record(self) -> Record:
-        """The trial as `fabricbench.analysis` takes it."""
+        """The trial as a record of `fabricbench.analysis`."""
         return Record(self.trial.facts.run_spec, self.trial.summary or {}, self.trial.tables)
 
     @property
@@ -109,12 +109,12 @@ class Subject:
 
     @property
     def time_scale(self) -> TimeScale:
-        """The unit of every axis of the time of the run."""
+        """The unit of every time axis of the run."""
         return time_scale(self.end_ps)
 
     @property
     def time_range(self) -> list[float]:
-        """Where every axis of the time of the run begins and ends, in its unit: all of it, or the window."""
+        """Begin and end of every time axis of the run, in its unit: the whole run, or the window."""
         from fabricbench.figures.chunks.timeline import Window
 
         begin_ps, end_ps = (self.window or Window()).span_ps(self.end_ps)
@@ -134,7 +134,7 @@ class Subject:
         return metrics
 
     def has_rows(self, table: str) -> bool:
-        """Tell whether the record holds rows of a table."""
+        """Return whether the record has rows of a table."""
         import pyarrow.parquet as pq
 
         return self.trial.has(table) and pq.read_metadata(self.trial.tables.opened(table)).num_rows > 0
@@ -147,7 +147,7 @@ class Subject:
 
     @property
     def racks(self) -> dict[int, str]:
-        """The switch at the first port of each host; none where ports were not recorded."""
+        """The switch at the first port of each host; empty if ports were not recorded."""
         if not self.trial.has("ports"):
             return {}
         hosts = self.ports.filter(tier=0).sort("port", descending=True)
@@ -180,19 +180,19 @@ class Subject:
 
     @cached_property
     def tenants(self) -> list[TenantSample]:
-        """The jobs of one trial that were run alone as well."""
+        """The jobs of one trial that were also run alone."""
         from fabricbench.figures.results.tenants import tenant_samples
 
         return tenant_samples(self.rows)
 
     @cached_property
     def kept(self) -> list[KeptRow]:
-        """What each job kept of its bus bandwidth alone, if there are several iterations."""
+        """Each job's bus bandwidth relative to itself alone, if there are several iterations."""
         return kept_rows((row.trial, row.summary, row.alone) for row in self.rows)
 
     @cached_property
     def queue_pairs(self) -> dict[int, str]:
-        """What the queue pairs carry whose rate was sampled."""
+        """Job and ranks of the queue pairs whose rate was sampled."""
         import polars as pl
 
         sampled = self.series["qp"].drop_nulls().unique().to_list()
@@ -209,5 +209,5 @@ class Subject:
 
 
 def subject_of(trial: Trial, trials: Sequence[Trial], window: Window | None = None) -> Subject:
-    """Return what figures are drawn of: a trial, and those whose results stand beside each other."""
+    """Return the data source of a trial, with the trials whose results are compared."""
     return Subject(trial, lambda: rows_of(trials, trial, Beside(trials)), window)

@@ -1,8 +1,8 @@
 """Colours and the common layout of every plot.
 
-Colours are told apart by people with colour vision deficiency: categories are those of Okabe and Ito (2008),
-the lightest three darker, scales grow darker steadily, so they also survive a black-and-white print. A line
-has a contrast of 3 at least to its ground (WCAG 2.2, 1.4.11), also where a page in dark colours inverts it.
+People with colour vision deficiency can distinguish the colours: categories are those of Okabe and Ito
+(2008), with the lightest three darkened; scales darken monotonically, so they also work in black and white. A
+line has a contrast of at least 3 to its background (WCAG 2.2, 1.4.11), also if a dark page inverts it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ LINE = "#aab4bf"
 IDEAL = MUTED
 
 CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#b8629a", "#b27a00", "#2f8fc9", "#7a5195", "#4d4d4d")
-"""Colours of kinds; after the last they start again darker, then darker still."""
+"""Category colours; after the last they repeat darker, then darker still."""
 FAILED = CATEGORIES[1]
 PUBLISHED_MARK = {"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": CATEGORIES[1]}}
-"""Cross of a published value, as Plotly has a marker."""
+"""Cross of a published value, as a Plotly marker."""
 
 _SHADES = (0.0, 0.4, 0.7)
-"""How far the colours of each turn of a list are towards ink."""
+"""Fraction of ink mixed into the colours at each repetition of a list."""
 _CURVES = (0, 2, 4, 6, 3, 5, 7)
 
 USE_SCALE = ((0.0, "#dbe4ec"), (0.25, "#a6bddb"), (0.5, "#5f8fc6"), (0.75, "#5d3fa0"), (1.0, "#3b0050"))
 """Link use from idle to busy, as (position, colour)."""
 
 ORDER_SCALE = ((0.0, "#6aa05a"), (0.33, "#2f8a86"), (0.66, "#2a6a9e"), (1.0, "#371f5e"))
-"""Things in order (sizes, steps, ranks), first to last."""
+"""Scale for ordered things (sizes, steps, ranks), first to last."""
 
 _LOGARITHMIC_FROM = 4
 _MAX_DECADES_IN_FULL = 6
@@ -44,35 +44,35 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 
 def category(index: int) -> str:
-    """Give the colour of the kind numbered `index`."""
+    """Return the colour of the category numbered `index`."""
     return _shade(CATEGORIES[index % len(CATEGORIES)], index // len(CATEGORIES))
 
 
 def curve(index: int) -> str:
-    """Give the colour of the curve numbered `index`, never that of published values, `CATEGORIES[1]`."""
+    """Return the colour of the curve numbered `index`, never that of published values, `CATEGORIES[1]`."""
     return _shade(CATEGORIES[_CURVES[index % len(_CURVES)]], index // len(_CURVES))
 
 
 def _shade(colour: str, turn: int) -> str:
-    """Give a colour as it is in the first turn of a list, darker in the second, darker still in the third."""
+    """Return a colour darkened by the repetition of its list: unchanged, darker, darker still."""
     share = _SHADES[turn % len(_SHADES)]
     return colour_at(((0.0, colour), (1.0, INK)), share) if share else colour
 
 
 def job_colours(jobs: Sequence[str]) -> dict[str, str]:
-    """Give each job of a plan its colour: the same in every figure, whatever the order in which it draws."""
+    """Return the colour of each job of a plan: the same in every figure, in any drawing order."""
     return {job: category(index) for index, job in enumerate(jobs)}
 
 
 def order_colours(count: int) -> list[str]:
-    """Give `count` colours along `ORDER_SCALE`, first to last; one alone is a colour that is easy to see."""
+    """Return `count` colours along `ORDER_SCALE`, first to last; a single one is a clearly visible colour."""
     if count == 1:
         return [category(0)]
     return [colour_at(ORDER_SCALE, index / max(1, count - 1)) for index in range(count)]
 
 
 def colour_at(scale: tuple[tuple[float, str], ...], position: float) -> str:
-    """Give the colour at `position` (0 to 1) of a scale, by linear interpolation of its stops."""
+    """Return the colour at `position` (0 to 1) of a scale, by linear interpolation of its stops."""
     position = min(1.0, max(0.0, position))
     upper = next(index for index, stop in enumerate(scale) if stop[0] >= position)
     if upper == 0:
@@ -86,7 +86,7 @@ def colour_at(scale: tuple[tuple[float, str], ...], position: float) -> str:
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """Give the settings of an axis; `title` names the quantity and its unit."""
+    """Return the settings of an axis; `title` names the quantity and its unit."""
     return {
         "title": {"text": title, "standoff": 8, "font": {"size": 12.5, "color": MUTED}},
         "gridcolor": GRID,
@@ -101,28 +101,28 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def time_axis(unit: str, **more: Any) -> dict[str, Any]:
-    """Give the settings of an axis of the time since the start of the run."""
+    """Return the settings of an axis of the time since the start of the run."""
     return axis(f"time since the start of the run ({unit})", **more)
 
 
 _MAX_STRAIGHT: Final = 6
-"""Names of sizes that stand side by side on the narrowest plot."""
+"""Maximum size labels that fit horizontally on the narrowest plot."""
 
 
 def size_axis(title: str, sizes_bytes: Iterable[int], **more: Any) -> dict[str, Any]:
-    """Give the settings of a logarithmic axis of sizes, each of which is named on it."""
+    """Return the settings of a logarithmic axis with a label for each size."""
     sizes = sorted(set(sizes_bytes))
     return axis(title, type="log", **size_ticks(sizes), **more)
 
 
 def size_ticks(sizes_bytes: Sequence[int]) -> dict[str, Any]:
-    """Give the ticks of an axis on which each of some sizes is named; many names lean."""
+    """Return the ticks of an axis with a label for each size; long lists of labels are slanted."""
     names = [data_size(size) for size in sizes_bytes]
     return {"tickvals": sizes_bytes, "ticktext": names, "tickangle": -45 if len(names) > _MAX_STRAIGHT else 0}
 
 
 def spread_axis(title: str, low: float, high: float) -> dict[str, Any]:
-    """Give the settings of an axis for values from `low` to `high`: logarithmic where they spread widely."""
+    """Return the settings of an axis from `low` to `high`: logarithmic if the range is wide."""
     if low <= 0 or high < _LOGARITHMIC_FROM * low:
         margin = _MARGIN * (high - low or high)
         return axis(title, range=[low - margin, high + margin])
@@ -137,7 +137,7 @@ def spread_axis(title: str, low: float, high: float) -> dict[str, Any]:
 
 
 def layout(*, height: int, **more: Any) -> dict[str, Any]:
-    """Give the common layout of a plot of `height` [px]; its width is that of the page."""
+    """Return the common layout of a plot of `height` [px]; its width is that of the page."""
     return {
         "height": height,
         "autosize": True,
@@ -154,12 +154,12 @@ def layout(*, height: int, **more: Any) -> dict[str, Any]:
 
 
 def margin(*, l: int = 64, r: int = 16, t: int = 32, b: int = 52) -> dict[str, int]:  # noqa: E741
-    """Give the margins of a plot [px], named as Plotly does; a legend needs more room at the top."""
+    """Return the margins of a plot [px], with Plotly's names; a legend needs more space at the top."""
     return {"l": l, "r": r, "t": t, "b": b}
 
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:
-    """Give the settings of a colour bar at the right of a plot; `<br>` breaks the title above it."""
+    """Return the settings of a colour bar to the right of a plot; `<br>` breaks the title above it."""
     return {
         "title": {"text": f"{title}{_SPACE_BELOW}", "side": "top", "font": {"size": 12, "color": MUTED}},
         "thickness": 12,
@@ -172,7 +172,7 @@ def colour_bar(title: str, **more: Any) -> dict[str, Any]:
 
 
 def use_colours(**bar: Any) -> dict[str, Any]:
-    """Give a scale of colours for the use of links [%] with its bar, as an axis of colours or of a marker."""
+    """Return a colour scale for link use [%] with its bar, for a colour axis or a marker."""
     return {
         "cmin": 0,
         "cmax": 100,
@@ -182,10 +182,10 @@ def use_colours(**bar: Any) -> dict[str, Any]:
 
 
 def plotly_scale(scale: tuple[tuple[float, str], ...]) -> list[list[float | str]]:
-    """Give a scale in the shape that Plotly takes."""
+    """Return a scale in Plotly's format."""
     return [[position, colour] for position, colour in scale]
 
 
 def _channels(colour: str) -> tuple[int, int, int]:
-    """Give red, green and blue (0 to 255) of a colour written `#rrggbb`."""
+    """Return red, green and blue (0 to 255) of a colour `#rrggbb`."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

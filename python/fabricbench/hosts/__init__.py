@@ -1,6 +1,6 @@
-"""Runs on real hosts: agents that carry them out, and the controller that leads them.
+"""Runs on real hosts: the agents that run them and the controller that coordinates the agents.
 
-`proto/agent.proto` is what they say to each other. `agent/` runs on each host and imports little, so that it
-stays small; `control/` runs where the plan is. Both share addresses, certificates and the bounds of the
-protocol.
+`proto/agent.proto` defines the protocol between the two. `agent/` runs on each host and has few imports, to
+stay small; `control/` runs next to the plan. Both use the modules for addresses, certificates and the limits
+of the protocol.
 """

@@ -1,4 +1,4 @@
-"""Addresses at which agents and controllers listen: `HOST:PORT`, `[IPv6]:PORT` or `unix:/PATH`."""
+"""Listen addresses of agents and controllers: `HOST:PORT`, `[IPv6]:PORT` or `unix:/PATH`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PATH_LENGTH_MAX: Final = 107
 
 @dataclass(frozen=True)
 class Address:
-    """Where something listens.
+    """Listen address of an agent or a controller.
 
     Attributes:
-        host: Name or IP address; empty of a Unix socket.
-        port: TCP port; 0 of a Unix socket.
-        path: Path of a Unix socket; empty of any other.
+        host: Name or IP address; empty for a Unix socket.
+        port: TCP port; 0 for a Unix socket.
+        path: Path of a Unix socket; empty otherwise.
     """
 
     host: str
@@ -31,12 +31,12 @@ class Address:
 
     @property
     def target(self) -> str:
-        """The address as gRPC wants it."""
+        """The address in the syntax of gRPC."""
         return str(self) if self.path else f"ipv6:{self}" if ":" in self.host else str(self)
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody outside of this machine reaches it: a Unix socket, or a loopback address."""
+        """Whether only this machine can reach it: a Unix socket or a loopback address."""
         return bool(self.path) or _is_loopback(self.host)
 
     def __str__(self) -> str:
@@ -49,19 +49,19 @@ def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return False  # a name, even `localhost`, is what somebody's resolver makes of it
+        return False  # the resolver decides about names, even `localhost`
 
 
 def parse_address(text: str, default_port: int | None = None, field: str = "") -> Address:
-    """Read an address.
+    """Parse an address.
 
     Args:
-        text: What was written.
-        default_port: The port of an address without one; it must have one by default.
-        field: What an error names.
+        text: The text to parse.
+        default_port: Port for an address without one; by default, a port is required.
+        field: Field name for errors.
 
     Raises:
-        RefusedError: It is none.
+        RefusedError: The text is not an address.
     """
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
@@ -76,7 +76,7 @@ def parse_address(text: str, default_port: int | None = None, field: str = "") -
 
 
 def _split(text: str, default_port: int | None) -> tuple[str, str]:
-    """Return host and port; an IPv6 address stands in brackets."""
+    """Split into host and port; an IPv6 address is in brackets."""
     if match := re.fullmatch(r"\[(.*)\](?::(.*))?", text):
         host, port = match[1], match[2]
     else:

@@ -1,4 +1,4 @@
-"""Calls and servers of gRPC with mutual TLS, and what a failed call means to a user."""
+"""gRPC channels and servers with mutual TLS, and the translation of failed calls into errors for users."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 METADATA: Final = ((PROTOCOL_KEY, PROTOCOL),)
 _CONNECT_S: Final = 3.0
 _NOT_NOW: Final = (9, 10)
-"""Certificates that are not valid yet, or not any more (X509_STORE_CTX_get_error(3))."""
+"""Certificate not yet valid, or expired (X509_STORE_CTX_get_error(3))."""
 _TIME: Final = "is the time of day right here and at the host?"
 _JOIN: Final = "have the host join again: `fabricbench hosts token NAME`"
 
 
 def channel(address: Address, identity: Identity | None, name: str) -> grpc.Channel:
-    """Return a channel to an agent.
+    """Open a channel to an agent.
 
     Args:
-        address: Where it listens.
-        identity: What the controller shows; none for a channel without TLS.
-        name: The name that the agent must have in its certificate.
+        address: Listen address of the agent.
+        identity: Identity of the controller; `None` for a channel without TLS.
+        name: The name required in the agent's certificate.
     """
     import grpc
 
@@ -49,7 +49,7 @@ def channel(address: Address, identity: Identity | None, name: str) -> grpc.Chan
 
 
 def server_credentials(identity: Identity, *, asks_client: bool = True) -> grpc.ServerCredentials:
-    """Return what a server shows, and whether a client without a certificate is turned away."""
+    """Return the credentials of a server; `asks_client` rejects clients without a certificate."""
     import grpc
 
     return grpc.ssl_server_credentials(
@@ -60,10 +60,10 @@ def server_credentials(identity: Identity, *, asks_client: bool = True) -> grpc.
 
 
 def bind(server: grpc.Server, listen: Address, credentials: grpc.ServerCredentials | None) -> None:
-    """Have a server listen at an address; at a Unix socket for its own user only.
+    """Bind a server to an address; a Unix socket is for its own user only.
 
     Raises:
-        RefusedError: Nothing can listen there.
+        RefusedError: It cannot listen there.
     """
     if listen.path:
         _remove_stale(Path(listen.path))
@@ -81,7 +81,7 @@ def bind(server: grpc.Server, listen: Address, credentials: grpc.ServerCredentia
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove a socket that nobody serves any more."""
+    """Remove a socket that no process serves any more."""
     import socket
 
     if not path.is_socket():
@@ -108,11 +108,11 @@ def abort(context: grpc.ServicerContext, refusal: RefusedError) -> NoReturn:
 
 
 def refusal_of(error: grpc.RpcError, who: str) -> RefusedError:
-    """Return what a failed call means.
+    """Translate a failed call into an error for the user.
 
     Args:
-        error: What the call raised.
-        who: Who was called, in words.
+        error: The error of the call.
+        who: Description of the called agent.
     """
     import grpc
 
@@ -133,7 +133,7 @@ def refusal_of(error: grpc.RpcError, who: str) -> RefusedError:
 
 
 def _told(error: Any) -> RefusedError | None:
-    """Return the refusal that a call brought along, if any."""
+    """Return the refusal in the trailing metadata of a call, if any."""
     from google.protobuf.message import DecodeError
 
     from fabricbench.hosts.proto import agent_pb2 as pb
@@ -154,10 +154,10 @@ def _is_tls(details: str) -> bool:
 
 
 def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError | None:
-    """Say whose certificate is refused, that of what listens at an address or ours; gRPC does not tell.
+    """Find out which certificate is refused, the agent's or ours; gRPC does not report it.
 
     Returns:
-        Nothing if both are good, or nothing answers.
+        Nothing if both are accepted, or nothing answers.
     """
     import socket
 
@@ -189,13 +189,13 @@ def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError
 
 
 def _context(identity: Identity) -> ssl.SSLContext:
-    """Return how to call an agent over TLS, as gRPC would."""
+    """Return a TLS context like that of gRPC for calls to an agent."""
     import tempfile
 
     context = ssl.create_default_context(cadata=identity.authority.decode())
     context.check_hostname = False
     context.set_alpn_protocols(["h2"])
-    with tempfile.NamedTemporaryFile() as file:  # for this user only; a context reads keys from files alone
+    with tempfile.NamedTemporaryFile() as file:  # for this user only; a context loads keys only from files
         file.write(identity.certificate + identity.key)
         file.flush()
         context.load_cert_chain(file.name)
@@ -203,10 +203,10 @@ def _context(identity: Identity) -> ssl.SSLContext:
 
 
 def _is_refused(secured: ssl.SSLSocket) -> bool:
-    """Tell whether the other end does not accept our certificate.
+    """Return whether the agent rejects our certificate.
 
-    It looks at that once the handshake has ended for us (RFC 8446, 2). A server of gRPC then ends the
-    connection, with an alert or without, or is the first to speak (RFC 9113, 3.4).
+    It checks the certificate after the handshake has ended on our side (RFC 8446, 2). A gRPC server then
+    either closes the connection, with or without an alert, or sends the first bytes (RFC 9113, 3.4).
     """
     try:
         return not secured.recv(1)

@@ -1,12 +1,12 @@
 """Mutual TLS: the authority of a controller, and the certificates of agents.
 
-A controller keeps a folder (`authority/` of the workspace by default) with the key of its authority, from
-which it makes a certificate for itself when it talks to agents. An agent keeps its own folder with its key,
-which never leaves the host, its certificate and that of the authority.
+A controller has a folder (`authority/` of the workspace by default) with the key of its authority, with which
+it signs a certificate for itself before it calls agents. An agent has its own folder with its key, which
+never leaves the host, its certificate and that of the authority.
 
-Names are told apart by their domain, so that no host can pass for a controller: `NAME.agent.fabricbench` is
-an agent, `controller.fabricbench` a controller. Keys are P-256; certificates of agents hold for a year, the
-authority for ten, that of a controller for a day.
+The domain of a name gives the role, so that no host can pass for a controller: `NAME.agent.fabricbench` is an
+agent, `controller.fabricbench` a controller. Keys are P-256; certificates of agents are valid for a year, the
+authority's for ten years, a controller's for a day.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 CONTROLLER: Final = "controller.fabricbench"
 """Name in the certificate of a controller."""
 AUTHORITY: Final = "authority.fabricbench"
-"""Name in the certificate of the authority, by which hosts know it while they join."""
+"""Name in the certificate of the authority, which hosts check when they join."""
 _AGENTS: Final = ".agent.fabricbench"
 AGENT_DAYS: Final = 365
 _AUTHORITY_DAYS: Final = 3_650
 _CONTROLLER_DAYS: Final = 1
 _SKEW: Final = timedelta(minutes=5)
-"""A certificate holds from a little earlier on: clocks differ."""
+"""Certificates are valid from slightly earlier, because clocks differ."""
 _REQUEST_BYTES_MAX: Final = 8_192
 NAME_LENGTH_MAX: Final = 46
-"""With the domain of agents, 64: the most that a common name may have (RFC 5280, ub-common-name)."""
+"""Together with the domain of agents 64, the longest common name (RFC 5280, ub-common-name)."""
 NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9-]{{0,{NAME_LENGTH_MAX - 1}}}")
-"""What the name of a host may be: a label of a domain name (RFC 1123, 2.1)."""
+"""Syntax of host names: a label of a domain name (RFC 1123, 2.1)."""
 
 _KEY: Final = "key.pem"
 _CERTIFICATE: Final = "certificate.pem"
@@ -48,7 +48,7 @@ _AUTHORITY: Final = "authority.pem"
 
 @dataclass(frozen=True)
 class Identity:
-    """What one end shows, and whom it believes; all of it PEM.
+    """Key and certificate of one end, and the authority that it trusts, all PEM.
 
     Attributes:
         key: Private key.
@@ -67,7 +67,7 @@ class Identity:
 
     @property
     def expires(self) -> datetime:
-        """When the certificate ends to be valid."""
+        """End of the certificate's validity."""
         return _loaded(self.certificate).not_valid_after_utc
 
 
@@ -80,7 +80,7 @@ def check_name(name: str) -> None:
     """Check the name of a host.
 
     Raises:
-        RefusedError: It cannot stand in a certificate.
+        RefusedError: The name is not allowed in a certificate.
     """
     if not NAME.fullmatch(name):
         allowed = f"up to {NAME_LENGTH_MAX} letters, digits and hyphens, no hyphen first"
@@ -91,7 +91,7 @@ class Authority:
     """The authority of a controller: signs the certificates of agents and of the controller itself."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the authority in a folder, or make one there.
+        """Open the authority in a folder, or create one there.
 
         Raises:
             RefusedError: The folder has half an authority, or one that cannot be read.
@@ -112,16 +112,16 @@ class Authority:
 
     @property
     def identity(self) -> Identity:
-        """The authority itself, as the server at which hosts join."""
+        """The authority's own identity, for the server at which hosts join."""
         return Identity(read_input(self.folder / _KEY), self.certificate, self.certificate)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of its certificate, in hex: by it a host knows the authority that it joins."""
+        """SHA-256 of its certificate in hex; a host identifies the authority by it when it joins."""
         return fingerprint(self.certificate)
 
     def controller(self) -> Identity:
-        """Return the identity of a controller, made now."""
+        """Create and return a new identity for a controller."""
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -131,15 +131,15 @@ class Authority:
         return Identity(_pem_of(key), signed, self.certificate)
 
     def sign_agent(self, name: str, request: bytes, days: int = AGENT_DAYS) -> bytes:
-        """Return the certificate of an agent.
+        """Sign the certificate of an agent.
 
         Args:
-            name: Name of the host, from its token; what the request says is not looked at.
+            name: Name of the host, from its token; the name in the request is ignored.
             request: Certificate signing request, PEM.
-            days: For how long it holds.
+            days: Validity in days.
 
         Raises:
-            RefusedError: The request is none, or was not made by the holder of its key.
+            RefusedError: The request is malformed, or not signed with its own key.
         """
         from cryptography import x509
         from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
@@ -152,7 +152,7 @@ class Authority:
         try:
             asked = x509.load_pem_x509_csr(request)
             key, is_signed = asked.public_key(), asked.is_signature_valid
-        except Exception as error:  # what a parser of hostile bytes may raise is not documented
+        except Exception as error:  # parser errors for hostile bytes are not documented
             raise RefusedError("request", "no certificate signing request", allowed) from error
         if not isinstance(key, EllipticCurvePublicKey) or not isinstance(key.curve, SECP256R1):
             raise RefusedError("request", "another kind of key", allowed)
@@ -187,7 +187,7 @@ def _authority_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
 
 
 def _make_authority(folder: Path) -> None:
-    """Make the key and the certificate of an authority; only the owner may look into the folder."""
+    """Create the key and the certificate of an authority in a folder accessible only to its owner."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -203,7 +203,7 @@ def _make_authority(folder: Path) -> None:
         .not_valid_after(now + timedelta(days=_AUTHORITY_DAYS))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.KeyUsage(**may), critical=True)
-        # It is the server's own certificate while hosts join, and no client's.
+        # Servers use it as their own certificate while hosts join; no client does.
         .add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
             critical=False,
@@ -223,16 +223,16 @@ _USAGES: Final = (
 
 
 class AgentFolder:
-    """Where an agent keeps its key and its certificates."""
+    """Folder of an agent's key and certificates."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def identity(self) -> Identity | None:
-        """Return what the agent shows; none if it has not joined.
+        """Return the agent's identity, or `None` if it has not joined.
 
         Raises:
-            RefusedError: A certificate has expired, is not valid yet, or is not of the key.
+            RefusedError: The certificate has expired, is not valid yet, or does not match the key.
         """
         files = [self.folder / name for name in (_KEY, _CERTIFICATE, _AUTHORITY)]
         if not all(file.exists() for file in files):
@@ -257,7 +257,7 @@ class AgentFolder:
         return identity
 
     def save(self, key: bytes, certificate: bytes, authority: bytes) -> None:
-        """Keep what came of joining; only the owner may look into the folder."""
+        """Store the result of joining in a folder accessible only to its owner."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder.chmod(0o700)
         write_secret(self.folder / _KEY, key)
@@ -266,7 +266,7 @@ class AgentFolder:
 
 
 def new_request() -> tuple[bytes, bytes]:
-    """Return a new key and a request for a certificate of it, PEM; the name comes from the token."""
+    """Return a new key and a certificate request for it, PEM; the name comes from the token."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -294,7 +294,7 @@ def common_name(certificate: bytes) -> str:
 
 
 def write_secret(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, at no time anybody else, whole or not at all."""
+    """Write a file atomically, at all times readable only by its owner."""
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -1,7 +1,7 @@
-"""How a host joins: it hands its token over and gets a certificate.
+"""Enrolment of a host: it sends its token and receives a certificate.
 
-The host first asks the controller for its certificate, which is that of the authority itself, and compares
-its hash with the one in the token; only then it sends the token, over TLS to the holder of that certificate's
+The host first requests the controller's certificate, which is that of the authority itself, and compares its
+hash with the one in the token. Only then does it send the token, over TLS to the holder of that certificate's
 key.
 """
 
@@ -35,7 +35,7 @@ _WORKERS: Final = 4
 
 
 class _Enrolment:
-    """Signs the requests of hosts that bring a token."""
+    """Signs the certificate requests of hosts with a token."""
 
     def __init__(self, authority: Authority, joined: Callable[[str], None]) -> None:
         self._authority = authority
@@ -47,7 +47,7 @@ class _Enrolment:
         from fabricbench.hosts.proto import agent_pb2 as pb
 
         try:
-            # A request that cannot be signed must not cost the host its token.
+            # Sign first: a request that cannot be signed must not use up the token.
             certificate = self._authority.sign_agent(self._tokens.name_of(request.token), request.request)
             name = self._tokens.redeem(request.token)
         except RefusedError as refusal:
@@ -60,12 +60,12 @@ def serve_enrolment(authority: Authority, listen: Address, joined: Callable[[str
     """Let hosts join until the server is stopped.
 
     Args:
-        authority: Signs their certificates.
-        listen: Where they come to.
-        joined: Told the name of each that has joined.
+        authority: Authority that signs their certificates.
+        listen: Address to listen at.
+        joined: Called with the name of each host that has joined.
 
     Raises:
-        RefusedError: Nothing can listen there.
+        RefusedError: The server cannot listen there.
     """
     import grpc
 
@@ -80,10 +80,10 @@ def serve_enrolment(authority: Authority, listen: Address, joined: Callable[[str
 
 
 def join(text: str, folder: AgentFolder) -> Identity:
-    """Join with `TOKEN@HOST:PORT`, and keep the certificate.
+    """Join with `TOKEN@HOST:PORT`, and store the certificate.
 
     Raises:
-        RefusedError: The token is refused, or what answers there is not the authority of the token.
+        RefusedError: The token is refused, or the server is not the authority of the token.
     """
     from fabricbench.hosts.addresses import parse_address
     from fabricbench.hosts.protocol import JOIN_PORT
@@ -101,7 +101,7 @@ def join(text: str, folder: AgentFolder) -> Identity:
 
 
 def _authority_at(address: Address, token: Token) -> bytes:
-    """Return the certificate of what answers at an address, if it is the authority of a token."""
+    """Return the certificate of the server at an address, if it is the authority of a token."""
     try:
         certificate = ssl.get_server_certificate((address.host, address.port), timeout=_JOIN_S).encode()
     except OSError as error:

@@ -1,11 +1,11 @@
-"""What both ends of the agents' protocol hold to: its version, its bounds, and the words of a refusal."""
+"""Constants of the protocol between controller and agents: version, limits and timeouts; its refusals."""
 
 from __future__ import annotations
 
 from typing import Final
 
 PROTOCOL: Final = "1"
-"""Version of the protocol; one more whenever an older end could misunderstand a newer one."""
+"""Version of the protocol; incremented whenever an older end could misunderstand a newer one."""
 
 PROTOCOL_KEY: Final = "fabricbench-protocol"
 """Metadata of every call: the version."""
@@ -15,26 +15,26 @@ REFUSAL_KEY: Final = "fabricbench-refusal-bin"
 MESSAGE_BYTES_MAX: Final = 16 << 20
 """Largest message; a RunSpec of the largest plan has some 5 MB."""
 PIECE_BYTES: Final = 1 << 20
-"""Largest piece of rows."""
+"""Largest chunk of rows."""
 TEXT_BYTES_MAX: Final = 2_000
-"""Longest text of a refusal, in characters: it travels in the headers of HTTP/2, which are bounded."""
+"""Longest text of a refusal, in characters: it is sent in HTTP/2 headers, which are limited."""
 HOSTS_MAX: Final = 65_536
 """Most hosts of a run."""
 
 LEASE_S: Final = 2.0
-"""An agent whose controller is silent for so long stops its traffic."""
+"""An agent whose controller is silent for this long stops its traffic."""
 HEARTBEAT_S: Final = 0.1
-"""A controller speaks so often to an agent of a few."""
+"""Interval of heartbeats to an agent, in runs with few hosts."""
 HEARTBEAT_PER_HOST_S: Final = 0.005
 HEARTBEAT_MAX_S: Final = 0.5
-"""With many hosts it has so much time for each, but speaks to each four times in a lease."""
+"""Longest interval of heartbeats: it grows with the number of hosts, but four of them fit in a lease."""
 SILENCE_S: Final = 3.0
-"""An agent that is silent for so long is taken for lost: longer than a lease, so that both agree."""
+"""An agent that is silent for this long is considered lost: longer than a lease, so that both ends agree."""
 RELEASE_S: Final = 10.0
-"""After so long without its controller an agent is free for another one."""
+"""An agent without its controller for this long is free for another one."""
 
 DEFAULT_PORT: Final = 7470
-"""TCP port of agents; not assigned by IANA to anything else."""
+"""TCP port of agents; IANA has not assigned it."""
 JOIN_PORT: Final = 7471
 """TCP port at which a controller lets hosts join."""
 
@@ -45,17 +45,17 @@ OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.so_reuseport", 0),
 )
-"""Of every channel and server. Agents are in one's own network: a proxy of the environment is never meant."""
+"""Options of every channel and server. Agents are in a local network: proxy variables are ignored."""
 
 
 class RefusedError(Exception):
-    """Something that an agent or the controller refuses, and a user can mend.
+    """A refusal by an agent or the controller that a user can fix.
 
     Attributes:
-        field: What it is about: a field of the RunSpec or of the file of hosts; may be empty.
+        field: Field of the RunSpec or of the hosts file; may be empty.
         found: What was found.
-        allowed: What may be there; may be empty.
-        hint: What to do; may be empty.
+        allowed: What is allowed; may be empty.
+        hint: How to fix it; may be empty.
     """
 
     def __init__(self, field: str, found: str, allowed: str = "", hint: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Rates as a user writes them on the command line of an agent."""
+"""Parser for rates on the command line of an agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def parse_rate_limit(text: str) -> int:
     """Return a rate limit [bit/s].
 
     Raises:
-        RefusedError: It is no rate, or zero.
+        RefusedError: The text is not a rate, or it is zero.
     """
     try:
         rate_bps = parse_rate(text)

@@ -1,4 +1,4 @@
-"""One-time tokens by which hosts join: kept as hashes, for minutes, each for one name."""
+"""One-time tokens for hosts to join: stored as hashes, valid for minutes, each for one name."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from fabricbench.hosts.certificates import check_name, write_secret
 from fabricbench.hosts.protocol import RefusedError
 
 LIFETIME_S: Final = 600
-"""A token may be used for so long, unless told otherwise."""
+"""Default lifetime of a token."""
 _SECRET_BYTES: Final = 16
 _FINGERPRINT_DIGITS: Final = 32
-"""Of the fingerprint of the authority, 128 bits: nobody makes a second certificate with the same."""
+"""Digits of the authority's fingerprint, 128 bits: nobody can make a second certificate with the same."""
 _TOKENS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True)
 class Token:
-    """What a host needs in order to join.
+    """A token with which a host joins.
 
     Attributes:
-        secret: Known to the host alone; the controller keeps its hash.
-        fingerprint: Beginning of the SHA-256 of the authority's certificate: by it the host knows that it
-            talks to that authority and nobody in between.
+        secret: Known to the host only; the controller stores its hash.
+        fingerprint: First digits of the SHA-256 of the authority's certificate, with which the host excludes
+            a man in the middle.
     """
 
     secret: str
@@ -42,10 +42,10 @@ class Token:
 
     @classmethod
     def parse(cls, text: str) -> Token:
-        """Read a token.
+        """Parse a token.
 
         Raises:
-            RefusedError: It is none.
+            RefusedError: The text is not a token.
         """
         secret, _, digits = text.partition(".")
         if not secret or len(digits) != _FINGERPRINT_DIGITS or set(digits) - set("0123456789abcdef"):
@@ -62,10 +62,10 @@ class Tokens:
         self._lock = folder / "tokens.lock"
 
     def issue(self, name: str, fingerprint: str, lifetime_s: int = LIFETIME_S) -> Token:
-        """Make a token for a host; earlier ones for the name are void.
+        """Create a token for a host; earlier ones for the name become void.
 
         Raises:
-            RefusedError: The name cannot stand in a certificate, or there are too many tokens.
+            RefusedError: The name is not allowed in a certificate, or there are too many tokens.
         """
         check_name(name)
         token = Token(secrets.token_urlsafe(_SECRET_BYTES), fingerprint[:_FINGERPRINT_DIGITS])
@@ -78,7 +78,7 @@ class Tokens:
         return token
 
     def name_of(self, text: str) -> str:
-        """Return the name that a token is for, without using it up.
+        """Return the name of a token, without using it up.
 
         Raises:
             RefusedError: There is no such token, it was used, or it has expired.
@@ -87,7 +87,7 @@ class Tokens:
             return self._entry(known, text)
 
     def redeem(self, text: str) -> str:
-        """Use a token up and return the name that it is for.
+        """Use up a token and return its name.
 
         Raises:
             RefusedError: There is no such token, it was used, or it has expired.
@@ -98,7 +98,7 @@ class Tokens:
             return name
 
     def waiting(self) -> list[str]:
-        """Return the names whose tokens may still be used."""
+        """Return the names whose tokens are still usable."""
         with self._changed() as known:
             return sorted(each["name"] for each in known.values())
 
@@ -111,7 +111,7 @@ class Tokens:
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, dict[str, Any]]]:
-        """Hold the tokens that have not expired, and write what the block makes of them."""
+        """Lock and yield the unexpired tokens, then write the block's changes."""
         self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._lock.open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,16 +1,16 @@
-"""A plan's fabric on one Linux machine, out of network namespaces, for real endpoints to run through.
+"""A plan's fabric as network namespaces on one Linux machine, for traffic of real endpoints.
 
-In the order in which a lab is made:
+The modules, in the order of their use:
 
-1. `blueprint`: nodes, ports, shaped links and routes of a run spec; `routing` and `omissions` (what of the
-   plan a lab does not have) belong to it. Nothing is made yet, no privilege is needed;
-2. `state`: the folder of a lab, which names everything before it is made, so that it can be removed;
+1. `blueprint`: nodes, ports, shaped links and routes of a run spec, with `routing` and `omissions` (parts of
+   the plan that a lab does not have). It creates nothing and needs no privileges;
+2. `state`: the folder of a lab, which records everything before it is created, so that it can be removed;
 3. `build`: namespaces (`namespaces`), links, routes and queues (`ports`), marks and losses (`marking`, over
    `bpf` and `btf`);
-4. `counters` reads the ports, `agents` runs a command in the namespace of each host, and `endpoints` an agent
-   of fabricbench, with the file of hosts by which a controller finds them;
-5. `removal` takes everything away, whatever became of the lab.
+4. `counters` reads the ports, `agents` runs a command in the namespace of each host, and `endpoints` runs an
+   agent of fabricbench on each host and writes the hosts file for the controller;
+5. `removal` removes the lab in any state.
 
-A lab at scale N has the fabric's clock slowed down by N: rates are divided by N, bytes (buffers, thresholds)
-stay as they are, so that every time is N times as long.
+At scale N, the fabric's clock runs N times slower: rates are divided by N, bytes (buffers, thresholds) are
+unchanged, so all times are N times as long.
 """

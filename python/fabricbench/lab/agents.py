@@ -1,7 +1,7 @@
-"""Processes in the namespaces of a lab's hosts: one for each host, ended with the lab at the latest.
+"""Processes in the namespaces of a lab's hosts: one per host, ended at the latest with the lab.
 
-A process sees the network of its host alone; files are those of the machine. So an agent is best reached by a
-Unix socket in the lab's folder, which needs no network that measurements would share.
+A process has the network of its host, but the files of the machine. So an agent is best reached by a Unix
+socket in the lab's folder, which does not use the measured network.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from fabricbench.lab.state import Lab, process_start
 
 _FILE: Final = "agents.json"
 _ENDING_S: Final = 3.0
-"""How long an agent may take to end when asked to."""
+"""Time limit for an agent to end after SIGTERM."""
 _LOG_TAIL_BYTES: Final = 2_000
 _WEIGHT_MAX: Final = 8
-"""All agents together are given as much of the processors as so many processes."""
+"""All agents together get as much processor time as this number of processes."""
 _WEIGHT_OF_A_STEP: Final = 1.25
-"""By so much each step of niceness changes the weight (sched(7))."""
+"""Factor by which each step of niceness changes the weight (sched(7))."""
 _NICE_MAX: Final = 19
 
 
@@ -40,9 +40,9 @@ class Agent:
 
     Attributes:
         host: Name of the host.
-        pid: Its number; it leads a group and a session of its own.
-        start: When it began, in clock ticks since the machine did.
-        log: File of what it writes.
+        pid: Process ID; the process leads a group and a session of its own.
+        start: Start time, in clock ticks since boot.
+        log: File of its output.
     """
 
     host: str
@@ -52,14 +52,14 @@ class Agent:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is still this process that has its number, and it has not ended."""
+        """Whether its process ID still belongs to this process, and it has not ended."""
         return process_start(self.pid) == self.start and not _is_zombie(self.pid)
 
 
 def entering(node: Node, command: Sequence[str]) -> list[str]:
     """Return the command that runs another one in the namespace of a node.
 
-    `ip netns exec` also shows the process the `/sys/class/net` of that namespace.
+    `ip netns exec` also mounts that namespace's `/sys/class/net` for the process.
 
     Raises:
         LabError: The program `ip` is missing.
@@ -71,17 +71,17 @@ def entering(node: Node, command: Sequence[str]) -> list[str]:
 
 
 def start(lab: Lab, command: Callable[[Node], Sequence[str]]) -> list[Agent]:
-    """Start a command in the namespace of each host; what it writes goes to `HOST.log` in the lab's folder.
+    """Start a command in the namespace of each host; its output is in `HOST.log` of the lab's folder.
 
     Args:
         lab: The lab.
-        command: Gives the command for a host.
+        command: Returns the command for a host.
 
     Returns:
         The processes, in the order of hosts.
 
     Raises:
-        LabError: A command cannot be started, or some of this lab run already. None is left running.
+        LabError: A command cannot be started, or this lab already has running agents. None is left running.
     """
     if any(agent.is_running for agent in running(lab)):
         raise LabError(
@@ -117,22 +117,22 @@ def _start(lab: Lab, node: Node, command: Sequence[str]) -> Agent:
 
 
 def _give_way(pid: int, agents: int) -> None:
-    """Have the agents of a large lab weigh no more than those of a small one, where sessions share a machine.
+    """Reduce the weight of an agent, so that those of a large lab together get no more than a small one's.
 
-    Linux shares processors among sessions (sched(7), autogroup), and each agent is one: beside many of them
-    their controller would be too slow to give a sign of life.
+    Linux divides processors among sessions (sched(7), autogroup), and each agent is one: with many of them,
+    their controller would be too slow to send heartbeats.
     """
     nice = math.ceil(math.log(max(agents / _WEIGHT_MAX, 1), _WEIGHT_OF_A_STEP))
-    with suppress(OSError):  # a kernel without autogroups, or an agent that has ended
+    with suppress(OSError):  # the kernel has no autogroups, or the agent has ended
         Path(f"/proc/{pid}/autogroup").write_text(str(min(nice, _NICE_MAX)))
 
 
 _children: Final[dict[int, subprocess.Popen[bytes]]] = {}
-"""The processes that this one has started: their ends are its to collect."""
+"""The child processes of this process, which has to wait for them."""
 
 
 def running(lab: Lab) -> list[Agent]:
-    """Return the processes that were started in a lab, those included that have ended."""
+    """Return the processes that were started in a lab, including those that have ended."""
     try:
         rows = json.loads((lab.folder / _FILE).read_text())
     except (OSError, ValueError):
@@ -141,18 +141,18 @@ def running(lab: Lab) -> list[Agent]:
 
 
 def ended(lab: Lab) -> list[tuple[Agent, str]]:
-    """Return the processes that have ended, with the end of what they wrote."""
+    """Return the processes that have ended, with the tail of their output."""
     return [(agent, _tail(Path(agent.log))) for agent in running(lab) if not agent.is_running]
 
 
 def stop(lab: Lab) -> int:
-    """End the processes of a lab, with all that they have started, and return how many still ran."""
+    """End the processes of a lab and their children, and return how many were still running."""
     alive = [agent for agent in running(lab) if agent.is_running]
     _signal(alive, signal.SIGTERM)
     deadline = time.monotonic() + _ENDING_S
     while any(agent.is_running for agent in alive) and time.monotonic() < deadline:
         time.sleep(0.02)
-    _signal(alive, signal.SIGKILL)  # what an agent has started may outlive it
+    _signal(alive, signal.SIGKILL)  # children of an agent may outlive it
     for agent in running(lab):
         child = _children.pop(agent.pid, None)
         if child is not None:

@@ -1,7 +1,7 @@
-"""What a lab builds out of a run spec: nodes, ports, shaped links, routes. Nothing is made here.
+"""Description of a lab from a run spec: nodes, ports, shaped links, routes. Creates nothing.
 
-A lab at scale N slows the fabric's clock down by N: a link has an N-th of its rate, while buffers and ECN
-thresholds keep their bytes, so that filling and draining a queue takes N times as long, as everything does.
+At scale N, the fabric's clock runs N times slower: a link has an N-th of its rate, while buffers and ECN
+thresholds keep their bytes, so that filling and draining a queue takes N times as long, like everything else.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from fabricbench.plan.engine import Description, LinkDescription, PathChoice
 
 NODES_MAX: Final = 512
-"""Namespaces of one lab; some 50 ms each to make."""
+"""Maximum namespaces of one lab; each takes about 50 ms to create."""
 LINKS_MAX: Final = 4_096
-"""Cables of one lab."""
+"""Maximum cables of one lab."""
 RATE_BPS_MIN: Final = 1_000_000
 """Slowest link; a frame of 4 KB takes 33 ms on it."""
 PINS_MAX: Final = 1_024
-"""Queue pairs whose paths one switch has rules for: the kernel goes through all of them for each packet, some
-10 ns each."""
+"""Maximum queue pairs with routing rules at one switch: the kernel scans all of them for each packet, at
+about 10 ns each."""
 RATE_BPS_MAX: Final = 32_000_000_000
-"""Fastest link: what the 32 bits of the shaper's rate in bytes/s hold, and more than a core forwards."""
+"""Fastest link: the limit of the shaper's 32-bit rate in bytes/s, and more than a core forwards."""
 
 ROCE_HEADERS_BYTES: Final = 104
-"""Room besides the RoCE MTU in an IP packet: IPv6, UDP, BTH, the longest extended headers, ICRC. A RoCE MTU
-of 4096 makes 4200, as adapter vendors advise."""
+"""Bytes of an IP packet beyond the RoCE MTU: IPv6, UDP, BTH, the longest extended headers, ICRC. A RoCE MTU
+of 4096 needs 4200, as adapter vendors recommend."""
 IP_MTU_MIN_BYTES: Final = 1_500
 ETHERNET_HEADER_BYTES: Final = 14
 HOST_QUEUE_BYTES: Final = 64 << 20
-"""Queue of a host port: longer than what its sockets may have unsent, so that a host never drops what it
-sends itself, as a NIC would not."""
+"""Queue of a host port: longer than the unsent data of its sockets, so that a host, like a NIC, never drops
+its own packets."""
 IN_FLIGHT_PACKETS_MAX: Final = 1_024
 _IN_FLIGHT_MIN: Final = 64
 _BURST_US: Final = 800
@@ -53,7 +53,7 @@ _BURST_BYTES_MAX: Final = 32_768
 _QUEUE_BYTES_MAX: Final = (1 << 32) - 1
 _FIRST_LOOPBACK: Final = IPv4Address("100.64.0.1")  # RFC 6598: shared address space
 _LOOPBACKS: Final = IPv4Network("100.64.0.0/16")
-"""Addresses of switches, which no host of a lab may have."""
+"""Addresses of switches; hosts of a lab may not have them."""
 
 
 class _Model(BaseModel):
@@ -61,7 +61,7 @@ class _Model(BaseModel):
 
 
 class Marking(_Model):
-    """ECN marks by queue length: none up to Kmin, linear up to Pmax at Kmax, every frame from there on.
+    """ECN marking by queue length: 0 up to Kmin, linear to Pmax at Kmax, every frame from Kmax on.
 
     Attributes:
         kmin_bytes: Kmin.
@@ -78,18 +78,18 @@ class Port(_Model):
     """One end of a cable.
 
     Attributes:
-        number: Which port of its node.
+        number: Port number at its node.
         peer: Node at the other end.
-        peer_port: Its port.
+        peer_port: Port number there.
         rate_bps: Rate at the lab's scale.
-        burst_bytes: What the shaper lets through at once. It splits batches of segments (GSO) that are
-            longer, so that their frames queue and drop one by one.
-        queue_bytes: What waits at most; more is dropped.
-        mac: Address of this end.
-        peer_mac: Of the other end.
+        burst_bytes: Burst of the shaper. It splits longer batches of segments (GSO), so that their frames are
+            queued and dropped one by one.
+        queue_bytes: Queue capacity; more is dropped.
+        mac: MAC address of this end.
+        peer_mac: MAC address of the other end.
         address: IP address, if the node is a host.
         marking: ECN, if this end marks.
-        lost_ppm: Frames that come in here and are lost [parts per million].
+        lost_ppm: Arriving frames that are lost [parts per million].
     """
 
     number: int
@@ -111,12 +111,12 @@ class Port(_Model):
 
 
 class Route(_Model):
-    """How a switch reaches a host port.
+    """Route of a switch to a host port.
 
     Attributes:
-        address: Its IP address.
+        address: IP address of the host port.
         ports: Equal next hops, by port of the switch.
-        mac: MAC address of the host port, if it is plugged in here.
+        mac: MAC address of the host port, if it is attached to this switch.
     """
 
     address: str
@@ -125,11 +125,11 @@ class Route(_Model):
 
 
 class Pin(_Model):
-    """The next hop of a queue pair's data at a switch that has several.
+    """Next hop of a queue pair's data at a switch with several.
 
     Attributes:
-        source: IP address that the data is sent from.
-        destination: IP address that it is sent to.
+        source: Source IP address.
+        destination: Destination IP address.
         source_port: UDP source port.
         port: Port of the switch.
     """
@@ -144,14 +144,14 @@ class Node(_Model):
     """A host or a switch.
 
     Attributes:
-        name: As the plan's engine calls it.
-        kind: What it is.
+        name: Name in the plan's engine.
+        kind: Host or switch.
         namespace: Name of its network namespace.
-        loopback: Address of a switch, which it answers traceroute and too long packets with.
-        hash_seed: Of a switch's choice among equal next hops.
+        loopback: Address of a switch, from which it answers traceroute and packets that are too long.
+        hash_seed: Seed of a switch's hash over equal next hops.
         ports: Its ports, by number.
-        routes: Those of a switch.
-        pins: Queue pairs whose path is the simulator's; others go by the kernel's hash.
+        routes: Routes of a switch.
+        pins: Queue pairs with the path of the simulator; others follow the kernel's hash.
     """
 
     name: str
@@ -174,12 +174,12 @@ class Blueprint(_Model):
 
     Attributes:
         name: Its name.
-        plan: Name of the plan that describes it.
-        scale: By how much its clock is slower than the plan's.
+        plan: Name of its plan.
+        scale: Factor by which its clock is slower than the plan's.
         mtu_bytes: IP MTU of every interface.
         nodes: Hosts, then switches.
-        omissions: What of the plan it does not have.
-        acknowledgements_first: Acknowledgements overtake data at every port.
+        omissions: Parts of the plan that it does not have.
+        acknowledgements_first: Whether acknowledgements overtake data at every port.
     """
 
     name: str
@@ -202,11 +202,11 @@ class Blueprint(_Model):
 
     @property
     def batch_packets(self) -> int:
-        """How many packets of a queue pair hosts may send as one (GSO), which all ports then forward as one.
+        """Maximum packets of a queue pair in one batch (GSO), which all ports then forward as one.
 
-        As many as every shaper lets through at once, at most 32 KiB: a timer and a walk through the kernel
-        for each frame is more than a machine can do for some Gb/s. 1 where ports mark or lose frames, which
-        is to hit them one by one.
+        As many as fit into the burst of every shaper, at most 32 KiB: one timer and one pass through the
+        kernel per frame is too much for a machine at some Gb/s. 1 if ports mark or lose frames, which must be
+        done per frame.
         """
         ports = [port for node in self.nodes for port in node.ports]
         if any(port.marking is not None or port.lost_ppm for port in ports):
@@ -216,12 +216,12 @@ class Blueprint(_Model):
 
     @property
     def in_flight_packets(self) -> int:
-        """How many packets of all its queue pairs a host may have under way.
+        """Maximum packets of a host in flight, over all its queue pairs.
 
-        What its port sends in 20 ms, ten times the path through the fabric and back, 64 to 1,024: more would
-        only wait in the host's own queue, and take the processors from the other hosts when all begin. 1,024,
-        the default of endpoints, where queue pairs have several paths: those on a shared uplink hold most
-        while others run, and the queue of the uplink is to grow as it does in the twin.
+        The packets that its port sends in 20 ms, ten round trips through the fabric, from 64 to 1,024: more
+        would only queue in the host and take processor time from the other hosts at the start. 1,024, the
+        default of endpoints, if queue pairs have several paths: those on a shared uplink hold most of the
+        packets while others run, and the queue of the uplink should grow as in the twin.
         """
         if any(len(route.ports) > 1 for node in self.switches for route in node.routes):
             return IN_FLIGHT_PACKETS_MAX
@@ -246,14 +246,14 @@ def blueprint(
         name: Name of the lab.
         plan: Name of the plan.
         spec: A run spec of the plan.
-        description: What the engine tells of that spec.
-        scale: By how much rates are divided.
-        choices: The path of each queue pair; what has none goes by the kernel's hash.
-        chunk_bytes: Mean size of the chunks that the jobs send; 0 if it is not known.
-        paced: Hosts transmit at the rate of their port by themselves, as endpoints do (`port_rate_bps`).
+        description: The engine's description of that spec.
+        scale: Divisor of rates.
+        choices: Path of each queue pair; those without one follow the kernel's hash.
+        chunk_bytes: Mean size of the jobs' chunks; 0 if unknown.
+        paced: Hosts pace themselves to the rate of their port, as endpoints do (`port_rate_bps`).
 
     Raises:
-        LabError: It is too large, or its links too slow or too fast.
+        LabError: The fabric is too large, or its links are too slow or too fast.
     """
     _check_extent(description, scale)
     mtu = _ip_mtu(spec)
@@ -300,7 +300,7 @@ def blueprint(
 
 
 def _pins(description: Description, choices: Sequence[PathChoice]) -> defaultdict[str, list[Pin]]:
-    """Return the pins of each switch; none of a switch that would have too many."""
+    """Return the pins of each switch; a switch with too many gets none."""
     pairs = {pair["qp"]: pair for pair in description["qps"]} if choices else {}
     pins = defaultdict[str, list[Pin]](list)
     for choice in choices:
@@ -320,7 +320,7 @@ def _pins(description: Description, choices: Sequence[PathChoice]) -> defaultdic
 
 
 def _unpinned(choices: Sequence[PathChoice], pins: dict[str, list[Pin]]) -> str:
-    """Say which queue pairs go by the kernel's hash, and why; empty if none does."""
+    """Describe which queue pairs follow the kernel's hash, and why; empty if none does."""
     if not choices:
         return "all queue pairs"
     switches = {choice["switch"] for choice in choices}
@@ -357,7 +357,7 @@ def _check_extent(description: Description, scale: int) -> None:
 
 
 def _ip_mtu(spec: RunSpec) -> int:
-    """Return the IP MTU that holds what the plan's transports send."""
+    """Return the IP MTU that fits the packets of the plan's transports."""
     tcp = [each["mtu_bytes"] for each in spec["tcp"]]
     return max(IP_MTU_MIN_BYTES, spec["transport"]["mtu_bytes"] + ROCE_HEADERS_BYTES, *tcp)
 
@@ -371,7 +371,7 @@ def _ports(
     ports = defaultdict[str, list[Port]](list)
     for number, link in enumerate(description["links"]):
         rate = link["rate_bps"] // scale
-        own_macs = (link["from_mac"], link["to_mac"])  # of cables of hosts; the others are of the lab alone
+        own_macs = (link["from_mac"], link["to_mac"])  # set for cables of hosts; the lab assigns the others
         macs = [mac or f"02:0{end}:" + number.to_bytes(4, "big").hex(":") for end, mac in enumerate(own_macs)]
         ends = (
             (link["from"], link["from_port"], link["from_ip"]),
@@ -404,12 +404,12 @@ def _ports(
 
 @dataclass(frozen=True)
 class Bursts:
-    """Bytes that the shapers of a lab let through at once, so that late timers cost no rate.
+    """Burst sizes of a lab's shapers, chosen so that late timers do not reduce the rate.
 
     Attributes:
         mtu_bytes: IP MTU.
-        chunk_bytes: Mean size of the chunks that the jobs send; 0 if it is not known.
-        paced: Hosts transmit at the rate of their port by themselves.
+        chunk_bytes: Mean size of the jobs' chunks; 0 if unknown.
+        paced: Hosts pace themselves to the rate of their port.
     """
 
     mtu_bytes: int
@@ -419,9 +419,10 @@ class Bursts:
     def of_switch(self, rate_bps: int) -> int:
         """Return the burst of a switch port.
 
-        A frame, with which a port passes frames on as a cut-through switch does, and a 128th of a chunk,
-        which changes its time by no more: 200 us to 10 ms at the link's rate. Where chunks are unknown, it is
-        800 us and at least two frames. At most 32 KiB, half a batch of segments, or two frames.
+        One frame, so that a port forwards frames like a cut-through switch, plus a 128th of a chunk, which
+        changes the chunk's time by no more than that, limited to 200 us to 10 ms at the link's rate. If the
+        chunk size is unknown: 800 us, at least two frames. At most 32 KiB, half a batch of segments, or two
+        frames.
         """
         least, usual, late = (_bytes_in(rate_bps, us) for us in (_BURST_US_MIN, _BURST_US, _BURST_LATE_US))
         frame = self.mtu_bytes + ETHERNET_HEADER_BYTES
@@ -432,7 +433,7 @@ class Bursts:
         return min(burst, max(2 * frame, _BURST_BYTES_MAX))
 
     def of_host(self, rate_bps: int) -> int:
-        """Return the burst of a host port: 10 ms, at most 32 KiB, where only late endpoints need it."""
+        """Return the burst of a host port: that of a switch port; if paced, at least 10 ms up to 32 KiB."""
         late = min(_bytes_in(rate_bps, _BURST_LATE_US), _BURST_BYTES_MAX) if self.paced else 0
         return max(self.of_switch(rate_bps), late)
 
@@ -442,9 +443,9 @@ def _bytes_in(rate_bps: int, us: int) -> int:
 
 
 def switch_queue_bytes(switch: SwitchSpec, mtu_bytes: int) -> int:
-    """Return how long the queue of one port alone may grow in a switch's shared buffer.
+    """Return the maximum queue length of a single active port in a switch's shared buffer.
 
-    With a dynamic threshold of alpha a queue takes at most alpha times what is free, so alone
+    With a dynamic threshold of alpha, a queue takes at most alpha times the free buffer, so a single one gets
     alpha / (1 + alpha) of the buffer (Choudhury and Hahne, 1998).
     """
     size, alpha = switch["buffer"]["size_bytes"], switch["buffer"]["lossy_alpha"]
@@ -463,7 +464,7 @@ def _marking(switch: SwitchSpec, rate_bps: int) -> Marking | None:
 
 
 def _losses(fabric: FabricSpec, description: Description) -> list[int]:
-    """Return what each link loses from the start [parts per million]."""
+    """Return the loss rate of each link from the start of the run [parts per million]."""
     wanted = {
         failure["link"]: failure["lost_ppm"]
         for failure in fabric["failures"]
@@ -480,6 +481,6 @@ def _losses(fabric: FabricSpec, description: Description) -> list[int]:
 
 
 def _link_names(link: LinkDescription, which: int) -> set[str]:
-    """Return what a plan may call a link, the `which`-th between its two nodes."""
+    """Return the names that a plan may use for a link, the `which`-th between its two nodes."""
     pairs = (f"{link['from']}-{link['to']}", f"{link['to']}-{link['from']}")
     return {*pairs, *(f"{pair}:{which}" for pair in pairs)}

@@ -1,7 +1,7 @@
-"""Programs for the kernel's packet processor: instructions, maps and the system call `bpf`.
+"""Minimal interface to the kernel's BPF: assembler, maps and the system call `bpf`.
 
-Only what marking and losing frames needs. A program is assembled here, so nothing has to be compiled on the
-machine that runs it (RFC 9669 has the instruction set).
+It has only the features that marking and losing frames need. Programs are assembled here, so no compiler is
+needed on the target machine (the instruction set is in RFC 9669).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _MAP_TYPE_ARRAY: Final = 2
 _PROG_TYPE_SCHED_CLS: Final = 3
 _PSEUDO_MAP_FD, _PSEUDO_KFUNC_CALL = 1, 2
 _LICENCE: Final = b"GPL\0"
-"""Of the programs that are loaded: the kernel lets only those call what they need."""
+"""Licence of the loaded programs: the kernel restricts the functions that they need to GPL programs."""
 _LOG_BYTES: Final = 1 << 16
 
 R0, R1, R2, R3, R6, R7, R8, R9, FRAME = 0, 1, 2, 3, 6, 7, 8, 9, 10
-"""Registers: result, arguments, kept over calls, end of the stack frame."""
+"""Registers: result, arguments, preserved across calls, frame pointer."""
 
 MAP_LOOKUP_ELEM: Final = 1
 PRANDOM_U32: Final = 7
@@ -33,7 +33,7 @@ SKB_ECN_SET_CE: Final = 97
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction; `to` names the label that a jump goes to, whose distance is filled in at the end."""
+    """One instruction; `to` is the label of a jump, whose distance is filled in by `Assembler.code`."""
 
     code: int
     destination: int = 0
@@ -45,7 +45,7 @@ class Instruction:
 
     @property
     def slots(self) -> int:
-        """How many places of 8 bytes it takes."""
+        """Number of 8-byte slots."""
         return 1 if self.next_immediate is None else 2
 
 
@@ -62,61 +62,61 @@ class Assembler:
         self._slots += instruction.slots
 
     def label(self, name: str) -> None:
-        """Name the place of the next instruction."""
+        """Define a label at the next instruction."""
         self._labels[name] = self._slots
 
     def move(self, destination: int, source: int) -> None:
-        """Copy a register of 64 bits."""
+        """Copy a 64-bit register."""
         self._add(Instruction(0xBF, destination, source))
 
     def constant(self, destination: int, value: int) -> None:
-        """Put a constant of 64 bits into a register."""
+        """Load a 64-bit constant into a register."""
         low, high = value & 0xFFFF_FFFF, value >> 32
         self._add(Instruction(0x18, destination, immediate=low, next_immediate=high))
 
     def map_pointer(self, destination: int, descriptor: int) -> None:
-        """Put a map into a register."""
+        """Load a map into a register."""
         load = Instruction(0x18, destination, _PSEUDO_MAP_FD, immediate=descriptor, next_immediate=0)
         self._add(load)
 
     def load(self, destination: int, base: int, offset: int, size_bytes: int) -> None:
-        """Read memory at a register."""
+        """Read memory at the address in a register."""
         self._add(Instruction({4: 0x61, 8: 0x79}[size_bytes], destination, base, offset))
 
     def store(self, base: int, offset: int, source: int, size_bytes: int) -> None:
-        """Write memory at a register."""
+        """Write memory at the address in a register."""
         self._add(Instruction({4: 0x63, 8: 0x7B}[size_bytes], base, source, offset))
 
     def atomic_add(self, base: int, offset: int, source: int) -> None:
-        """Add to 64 bits of memory, whoever else does."""
+        """Add atomically to 64 bits of memory."""
         self._add(Instruction(0xDB, base, source, offset))
 
     def arithmetic(self, operation: str, destination: int, source: int) -> None:
-        """Compute on two registers of 64 bits: `+`, `-`, `*` or `/`."""
+        """Compute on two 64-bit registers: `+`, `-`, `*` or `/`."""
         self._add(Instruction({"+": 0x0F, "-": 0x1F, "*": 0x2F, "/": 0x3F}[operation], destination, source))
 
     def add_constant(self, destination: int, value: int) -> None:
-        """Add a constant of 32 bits."""
+        """Add a 32-bit constant."""
         self._add(Instruction(0x07, destination, immediate=value))
 
     def jump(self, to: str) -> None:
-        """Go on at a label."""
+        """Jump to a label."""
         self._add(Instruction(0x05, to=to))
 
     def jump_if(self, left: int, relation: str, right: int, to: str) -> None:
-        """Go on at a label if two registers compare so, unsigned: `==`, `>` or `>=`."""
+        """Jump to a label if an unsigned comparison of two registers holds: `==`, `>` or `>=`."""
         self._add(Instruction({"==": 0x1D, ">": 0x2D, ">=": 0x3D}[relation], left, right, to=to))
 
     def jump_if_constant(self, left: int, relation: str, value: int, to: str) -> None:
-        """Go on at a label if a register compares so with a constant: `==` or `!=`."""
+        """Jump to a label if a comparison of a register with a constant holds: `==` or `!=`."""
         self._add(Instruction({"==": 0x15, "!=": 0x55}[relation], left, immediate=value, to=to))
 
     def call(self, helper: int) -> None:
-        """Call a helper function of the kernel."""
+        """Call a kernel helper function."""
         self._add(Instruction(0x85, immediate=helper))
 
     def call_kernel(self, function: int) -> None:
-        """Call a function of the kernel by its number in the kernel's type information."""
+        """Call a kernel function by its BTF type number."""
         self._add(Instruction(0x85, source=_PSEUDO_KFUNC_CALL, immediate=function))
 
     def end(self) -> None:
@@ -124,7 +124,7 @@ class Assembler:
         self._add(Instruction(0x95))
 
     def code(self) -> bytes:
-        """Return the program with its jumps filled in."""
+        """Return the program with jump distances filled in."""
         encoded, place = bytearray(), 0
         for each in self._instructions:
             place += each.slots
@@ -140,7 +140,7 @@ def _slot(code: int, registers: int, offset: int, immediate: int) -> bytes:
 
 
 def create_array(value_bytes: int, entries: int) -> int:
-    """Return the descriptor of a new map of zeros, by number.
+    """Create an array map of zeros and return its descriptor.
 
     Raises:
         OSError: The kernel refuses it.
@@ -149,10 +149,10 @@ def create_array(value_bytes: int, entries: int) -> int:
 
 
 def load_classifier(code: bytes) -> int:
-    """Load a program that sees the frames of a port and return its descriptor.
+    """Load a classifier of a port's frames and return its descriptor.
 
     Raises:
-        OSError: The kernel refuses it; the last lines of its reasons are in the message.
+        OSError: The kernel refuses it; the message has the last lines of the verifier's log.
     """
     program = ctypes.create_string_buffer(code)
     licence = ctypes.create_string_buffer(_LICENCE)
@@ -179,23 +179,23 @@ def load_classifier(code: bytes) -> int:
 
 
 def map_number(descriptor: int) -> int:
-    """Return the number by which other processes find a map."""
+    """Return the ID of a map, by which other processes can open it."""
     info = ctypes.create_string_buffer(80)
     _bpf(_INFO, struct.pack("=IIQ", descriptor, len(info), ctypes.addressof(info)))
     return int(struct.unpack_from("=II", info)[1])
 
 
 def open_map(number: int) -> int:
-    """Return a descriptor of the map of a number.
+    """Open a map by its ID and return a descriptor.
 
     Raises:
-        OSError: There is none any more.
+        OSError: The map no longer exists.
     """
     return _bpf(_MAP_BY_ID, struct.pack("=III", number, 0, 0))
 
 
 def read_entry(descriptor: int, key: int, fields: int) -> Sequence[int]:
-    """Return the fields of 64 bits of an entry of a map."""
+    """Return the 64-bit fields of a map entry."""
     index = ctypes.c_uint32(key)
     value = (ctypes.c_uint64 * fields)()
     addresses = (ctypes.addressof(index), ctypes.addressof(value))
@@ -207,7 +207,7 @@ def _bpf(command: int, attributes: bytes) -> int:
     """Call the kernel (bpf(2)).
 
     Raises:
-        OSError: It refuses.
+        OSError: The kernel refuses the call.
     """
     number = _SYSCALL.get(os.uname().machine)
     if number is None:

@@ -1,4 +1,4 @@
-"""The kernel's own description of its types (BTF): where a member lies, and the number of a function.
+"""Parser of the kernel's BPF type format (BTF): offsets of struct members, and numbers of functions.
 
 The format is in the kernel's Documentation/bpf/btf.rst.
 """
@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 _VMLINUX: Final = Path("/sys/kernel/btf/vmlinux")
 _MAGIC: Final = 0xEB9F
 _STRUCT, _UNION, _FUNC = 4, 5, 12
-# Bytes that follow each kind of type, by kind; those of a list of members depend on its length.
+# Bytes after each type's header, by kind: fixed, or per member.
 _FIXED: Final = {1: 4, 3: 12, 14: 4, 17: 4}
 _PER_ITEM: Final = {4: 12, 5: 12, 6: 8, 13: 8, 15: 12, 19: 12}
 
 
 class TypesError(Exception):
-    """The kernel does not describe its types, or has not the one asked for."""
+    """The kernel does not describe its types, or lacks the requested one."""
 
 
 class _Type(NamedTuple):
@@ -43,7 +43,7 @@ class KernelTypes:
         self._all = list(self._read())
 
     def member_bytes(self, struct_name: str, *members: str) -> int:
-        """Return where a member of a struct lies [bytes]; further members lie inside the one before.
+        """Return the offset of a member of a struct [bytes]; each further member is nested in the one before.
 
         Raises:
             TypesError: There is no such member.
@@ -59,7 +59,7 @@ class KernelTypes:
         return offset
 
     def function(self, name: str) -> int:
-        """Return the number of a function that programs may call.
+        """Return the number of a function that BPF programs may call.
 
         Raises:
             TypesError: There is none.
@@ -70,7 +70,7 @@ class KernelTypes:
         raise TypesError(f"the kernel has no function {name} (Linux 6.2 or newer)")
 
     def _member(self, holder: _Type, wanted: str) -> tuple[int, int] | None:
-        """Return offset and type of a member of a struct, those of nameless structs and unions included."""
+        """Return offset and type of a struct's member, including those of anonymous structs and unions."""
         for item in range(holder.items):
             name, kind, bits = struct.unpack_from("=III", self._types, holder.offset + 12 * item)
             offset = (bits & 0xFF_FFFF if holder.has_bit_fields else bits) // 8
@@ -106,7 +106,7 @@ def kernel_types() -> KernelTypes:
     """Return the types of the running kernel.
 
     Raises:
-        TypesError: It does not describe them.
+        TypesError: The kernel does not describe them.
     """
     try:
         return KernelTypes(_VMLINUX.read_bytes())

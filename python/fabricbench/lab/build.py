@@ -1,4 +1,4 @@
-"""Makes a lab, all of it or nothing."""
+"""Creates a lab completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def check_rights() -> None:
-    """Check that this process may make namespaces.
+    """Check that this process may create namespaces.
 
     Raises:
-        LabError: It may not, or what it takes is not installed.
+        LabError: It may not, or required software is not installed.
     """
     if os.geteuid() != 0:
         raise LabError("a lab needs the rights of root: it makes network namespaces", "use sudo")
@@ -31,20 +31,21 @@ def check_rights() -> None:
 
 
 def up(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.Lab:
-    """Make a lab.
+    """Create a lab.
 
-    A lab of that name which is there as it should be stays; what is left of one that a crash has cut short
-    is removed first.
+    An existing, complete lab with the same blueprint is reused; the remains of a crashed build are removed
+    first.
 
     Args:
-        blueprint: What to make.
-        check: Called before each node; what it raises ends the work.
+        blueprint: The lab to create.
+        check: Called before each node; an exception from it ends the build.
 
     Returns:
-        The lab. Where the kernel cannot mark or lose frames, it says why.
+        The lab. It has the reason if the kernel cannot mark or lose frames.
 
     Raises:
-        LabError: This machine cannot, or there is another lab of that name. Nothing is left of the lab.
+        LabError: This machine cannot create it, or there is another lab of that name. Nothing is left of the
+            lab.
     """
     check_rights()
     known = state.read(blueprint.name)
@@ -58,10 +59,10 @@ def up(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.
 
 
 def up_new(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.Lab:
-    """Make a lab that is not there yet; see `up`.
+    """Create a lab that does not exist yet; see `up`.
 
     Raises:
-        LabError: This machine cannot, or there is a lab of that name. Nothing is left of the lab.
+        LabError: This machine cannot create it, or there is a lab of that name. Nothing is left of the lab.
     """
     lab = state.claim(blueprint)
     try:
@@ -75,13 +76,13 @@ def up_new(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> st
 
 
 def _is_same(lab: state.Lab, blueprint: Blueprint) -> bool:
-    """Tell whether a lab is what is wanted, and all of its namespaces are there."""
+    """Return whether a lab has the given blueprint and all of its namespaces exist."""
     there = all(namespaces.path_of(node.namespace).exists() for node in lab.blueprint.nodes)
     return there and lab.blueprint == blueprint
 
 
 def _refused(error: BaseException) -> LabError:
-    """Return what to tell of a request that the kernel has refused."""
+    """Return the error for a request that the kernel has refused."""
     code = error.args[0] if error.args else None
     if code in {errno.EPERM, errno.EACCES}:
         hint = "run it as root of the machine, not of a container without CAP_SYS_ADMIN and CAP_NET_ADMIN"
@@ -133,7 +134,7 @@ def _plug_in(node: Node, blueprint: Blueprint, made: dict[str, str]) -> None:
 
 
 def _configure(node: Node, marks: Marks | None) -> str:
-    """Configure a node and return why its ports do not mark as they should; empty if they do."""
+    """Configure a node and return why its ports do not mark correctly; empty if they do."""
     from pyroute2 import IPRoute
 
     with IPRoute() as netlink:
@@ -149,7 +150,7 @@ def _configure(node: Node, marks: Marks | None) -> str:
 
 
 def _marks(lab: state.Lab) -> Marks | None:
-    """Return the programs of a lab, if it needs any and the kernel can run them."""
+    """Return the BPF programs of a lab, if it needs any and the kernel can run them."""
     if not marking.is_wanted(lab.blueprint):
         return None
     try:

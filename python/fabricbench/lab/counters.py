@@ -1,4 +1,4 @@
-"""What the kernel has counted on the links of a lab, as a device of the fabric tells it."""
+"""Kernel counters of a lab's links, in the form of a network device's counters."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinkCounters:
-    """One direction of a link since the lab was made.
+    """Counters of one direction of a link since the lab was created.
 
     Attributes:
-        from_node: Node that sends.
+        from_node: Sending node.
         from_port: Its port.
-        to_node: Node that receives.
+        to_node: Receiving node.
         to_port: Its port.
-        tx_bytes: Bytes sent, without preamble, FCS and gap between frames.
+        tx_bytes: Bytes sent, without preamble, FCS and interframe gap.
         tx_packets: Frames sent; a batch that fitted into the shaper's burst counts as one.
-        drops: Frames that the full queue of the sending port dropped, or the receiving one's.
-        backlog_bytes: What waits in the queue of the sending port now.
-        marked: Frames marked on the way out; none where the port does not mark.
-        lost: Frames lost at random on the way in at the other end; none where none are.
-        queue_max_bytes: Longest queue that a frame has met; none where the port does not mark.
+        drops: Frames dropped at the full queue of the sending port or of the receiving one.
+        backlog_bytes: Current queue length of the sending port.
+        marked: Frames marked at the sending port; `None` if it does not mark.
+        lost: Random losses at the receiving port; `None` if it has none configured.
+        queue_max_bytes: Longest queue that a frame has met; `None` if the port does not mark.
     """
 
     from_node: str
@@ -59,7 +59,7 @@ def counters(lab: Lab) -> list[LinkCounters]:
     """Return both directions of every link of a lab.
 
     Raises:
-        LabError: A namespace of it is gone.
+        LabError: One of its namespaces no longer exists.
     """
     counted = _programs(lab)
     rows = []

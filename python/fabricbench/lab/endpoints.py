@@ -1,7 +1,7 @@
-"""Agents in the hosts of a lab, and the file of hosts by which a controller finds them.
+"""Agents on the hosts of a lab, and the hosts file for the controller.
 
-Agents listen at Unix sockets in the lab's folder, which only root can enter, without TLS: the calls of the
-controller need no network, and none is beside the one that is measured.
+Agents listen at Unix sockets in the lab's folder, accessible only to root, without TLS: calls of the
+controller need no network, so none is added to the measured one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _FILE: Final = "hosts.yaml"
 _READY_S: Final = 60.0
-"""How long all agents together may take to start; on a busy machine a Python program takes seconds."""
+"""Time limit for all agents to start; on a busy machine, a Python program takes seconds."""
 _PEERS_PREFIX: Final = 16
-"""Prefix length of the networks of host addresses, the peers that an agent may send to."""
+"""Prefix length of the networks of host addresses, which are the peers that an agent may send to."""
 _ROCE_PORT: Final = 4791
-"""UDP port of RoCEv2 (IBTA annex A17.3.1): hosts of a lab are alone in their namespaces, so it is free."""
+"""UDP port of RoCEv2 (IBTA annex A17.3.1): free, because each host of a lab has its own namespace."""
 _PROGRAM: Final = (sys.executable, "-m", "fabricbench")
 
 
@@ -38,16 +38,16 @@ def measuring(
     check: Callable[[], None] = lambda: None,
     program: Sequence[str] = _PROGRAM,
 ) -> Iterator[Lab]:
-    """Have a lab with an agent on each host for as long as the block takes; its file of hosts is there.
+    """Run a block with a new lab, an agent on each host and the hosts file; remove the lab afterwards.
 
     Args:
         blueprint: The lab.
         defaults: See `write_hosts_file`.
-        check: Called while the lab is made; what it raises ends the work.
+        check: Called during the build; an exception from it ends the build.
         program: The command that starts fabricbench.
 
     Raises:
-        LabError: The lab cannot be made, stands already, or an agent does not start. Nothing is left.
+        LabError: The lab cannot be created or already exists, or an agent does not start. Nothing is left.
     """
     build.check_rights()
     lab = build.up_new(blueprint, check)
@@ -60,7 +60,7 @@ def measuring(
 
 
 def start_or_remove(lab: Lab, check: Callable[[], None] = lambda: None) -> None:
-    """Start agents in a lab that stays, and write its file of hosts; agents that run already stay.
+    """Start agents in a permanent lab, unless they already run, and write its hosts file.
 
     Raises:
         LabError: An agent does not start. Nothing is left of the lab.
@@ -81,7 +81,7 @@ def start(lab: Lab, check: Callable[[], None] = lambda: None, program: Sequence[
     """Start an agent on each host and wait until all listen.
 
     Raises:
-        LabError: One of them ends or does not listen in time. None is left running.
+        LabError: An agent ends or does not listen in time. None is left running.
     """
     agents.start(lab, lambda node: _command(lab, node, program))
     try:
@@ -107,24 +107,24 @@ def _networks(blueprint: Blueprint) -> list[str]:
 
 
 def socket_of(lab: Lab, node: Node) -> Path:
-    """Return the Unix socket at which the agent of a host listens."""
+    """Return the Unix socket of a host's agent."""
     return lab.folder / f"{node.name}.sock"
 
 
 def hosts_file(lab: Lab) -> Path:
-    """Return the path of the lab's file of hosts."""
+    """Return the path of the lab's hosts file."""
     return lab.folder / _FILE
 
 
 def write_hosts_file(lab: Lab, defaults: Mapping[str, Any]) -> Path:
-    """Write the file of hosts of a lab: host 0 of the plan is played by `host0`, and so on.
+    """Write the hosts file of a lab: `host0` plays host 0 of the plan, and so on.
 
     Args:
         lab: The lab.
-        defaults: What holds for every host, such as `driver` and its `settings`.
+        defaults: Defaults for every host, such as `driver` and its `settings`.
 
     Returns:
-        Its path.
+        The path of the file.
     """
     from ruamel.yaml import YAML
 

@@ -1,13 +1,13 @@
-"""What goes wrong with a lab, for the user to mend."""
+"""Errors of labs that a user can fix."""
 
 from __future__ import annotations
 
 
 class LabError(Exception):
-    """A lab that cannot be made, found or used.
+    """A lab that cannot be created, found or used.
 
     Attributes:
-        hint: What to do.
+        hint: How to fix it.
     """
 
     def __init__(self, text: str, hint: str) -> None:

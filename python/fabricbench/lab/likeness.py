@@ -1,8 +1,7 @@
-"""The run spec that a lab can run: the plan's without what the kernel lacks, for the lab and for its twin.
+"""Reduces a plan's run spec to the features that a lab has, for the lab and for its simulated twin.
 
-A measured trial and its prediction have one run spec, so that both leave out the same and like is compared
-with like. Each part that is left out is an `Omission`. Where nothing sensible would be left, `obstacle` has
-the reason.
+A measured trial and its prediction have the same run spec, so both omit the same features and are comparable.
+Each omitted part is an `Omission`. If nothing useful would be left, `obstacle` returns the reason.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ if TYPE_CHECKING:
     from fabricbench.plan._run_spec import BufferSpec, FabricSpec, JobSpec, RunSpec, SwitchSpec, TransportSpec
 
 DEEP_BUFFER_BYTES: Final = (1 << 32) - 1
-"""In the place of PFC: the longest queue of the kernel, so that nothing is dropped where PFC would pause."""
+"""Replaces PFC: the longest queue of the kernel, so that nothing is dropped where PFC would pause."""
 WINDOW_PACKETS_MIN: Final = 16
-"""A window of a lab at least: 64 KB, several batches."""
+"""Smallest window of a lab: 64 KB, several batches."""
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """A run spec as a lab can run it.
+    """A run spec that a lab can run.
 
     Attributes:
-        run_spec: The run spec, of which the lab and its twin are made.
+        run_spec: The run spec of both the lab and its twin.
         omissions: The parts of the plan that neither has.
     """
 
@@ -41,7 +40,7 @@ class Likeness:
 
 
 class _Omissions:
-    """Collects what is left out, each field once."""
+    """Collects omissions, one per field."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -95,7 +94,7 @@ def _transport(spec: RunSpec, found: _Omissions) -> TransportSpec:
 
 
 def _queue_pairs_max(spec: RunSpec) -> int:
-    """Return how many queue pairs send from the host that has most of them."""
+    """Return the largest number of sending queue pairs of a host."""
     counts = Counter(pair["src_host"] for pair in engine.describe(canonical_json(spec))["qps"])
     return max(counts.values(), default=1)
 
@@ -108,9 +107,9 @@ def _job(job: JobSpec, found: _Omissions) -> JobSpec:
 
 
 def _with_own_memory(spec: RunSpec, fabric: FabricSpec, found: _Omissions) -> FabricSpec:
-    """Return the fabric with memory as fast as the machine's, where ranks copy within their host.
+    """Return the fabric with memory as fast as the machine's, if ranks copy within their host.
 
-    A copy of a lab takes no time that counts at its scale.
+    A copy in a lab takes negligible time at the lab's scale.
     """
     if not any(job["copies_own_block"] or len(set(job["hosts"])) < len(job["hosts"]) for job in spec["jobs"]):
         return fabric

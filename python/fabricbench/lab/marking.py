@@ -1,9 +1,9 @@
-"""ECN marks and random losses on the ports of a lab, by programs in the kernel.
+"""ECN marks and random losses on the ports of a lab, by BPF programs in the kernel.
 
-A mark goes by what waits in the port's queue when a frame is put there, as the simulator has it: never up to
-Kmin, with a probability that rises to Pmax at Kmax, always from there on. Only frames that say they can be
-marked (ECT) are. Losses are drawn where a frame comes in, each by itself: there the sender's shaper has split
-batches into frames. A batch that fits into the shaper's burst may pass whole, and is marked or lost whole.
+As in the simulator, a mark depends on the length of the port's queue when a frame is enqueued: never up to
+Kmin, with a probability rising to Pmax at Kmax, always above. Only ECN-capable frames (ECT) are marked.
+Losses are drawn per arriving frame: there, the sender's shaper has already split batches into frames. A batch
+that fits into the shaper's burst may pass whole, and is marked or lost whole.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _FIELDS: Final = 3
 _MARKED, _LOST, _QUEUE_MAX = (8 * field for field in range(_FIELDS))
-"""Where the counts of a port are in its entry of the map [bytes]."""
+"""Offsets of a port's counts in its map entry [bytes]."""
 _GSO_SEGMENTS: Final = 164
-"""Of a frame as programs see it (struct __sk_buff): how many segments a batch holds, 0 for a frame alone."""
+"""Offset in struct __sk_buff of the number of segments of a batch, 0 for a single frame."""
 _PASS, _DROP = 0, 2
 _PROBABILITY_ONE: Final = 1 << 32
 _PPM: Final = 1_000_000
@@ -32,17 +32,17 @@ _CLSACT_INGRESS, _CLSACT_EGRESS = 0xFFFF_FFF2, 0xFFFF_FFF3
 
 
 class MarkingError(Exception):
-    """The kernel cannot run what marks or loses frames."""
+    """The kernel cannot run the programs that mark or lose frames."""
 
 
 @dataclass(frozen=True)
 class PortCounts:
-    """What programs have counted on a port.
+    """Counts of a port's programs.
 
     Attributes:
-        marked: Frames marked on the way out.
-        lost: Frames lost on the way in.
-        queue_max_bytes: Longest queue that a frame has met on the way out.
+        marked: Frames marked at departure.
+        lost: Frames lost at arrival.
+        queue_max_bytes: Longest queue that a departing frame has met.
     """
 
     marked: int
@@ -52,7 +52,7 @@ class PortCounts:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the kernel keeps the length of a queue, and how a program gets there."""
+    """Offsets in the kernel's structs that lead a program to the length of a queue."""
 
     cast: int
     device: int
@@ -61,13 +61,13 @@ class _Layout:
 
 
 class Marks:
-    """The programs of a lab and the map in which they count: one entry for each port, in order of nodes."""
+    """The programs of a lab and the map of their counts: one entry per port, in order of nodes."""
 
     def __init__(self, blueprint: Blueprint) -> None:
-        """Look what the kernel has.
+        """Read the kernel's types and create the map.
 
         Raises:
-            MarkingError: It cannot run such programs.
+            MarkingError: The kernel cannot run such programs.
         """
         ports = [(node.name, port) for node in blueprint.nodes for port in node.ports]
         self._entries = {(name, port.number): entry for entry, (name, port) in enumerate(ports)}
@@ -80,16 +80,16 @@ class Marks:
             raise MarkingError(f"the kernel runs no such programs: {error.strerror or error}") from error
 
     def close(self) -> None:
-        """Let the map go; it lives on with the programs that count in it."""
+        """Close the map; it exists for as long as the programs that use it."""
         os.close(self._map)
 
     @property
     def number(self) -> int:
-        """Number of the map."""
+        """ID of the map."""
         return bpf.map_number(self._map)
 
     def attach(self, netlink: IPRoute, index: int, node: str, port: Port) -> None:
-        """Let the programs of a port see its frames.
+        """Attach the programs of a port.
 
         Raises:
             MarkingError: The kernel refuses one of them.
@@ -125,19 +125,19 @@ class Marks:
 
 
 def is_wanted(blueprint: Blueprint) -> bool:
-    """Tell whether any port of a lab marks or loses frames."""
+    """Return whether any port of a lab marks or loses frames."""
     return any(port.marking or port.lost_ppm for node in blueprint.nodes for port in node.ports)
 
 
 def counts(blueprint: Blueprint, number: int) -> dict[tuple[str, int], PortCounts]:
-    """Return what the programs of a lab have counted, by node and port.
+    """Return the counts of a lab's programs, by node and port.
 
     Args:
         blueprint: The lab.
-        number: Number of its map.
+        number: ID of its map.
 
     Raises:
-        OSError: There is no such map any more.
+        OSError: The map no longer exists.
     """
     descriptor = bpf.open_map(number)
     try:
@@ -160,7 +160,7 @@ def _layout() -> _Layout:
 
 
 def marking_code(marking: Marking, layout: _Layout, descriptor: int, entry: int) -> bytes:
-    """Return the program that marks on the way out of a port and counts in an entry of a map."""
+    """Return the program that marks departing frames of a port and counts in a map entry."""
     code = bpf.Assembler()
     code.move(R6, R1)
     code.call_kernel(layout.cast)
@@ -170,7 +170,7 @@ def marking_code(marking: Marking, layout: _Layout, descriptor: int, entry: int)
     _find_entry(code, descriptor, entry)
     code.load(R2, R9, _QUEUE_MAX, 8)
     code.jump_if(R2, ">=", R7, "known")
-    code.store(R9, _QUEUE_MAX, R7, 8)  # another core may write as well: the longest may be short by a frame
+    code.store(R9, _QUEUE_MAX, R7, 8)  # a race with another core may lose a maximum: short by one frame
     code.label("known")
     _draw(code, marking)
     code.label("mark")
@@ -184,7 +184,7 @@ def marking_code(marking: Marking, layout: _Layout, descriptor: int, entry: int)
 
 
 def _draw(code: bpf.Assembler, marking: Marking) -> None:
-    """Go to `pass` or on, by the length of the queue in R7 and the luck of the draw."""
+    """Jump to `pass` or continue, by the length of the queue in R7 and a random number."""
     code.constant(R2, marking.kmin_bytes)
     code.jump_if(R2, ">=", R7, "pass")
     code.constant(R3, marking.kmax_bytes)
@@ -200,7 +200,7 @@ def _draw(code: bpf.Assembler, marking: Marking) -> None:
 
 
 def losing_code(lost_ppm: int, descriptor: int, entry: int) -> bytes:
-    """Return the program that loses frames on the way into a port and counts in an entry of a map."""
+    """Return the program that loses arriving frames of a port and counts in a map entry."""
     code = bpf.Assembler()
     code.move(R6, R1)
     code.call(bpf.PRANDOM_U32)
@@ -215,7 +215,7 @@ def losing_code(lost_ppm: int, descriptor: int, entry: int) -> bytes:
 
 
 def _find_entry(code: bpf.Assembler, descriptor: int, entry: int) -> None:
-    """Put the port's entry of the map into R9, or go to `pass` where there is none."""
+    """Load the address of the port's map entry into R9, or jump to `pass` if there is none."""
     code.constant(R2, entry)
     code.store(FRAME, -4, R2, 4)
     code.move(R2, FRAME)
@@ -227,7 +227,7 @@ def _find_entry(code: bpf.Assembler, descriptor: int, entry: int) -> None:
 
 
 def _count(code: bpf.Assembler, field: int) -> None:
-    """Add the frames of R6, the segments of a batch, to a field of the entry in R9."""
+    """Add the number of frames of R6, the segments of a batch, to a field of the entry in R9."""
     code.load(R2, R6, _GSO_SEGMENTS, 4)
     code.jump_if_constant(R2, "!=", 0, "counted")
     code.constant(R2, 1)

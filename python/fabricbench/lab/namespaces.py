@@ -1,4 +1,4 @@
-"""Network namespaces by name: make, remove, work inside one, find what runs in them."""
+"""Named network namespaces: create, remove, run work inside one, find its processes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Final, TypeVar
 from fabricbench.lab.errors import LabError
 
 _FOLDER: Final = Path("/run/netns")
-"""Where named namespaces are, as `ip netns` has them."""
+"""Folder of named namespaces, as used by `ip netns`."""
 _ENDING_S: Final = 1.0
-"""How long a process may take to end by itself when its lab is removed."""
+"""Time limit for a process to end after SIGTERM when its lab is removed."""
 
 Result = TypeVar("Result")
 
 
 def create(name: str) -> None:
-    """Make a namespace."""
+    """Create a namespace."""
     from pyroute2 import netns
 
     netns.create(name)
 
 
 def remove(name: str) -> None:
-    """Remove a namespace, or what there is of one; the kernel takes its links away with it."""
+    """Remove a namespace or its remains; the kernel removes its links with it."""
     from pyroute2 import netns
 
     with suppress(FileNotFoundError):
@@ -37,17 +37,17 @@ def remove(name: str) -> None:
 
 
 def path_of(name: str) -> Path:
-    """Return the file that stands for a namespace."""
+    """Return the file of a namespace."""
     return _FOLDER / name
 
 
 def existing(prefix: str) -> list[str]:
-    """Return the namespaces whose names begin so."""
+    """Return the namespaces with a name prefix."""
     return sorted(each.name for each in _FOLDER.glob(f"{prefix}*")) if _FOLDER.is_dir() else []
 
 
 def inside(name: str, work: Callable[[], Result]) -> Result:
-    """Do work in a namespace, in a thread of its own: a thread that has changed its namespace is left so.
+    """Run work in a namespace, in a new thread, because a thread keeps its changed namespace.
 
     Raises:
         LabError: There is no such namespace.
@@ -75,9 +75,9 @@ def inside(name: str, work: Callable[[], Result]) -> Result:
 
 
 def end_processes(names: Collection[str]) -> int:
-    """End every process that runs in one of the namespaces and return how many there were.
+    """End every process in the namespaces and return how many there were.
 
-    A namespace lives on, without a name, for as long as a process is in it.
+    A namespace continues to exist, without a name, while a process is in it.
     """
     found = processes(names)
     _signal(found, signal.SIGTERM)
@@ -95,7 +95,7 @@ def _signal(pids: Collection[int], number: signal.Signals) -> None:
 
 
 def processes(names: Collection[str]) -> list[int]:
-    """Return the processes that run in one of the namespaces, this one left out."""
+    """Return the processes in the namespaces, except this one."""
     wanted = {identity for name in names if (identity := _identity(path_of(name))) is not None}
     pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
     return [pid for pid in pids if pid != os.getpid() and _identity(Path(f"/proc/{pid}/ns/net")) in wanted]

@@ -1,4 +1,4 @@
-"""What of a plan a lab does not have, said before anything runs through it."""
+"""Lists the parts of a plan that a lab does not have, before anything runs in it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 _PS_PER_US: Final = 1_000_000
 BY_FLOW: Final = ("ecmp", "weighted", "pinned", "d-mod-k")
-"""Load balancing that gives each queue pair one path."""
+"""Load balancing with a single path per queue pair."""
 FORWARDING: Final = "a free port passes a frame on as it arrives, as with cut-through"
-"""A token bucket holds back only what follows a frame."""
+"""A token bucket delays only the frames after the current one."""
 
 
 class Omission(BaseModel):
-    """A part of the plan that the lab lacks or has otherwise.
+    """A part of the plan that the lab lacks or implements differently.
 
     Attributes:
-        field: Where the plan says it.
-        text: What is there in its place.
+        field: Field of the plan.
+        text: What the lab has instead.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,13 +33,13 @@ class Omission(BaseModel):
 
 
 def omissions(spec: RunSpec, description: Description, scale: int, *, unpinned: str) -> list[Omission]:
-    """Return what of a run spec a lab at a scale does not have.
+    """Return the parts of a run spec that a lab at a scale does not have.
 
     Args:
         spec: The run spec.
         description: Its nodes and links.
-        scale: By how much rates are divided.
-        unpinned: Which queue pairs take paths of the kernel's choice; empty if none does.
+        scale: Divisor of rates.
+        unpinned: Queue pairs whose paths the kernel chooses; empty if there are none.
     """
     fabric = spec["fabric"]
     found = [
@@ -67,7 +67,7 @@ def _of_links(fabric: FabricSpec, description: Description, scale: int) -> Itera
 
 
 def is_loss_from_start(failure: object) -> bool:
-    """Tell whether a failure of the plan is one that a lab has: frames lost from time 0 on."""
+    """Return whether a lab supports a failure of the plan: frame loss from time 0 on."""
     return isinstance(failure, dict) and failure["kind"] == "frame-loss" and failure["at_ps"] == 0
 
 

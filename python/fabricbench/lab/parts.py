@@ -1,7 +1,7 @@
-"""The trials of a plan as labs run them: which of them one lab serves, and which none can run.
+"""Groups the trials of a plan by lab, and excludes those that no lab can run.
 
-Variants of a plan may have fabrics of their own. Each fabric is a lab of its own, and the trials of one lab
-run together, so that no lab is built twice.
+Variants of a plan may have different fabrics. Each fabric is a separate lab, and all trials of one lab run
+together, so that no lab is built twice.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
 
 SCALE_MIN: Final = 1_000
-"""400 Gb/s become 400 Mb/s, at which delays of cables and switches hardly count."""
+"""At this scale 400 Gb/s become 400 Mb/s, and delays of cables and switches are negligible."""
 BATCHES_BPS_PER_CORE: Final = 1_600_000_000
-"""What hosts together send for each processor of this machine where frames go in batches. Measured: an
-all-to-all of eight links of 400 Mb/s takes the predicted time on two cores that do nothing else."""
+"""Total send rate of all hosts per processor of this machine if frames are batched. Measured: an all-to-all
+on eight links of 400 Mb/s takes the predicted time on two otherwise idle cores."""
 FRAMES_BPS_PER_CORE: Final = 400_000_000
-"""The same where frames go one by one, since ports mark or lose them: the same all-to-all takes 2.2 to 2.6
-times the predicted time, so that two cores forward some 1.3 Gb/s at the most."""
+"""The same if frames are not batched, because ports mark or lose them: the same all-to-all takes 2.2 to 2.6
+times the predicted time, so two cores forward at most 1.3 Gb/s or so.
+"""
 CHUNK_S_MIN: Final = 0.05
-"""A chunk takes so long at least: late timers and programs, some 0.2 ms a hop, are then below 1 % of it."""
+"""Minimum time of a chunk: delays of timers and programs, some 0.2 ms a hop, are then below 1 % of it."""
 CHUNK_SCALE_MAX: Final = 80_000
-"""No larger scale is chosen for short chunks, so that defaults stay within the limits of a run spec: memory
-of 80 Gb/s shared by ranks becomes 1 Mb/s, convergence in 10 ms takes 800 s."""
+"""Largest scale chosen for short chunks, so that defaults stay within the limits of a run spec: shared memory
+of 80 Gb/s becomes 1 Mb/s, convergence in 10 ms takes 800 s."""
 LAB_S_MAX: Final = 60
-"""For short chunks no scale is chosen at which the hosts send their data for longer."""
+"""The scale chosen for short chunks limits the hosts' time to send their data to this."""
 AGENTS_PER_CORE: Final = 60
-"""Agents that one processor starts within the minute that they may take: each takes Python a second."""
+"""Agents that one processor can start in the time limit of a minute: starting Python takes a second each."""
 
 
 @dataclass(frozen=True)
 class LabPart:
-    """The trials that run in one lab.
+    """The trials of one lab.
 
     Attributes:
         blueprint: The lab.
@@ -60,7 +61,7 @@ class Excluded:
 
     Attributes:
         trial: The trial.
-        reason: Why, in one line.
+        reason: The reason, in one line.
     """
 
     trial: PlannedTrial
@@ -69,12 +70,12 @@ class Excluded:
 
 @dataclass(frozen=True)
 class LabTrials:
-    """The trials of a plan, as labs and their twins run them.
+    """The trials of a plan, adapted for labs and their twins.
 
     Attributes:
-        trials: Those that labs can run, without the parts that labs lack.
+        trials: Trials that labs can run, without the parts that labs lack.
         excluded: The others.
-        omissions: The parts that are left out, each with how many trials lack it.
+        omissions: The omitted parts, each with the number of trials that lack it.
     """
 
     trials: Sequence[PlannedTrial]
@@ -83,9 +84,10 @@ class LabTrials:
 
 
 def lab_trials(trials: Sequence[PlannedTrial]) -> LabTrials:
-    """Return the trials of a plan as labs run them.
+    """Adapt the trials of a plan to labs.
 
-    A trial that differs from one before only by parts that labs lack is left out: it would be the same run.
+    A trial that differs from an earlier one only by parts that labs lack is excluded: it would be the same
+    run.
     """
     found: list[PlannedTrial] = []
     excluded: list[Excluded] = []
@@ -112,13 +114,13 @@ def lab_trials(trials: Sequence[PlannedTrial]) -> LabTrials:
 def parts(
     name: str, plan: str, trials: Sequence[PlannedTrial], scale: int, *, pinned: bool
 ) -> tuple[list[LabPart], list[Excluded]]:
-    """Return the labs of trials, each with its trials, and the trials whose fabric no lab can have.
+    """Return the labs, each with its trials, and the trials whose fabric is not possible in a lab.
 
     Args:
         name: Name of each lab; one is up at a time.
         plan: Name of the plan.
         trials: The trials.
-        scale: By how much their rates are still to be divided.
+        scale: Divisor still to be applied to rates.
         pinned: Driver `roce`: queue pairs send from the UDP source ports of the plan, so that their paths can
             be the simulator's, and at the rate of their host's port.
     """
@@ -138,7 +140,7 @@ def parts(
 
 
 def _chunk_bytes(trial: PlannedTrial) -> int:
-    """Return the mean size of the chunks of a trial, over all rounds; 0 if it is not known."""
+    """Return the mean chunk size of a trial, over all rounds; 0 if unknown."""
     return _mean_chunk_bytes(engine.estimate(trial.spec_json))
 
 
@@ -167,8 +169,8 @@ def _hosts(described: Description) -> int:
 def fitting_scale(trials: Sequence[PlannedTrial]) -> int:
     """Return the scale at which this machine keeps up with all trials, a multiple of `SCALE_MIN`.
 
-    It forwards what their hosts send, and their chunks are not too short for its timers. Trials with more
-    hosts than it can have are ignored.
+    At this scale it can forward the traffic of their hosts, and chunks are not too short for its timers.
+    Trials with too many hosts for this machine are ignored.
     """
     most = AGENTS_PER_CORE * _cores()
     possible = (trial for trial in trials if _hosts(engine.describe(trial.spec_json)) <= most)
@@ -187,11 +189,11 @@ def _fitting_scale(trial: PlannedTrial) -> int:
 
 
 def _chunk_scale(trial: PlannedTrial, rates_bps: int) -> int:
-    """Return the scale at which chunks take `CHUNK_S_MIN`, or hosts `LAB_S_MAX`; 0 where chunks are unknown.
+    """Return the scale at which chunks take `CHUNK_S_MIN`, or hosts `LAB_S_MAX`; 0 if chunks are unknown.
 
     Args:
         trial: The trial.
-        rates_bps: What the hosts of its jobs send together [bit/s].
+        rates_bps: Total send rate of the hosts of its jobs [bit/s].
     """
     estimate = engine.estimate(trial.spec_json)
     chunk_bytes = _mean_chunk_bytes(estimate)
@@ -209,7 +211,7 @@ def _cores() -> int:
 
 
 def _host_rates(trial: PlannedTrial) -> Iterator[tuple[int, int]]:
-    """Yield the number of the host and the rate of each link of a host [bit/s]."""
+    """Yield host number and rate of each host link [bit/s]."""
     described = engine.describe(trial.spec_json)
     numbers = {node["name"]: number for number, node in enumerate(described["nodes"])}
     for link in described["links"]:

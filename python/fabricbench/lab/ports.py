@@ -1,4 +1,4 @@
-"""Links, addresses, routes and queues inside the namespace of one node, over netlink."""
+"""Configures links, addresses, routes and queues in the namespace of one node, over netlink."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
 GATEWAY: Final = "169.254.0.1"
-"""The other end of every link, as a next hop: its MAC address is set by hand on each port, so that no ARP
-runs and ports need no addresses of their own (RFC 3927: link-local, never routed)."""
+"""Next hop address for the other end of every link: its MAC address is set statically on each port, so that
+no ARP runs and ports need no addresses of their own (RFC 3927: link-local, never routed)."""
 FRAMING_BYTES: Final = 24
-"""On the wire besides what the kernel counts: preamble and start 8, FCS 4, gap between frames 12
-(IEEE 802.3-2022, 3.1.1 and 4.4.2)."""
+"""Wire bytes that the kernel does not count: preamble and start 8, FCS 4, interframe gap 12
+(IEEE 802.3-2022, 3.1.1 and 4.4.2).
+"""
 _SOURCE_TABLE: Final = 100
 """Routing table of a host's port 0; those of further ports follow."""
 _PIN_TABLE: Final = 1_000
-"""Routing table of the first port of a switch that pins lead to; those of further ports follow."""
+"""Routing table of a switch's port 0 for pins; those of further ports follow."""
 _PIN_PRIORITY: Final = 100
-"""Of the rules of pins: after the table of local addresses, before all others."""
+"""Priority of pin rules: after the table of local addresses, before all others."""
 _UDP: Final = 17
 _SYSCTL: Final = Path("/proc/sys/net")
 
 _EVERYWHERE: Final = {
-    # A router without IPv6 sends nothing of its own, so that only what is measured is on the links.
+    # A router without IPv6 sends no packets of its own, so the links have measured traffic only.
     "ipv6/conf/all/disable_ipv6": "1",
     "ipv6/conf/default/disable_ipv6": "1",
     # Routes are not symmetric in a fabric of equal paths.
@@ -43,28 +44,29 @@ _OF_SWITCHES: Final = {
     "ipv4/conf/default/send_redirects": "0",
 }
 _HASH_SEED: Final = "ipv4/fib_multipath_hash_seed"
-"""Linux 6.11; before that all namespaces hash alike, and tiers of a fat tree repeat each other's choice."""
+"""Linux 6.11; before that, all namespaces hash equally, and tiers of a fat tree repeat each other's
+choice."""
 
 
 def prepare(node: Node) -> None:
-    """Set what the kernel does with packets in this thread's namespace."""
+    """Set the kernel's packet handling in this thread's namespace."""
     settings = _EVERYWHERE | (_OF_SWITCHES if node.kind == "switch" else {})
     for name, value in settings.items():
         path = _SYSCTL / name
-        if path.exists():  # there may be no IPv6
+        if path.exists():  # IPv6 may be missing
             path.write_text(value)
     if node.kind == "switch" and (_SYSCTL / _HASH_SEED).exists():
         (_SYSCTL / _HASH_SEED).write_text(str(node.hash_seed))
 
 
 def plug_in(netlink: IPRoute, node: Node, blueprint: Blueprint, namespaces: Mapping[str, str]) -> None:
-    """Make the links of this namespace to those that are there already, with both ends.
+    """Create the links of this namespace to existing ones, with both ends.
 
     Args:
-        netlink: Of this namespace.
+        netlink: Netlink socket of this namespace.
         node: The node.
         blueprint: Its lab.
-        namespaces: Of the nodes that are there.
+        namespaces: Namespaces of the existing nodes.
     """
     for port in node.ports:
         if port.peer in namespaces and port.peer != node.name:
@@ -85,7 +87,7 @@ def plug_in(netlink: IPRoute, node: Node, blueprint: Blueprint, namespaces: Mapp
 
 
 def configure(netlink: IPRoute, node: Node) -> dict[str, int]:
-    """Bring the ports of a node up, with queues, neighbours, addresses and routes; return their indices."""
+    """Bring up the ports of a node with queues, neighbours, addresses and routes; return their indices."""
     indices = interface_indices(netlink)
     netlink.link("set", index=indices["lo"], state="up")
     for port in node.ports:
@@ -106,7 +108,7 @@ def interface_indices(netlink: IPRoute) -> dict[str, int]:
 
 
 def _address_host(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> None:
-    """Give each port its address. What is sent from an address leaves by its port, all else by port 0."""
+    """Give each port its address. Packets leave by the port of their source address, others by port 0."""
     for place, port in enumerate(node.ports):
         index = indices[port.interface]
         netlink.addr("add", index=index, address=port.address, prefixlen=32)
@@ -145,7 +147,7 @@ def _route_switch(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> N
 
 
 def _pin(netlink: IPRoute, node: Node, interfaces: Mapping[int, int]) -> None:
-    """Send queue pairs out of the ports that the plan gives them: a rule for each, a table for each port."""
+    """Route queue pairs to the ports of the plan: one rule per queue pair, one table per port."""
     for number in sorted({pin.port for pin in node.pins}):
         hop = {"gateway": GATEWAY, "oif": interfaces[number], "flags": ["onlink"]}
         netlink.route("add", table=_PIN_TABLE + number, dst="0.0.0.0/0", **hop)
@@ -164,7 +166,7 @@ def _pin(netlink: IPRoute, node: Node, interfaces: Mapping[int, int]) -> None:
 
 
 def _summarised(node: Node) -> Iterator[tuple[tuple[int, ...], list[IPv4Network]]]:
-    """Yield for each set of next hops the networks that are made up of its addresses, and no others."""
+    """Yield each set of next hops with the smallest list of networks that covers exactly its addresses."""
     grouped = defaultdict[tuple[int, ...], list[IPv4Network]](list)
     for route in node.routes:
         if route.mac is None:
@@ -174,9 +176,9 @@ def _summarised(node: Node) -> Iterator[tuple[tuple[int, ...], list[IPv4Network]
 
 
 def _shape(netlink: IPRoute, index: int, port: Port) -> None:
-    """Give a port its rate and its queue: a token bucket (TBF) that drops at its tail.
+    """Give a port its rate and its queue: a token bucket (TBF) with tail drop.
 
-    The kernel's request is written by hand, as pyroute2's own form of it leaves out the framing.
+    The kernel's request is built by hand, because pyroute2's helper omits the framing overhead.
     """
     from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST
     from pyroute2.netlink.rtnl import RTM_NEWQDISC, TC_H_ROOT

@@ -1,9 +1,9 @@
-"""Acknowledgements ahead of data at every port, as a plan has them that gives them a higher priority.
+"""Prioritises acknowledgements over data at every port, for plans that give them a higher priority.
 
-Below each port's token bucket is a scheduler with two queues: packets from RoCEv2's own UDP port, which ACK,
-NAK and CNP are, and all others. It is a hierarchical token bucket (HTB) whose classes have a rate that no
-port reaches, so that their priorities alone decide, as in a strict priority scheduler: kernels that have TBF
-mostly have HTB, and may lack `prio`. It is made by `tc`, which comes with `ip`.
+Below each port's token bucket is a scheduler with two queues: packets from RoCEv2's own UDP port, that is
+ACK, NAK and CNP, and all others. It is a hierarchical token bucket (HTB) whose classes have a rate above that
+of any port, so that only their priorities matter, as in a strict priority scheduler: kernels with TBF usually
+have HTB, and may lack `prio`. It is created by `tc`, which is installed with `ip`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _UNLIMITED: Final = "rate 1000gbit burst 1mb cburst 1mb quantum 60000"
 
 
 def acknowledgements_first(node: Node, frame_bytes: int) -> str:
-    """Let acknowledgements overtake data at the ports of a node, whose token buckets are there.
+    """Prioritise acknowledgements over data at the ports of a node, whose token buckets exist.
 
     Args:
         node: The node.
-        frame_bytes: The longest frame. The token bucket takes the next one out of the queue to know its
-            length, so that it waits as well.
+        frame_bytes: The longest frame. The token bucket dequeues the next frame to know its length, so that
+            frame waits as well.
 
     Returns:
-        Why that cannot be had; empty if it is done.
+        Why it is not possible; empty on success.
     """
     commands = "".join(f"{line}\n" for port in node.ports for line in _commands(port, frame_bytes))
     done = subprocess.run(

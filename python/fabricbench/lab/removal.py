@@ -1,4 +1,4 @@
-"""Removes a lab, whole or half-made."""
+"""Removes a lab, complete or partial."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fabricbench.lab.errors import LabError
 
 @dataclass(frozen=True)
 class Removed:
-    """What was removed.
+    """Result of a removal.
 
     Attributes:
-        namespaces: How many namespaces, their links included.
-        processes: How many processes that still ran in them.
+        namespaces: Number of namespaces, including their links.
+        processes: Number of processes that still ran in them.
     """
 
     namespaces: int
@@ -25,7 +25,7 @@ def down(name: str) -> Removed:
     """Remove a lab.
 
     Raises:
-        LabError: Another process is making it.
+        LabError: Another process is building it.
     """
     lab = state.read(name)
     if lab is not None and lab.is_being_built:
@@ -34,7 +34,7 @@ def down(name: str) -> Removed:
 
 
 def remove(name: str) -> Removed:
-    """Remove what there is of a lab: processes, namespaces, its folder last."""
+    """Remove everything that exists of a lab: processes, namespaces, its folder last."""
     lab = state.read(name)
     if lab is None:
         spaces, ended = _by_name(name), 0
@@ -50,9 +50,9 @@ def remove(name: str) -> Removed:
 
 
 def _by_name(name: str) -> list[str]:
-    """Return the namespaces of a lab whose file cannot be read, such as one of another version.
+    """Return the namespaces of a lab with an unreadable file, such as one of another version.
 
-    Those of a lab whose longer name begins the same are not among them.
+    Namespaces of labs whose longer name has the same prefix are excluded.
     """
     longer = [other for other in state.names() if other.startswith(f"{name}-")]
     found = namespaces.existing(f"fb-{name}-")

@@ -1,4 +1,4 @@
-"""Equal-cost next hops of every switch towards every host port, as the simulator's route tables have them."""
+"""Equal-cost next hops from every switch to every host port, equal to the simulator's route tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NextHops:
-    """How a switch reaches an address.
+    """Route of a switch to an address.
 
     Attributes:
         address: IP address of the host port.
-        ports: Ports of the switch, in ascending order; all are equally near.
-        attached: Whether the host port is plugged into this switch.
+        ports: Ports of the switch with equal distance, in ascending order.
+        attached: Whether the host port is attached to this switch.
     """
 
     address: str
@@ -27,9 +27,9 @@ class NextHops:
 
 
 def next_hops(description: Description) -> dict[str, list[NextHops]]:
-    """Return the shortest paths of every switch, over switches alone: hosts never forward.
+    """Return the shortest paths of every switch through switches only: hosts never forward.
 
-    Parallel links are separate next hops. An address that a switch cannot reach is not in its list.
+    Parallel links are separate next hops. Addresses that a switch cannot reach are not in its list.
     """
     switches = [node["name"] for node in description["nodes"] if node["kind"] == "switch"]
     neighbours = _neighbours(description, set(switches))
@@ -47,7 +47,7 @@ def next_hops(description: Description) -> dict[str, list[NextHops]]:
 
 
 def _neighbours(description: Description, switches: set[str]) -> dict[str, list[tuple[int, str]]]:
-    """Return the ports of each switch that lead to another one, with its name."""
+    """Return the ports of each switch that lead to another switch, with its name."""
     neighbours = defaultdict[str, list[tuple[int, str]]](list)
     for link in description["links"]:
         if {link["from"], link["to"]} <= switches:
@@ -57,7 +57,7 @@ def _neighbours(description: Description, switches: set[str]) -> dict[str, list[
 
 
 def _attached(description: Description) -> dict[str, list[tuple[str, int]]]:
-    """Return the addresses plugged into each switch, with the switch's port."""
+    """Return the addresses attached to each switch, with the switch's port."""
     attached = defaultdict[str, list[tuple[str, int]]](list)
     for link in description["links"]:
         if link["from_ip"] is not None:
@@ -66,7 +66,7 @@ def _attached(description: Description) -> dict[str, list[tuple[str, int]]]:
 
 
 def _distances(start: str, neighbours: Mapping[str, Sequence[tuple[int, str]]]) -> dict[str, int]:
-    """Return how many links each switch is away from one of them."""
+    """Return the distance of each switch from `start` [links]."""
     distances, ahead = {start: 0}, deque([start])
     while ahead:
         switch = ahead.popleft()

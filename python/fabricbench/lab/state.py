@@ -1,7 +1,7 @@
-"""The folder of each lab: what it consists of, written before it is made, and what runs in it.
+"""The folder of each lab: its description, written before it is created, and files of its processes.
 
-Folders lie under `/run/fabricbench/labs`, which a restart of the machine empties, as it removes namespaces.
-`FABRICBENCH_RUN_DIR` names another place for `/run/fabricbench`.
+Folders are in `/run/fabricbench/labs`, which a reboot empties, as it removes namespaces. The variable
+`FABRICBENCH_RUN_DIR` replaces `/run/fabricbench`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ _FILE: Final = "lab.json"
 
 
 class Lab(BaseModel):
-    """A lab as its folder has it.
+    """A lab, as stored in its folder.
 
     Attributes:
-        blueprint: What it consists of.
-        phase: `building` until everything is there.
-        made_at: When it was begun [s since 1970].
-        pid: The process that made it.
-        process_start: When that process began, in clock ticks since the machine did; a process number alone
-            may belong to another one by now.
-        marks_map: Number of the kernel's map that counts marks and losses; none without them.
-        without_marks: Why there are none though the plan has them; empty if there are, or it has none.
+        blueprint: Its description.
+        phase: `building` until it is complete.
+        made_at: Start of the build [s since 1970].
+        pid: The process that built it.
+        process_start: Start time of that process, in clock ticks since boot; process IDs are reused.
+        marks_map: ID of the kernel's map that counts marks and losses; `None` without them.
+        without_marks: Why it lacks the marks or losses of the plan; empty if it does not.
         without_order: Why frames of a flow may overtake each other; empty if they do not.
         without_priority: Why acknowledgements do not overtake data as in the plan; empty if they do.
     """
@@ -59,16 +58,16 @@ class Lab(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """Its folder, for logs and Unix sockets of what runs in it."""
+        """Its folder, with logs and Unix sockets of its processes."""
         return labs_folder() / self.name
 
     @property
     def is_being_built(self) -> bool:
-        """Whether another process is at work on it."""
+        """Whether its build is in progress."""
         return self.phase == "building" and process_start(self.pid) == self.process_start
 
     def save(self) -> None:
-        """Write it into its folder, whole or not at all."""
+        """Write it to its folder atomically."""
         path = self.folder / _FILE
         part = path.with_suffix(".part")
         part.write_text(self.model_dump_json(indent=1))
@@ -76,12 +75,12 @@ class Lab(BaseModel):
 
 
 def labs_folder() -> Path:
-    """Return the folder that has the folders of all labs."""
+    """Return the parent folder of all labs."""
     return Path(os.environ.get(RUN_VARIABLE) or _RUN_FOLDER) / "labs"
 
 
 def claim(blueprint: Blueprint) -> Lab:
-    """Make the folder of a new lab and return the lab, nothing of which is there yet.
+    """Create the folder of a new lab and return the lab, which is not built yet.
 
     Raises:
         LabError: There is one of that name.
@@ -110,13 +109,13 @@ def forget(name: str) -> None:
 
 
 def names() -> list[str]:
-    """Return the names of all labs, half-made ones included."""
+    """Return the names of all labs, including partial ones."""
     folder = labs_folder()
     return sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
 
 
 def read(name: str) -> Lab | None:
-    """Return a lab; none if its folder has no file that can be read, as after a crash in its first moment."""
+    """Return a lab, or `None` if its folder has no readable file, as after a crash early in the build."""
     try:
         return Lab.model_validate_json((labs_folder() / name / _FILE).read_text())
     except (OSError, ValidationError):
@@ -124,7 +123,7 @@ def read(name: str) -> Lab | None:
 
 
 def labs() -> Iterator[Lab]:
-    """Yield every lab whose file can be read."""
+    """Yield every lab with a readable file."""
     for name in names():
         lab = read(name)
         if lab is not None:
@@ -132,10 +131,10 @@ def labs() -> Iterator[Lab]:
 
 
 def find(name: str | None) -> Lab:
-    """Return the lab of a name, or the only one there is.
+    """Return the lab with a name, or the only lab.
 
     Raises:
-        LabError: There is none, not only one, or it is not complete.
+        LabError: There is none, more than one, or it is not complete.
     """
     chosen = choose(name)
     lab = read(chosen)
@@ -147,10 +146,10 @@ def find(name: str | None) -> Lab:
 
 
 def choose(name: str | None) -> str:
-    """Return the name of a lab: the one given if there is one of it, or that of the only one.
+    """Return the name of a lab: the given one if it exists, or that of the only lab.
 
     Raises:
-        LabError: There is none, or not only one.
+        LabError: There is none, or more than one.
     """
     known = names()
     if name is None and len(known) == 1:
@@ -166,10 +165,10 @@ def choose(name: str | None) -> str:
 
 
 def process_start(pid: int) -> int | None:
-    """Return when a process began, in clock ticks since the machine did; none if there is no such process."""
+    """Return the start of a process, in clock ticks since boot, or `None` if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The name, in parentheses, may hold spaces; field 22 is the 20th after it (proc(5)).
+    # The name, in parentheses, may contain spaces; field 22 is the 20th after it (proc(5)).
     return int(stat.rpartition(")")[2].split()[19])

@@ -1,13 +1,13 @@
-"""Frames of a lab stay in order: one processor takes in all that arrives at a node.
+"""Keeps frames of a lab in order: a single processor handles all frames that arrive at a node.
 
-A port's queue is emptied by whichever processor gets to it, and each hands frames to a backlog of its own
-(softnet). So frames of one flow overtake each other in the kernel as in no switch, and go-back-N sends again
-what was never lost. Receive packet steering (RPS, Documentation/networking/scaling.rst) to one processor for
-each node keeps their order.
+Any processor may empty a port's queue, and each puts the frames into its own backlog (softnet). So frames of
+one flow overtake each other in the kernel, as in no switch, and go-back-N retransmits frames that were not
+lost. Receive packet steering (RPS, Documentation/networking/scaling.rst) to one processor per node keeps
+their order.
 
-Steering gives each frame a hash, by which the kernel then chooses among next hops at every switch alike
-(`fib_multipath_hash`): where switches of one path choose after each other, as in a fat tree, the second would
-always repeat the first. There is none in such a lab.
+Steering gives each frame a hash, by which the kernel then chooses among next hops, equally at every switch
+(`fib_multipath_hash`): if a path has several switches with a choice, as in a fat tree, the second would
+always repeat the first one's. Such a lab has no steering.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SET = 'for file in /sys/class/net/port*/queues/rx-*/rps_cpus; do echo "$0" >"$f
 
 
 def obstacle(blueprint: Blueprint) -> str:
-    """Return why the frames of a lab are not steered; empty if they can be."""
+    """Return why the frames of a lab cannot be steered; empty if they can be."""
     nodes = {node.name: node for node in blueprint.nodes}
     peers = {(node.name, port.number): port.peer for node in blueprint.nodes for port in node.ports}
     choices = {
@@ -41,14 +41,14 @@ def obstacle(blueprint: Blueprint) -> str:
 
 
 def keep_order(node: Node, number: int) -> str:
-    """Steer what arrives at the ports of a node to one processor; nodes take turns.
+    """Steer all frames that arrive at the ports of a node to one processor, round-robin over nodes.
 
     Args:
-        node: A node whose ports are there.
-        number: Which node of the lab it is, from 0.
+        node: A node whose ports exist.
+        number: Index of the node in the lab, from 0.
 
     Returns:
-        Why that cannot be had, as in kernels without RPS; empty if it is done.
+        Why it is not possible, as in kernels without RPS; empty on success.
 
     Raises:
         LabError: The program `ip` is missing.
@@ -62,6 +62,6 @@ def keep_order(node: Node, number: int) -> str:
 
 
 def _mask(processor: int) -> str:
-    """Write a set of one processor as the kernel reads it: hexadecimal, 32 to a group, highest first."""
+    """Format a set of one processor for the kernel: hexadecimal, 32 per group, highest group first."""
     groups = [f"{1 << processor % 32:x}", *["0" * 8] * (processor // 32)]
     return ",".join(groups)

@@ -1,4 +1,4 @@
-"""Why a case of a suite has no value of a metric, in words."""
+"""Reasons why a case of a suite has no value of a metric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONVERGENCE: Final = "convergence_us"
 
 
 def absences(rows: Sequence[KpiRow]) -> list[Mapping[str, str]]:
-    """Return for each case why it has no value of each metric or ratio that none of its iterations has.
+    """Return for each case the reasons for metrics and ratios that none of its iterations has.
 
     Raises:
         StoreError: A table of a trial is missing or cannot be read.

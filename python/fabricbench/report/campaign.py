@@ -1,4 +1,4 @@
-"""A campaign as its report has it: the table of its trials, what its factors do, as text, JSON and tables."""
+"""Report of a campaign as text, JSON and tables: its trials, and the effects of its factors."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CampaignReport:
-    """What is told of a campaign.
+    """Contents of the report of a campaign.
 
     Attributes:
         name: Its name.
         title: One line about it.
         source: The text of its file.
         table: Its trials.
-        responses: What its factors do to each metric that was asked for.
-        pareto: Two metrics against each other, if that was asked for.
-        alone: How many trials more run one job of several alone, and are left out.
+        responses: Effects of its factors on each requested metric.
+        pareto: Two metrics for a Pareto front, if requested.
+        alone: Number of excluded trials that run one of several jobs alone.
     """
 
     name: str
@@ -45,29 +45,29 @@ class CampaignReport:
 
     @property
     def front(self) -> Front | None:
-        """The Pareto front that was asked for."""
+        """The requested Pareto front."""
         return front_of(*self.pareto) if self.pareto else None
 
     @property
     def recorded(self) -> int:
-        """How many trials have a record."""
+        """Number of trials with a record."""
         return self.table.trials - self.table.missing.height
 
     @property
     def extent(self) -> str:
-        """How much of the campaign is there, in words."""
+        """Completeness of the campaign as a sentence."""
         there = f"{self.recorded:,} of {self.table.trials:,} trials have a record"
         return f"{there}; {self.alone:,} of a job alone are left out" if self.alone else there
 
 
 def settings_of(table: CampaignTable, row: dict[str, Any]) -> str:
-    """Write what a trial of the table is: its factors and its seed."""
+    """Format a trial of the table as its factors and its seed."""
     parts = [f"{name} {row[name]}" for name in table.factors]
     return ", ".join([*parts, f"iteration {row['iteration']}"])
 
 
 def campaign_json(report: CampaignReport) -> str:
-    """Return a campaign as one JSON object: its counts, what is missing, effects, settings and trials."""
+    """Return a campaign as one JSON object: its counts, missing trials, effects, settings and trials."""
     front, table = report.front, report.table
     content = {
         "campaign": report.name,
@@ -88,7 +88,7 @@ def campaign_json(report: CampaignReport) -> str:
 
 
 def response_object(response: Response) -> dict[str, Any]:
-    """Return what a metric tells as an object of JSON, without the settings."""
+    """Return the response of a metric as a JSON object, without the settings."""
     metric, effects = response.metric, response.effects
     return {
         "metric": metric.name,
@@ -109,7 +109,7 @@ def response_object(response: Response) -> dict[str, Any]:
 
 
 def effect_rows(response: Response) -> list[dict[str, Any]]:
-    """Return a row for each value of each factor, the factor that explains most first."""
+    """Return a row for each value of each factor, strongest factor first."""
     effects = response.effects
     return [
         {"factor": response.factors[number].name, "value": value, **asdict(level)}
@@ -121,7 +121,7 @@ def effect_rows(response: Response) -> list[dict[str, Any]]:
 
 
 def shares(response: Response) -> list[tuple[str, float]]:
-    """Return what explains the variance, and its share: each factor, and then `shares_together`."""
+    """Return the fractions of variance explained by each factor, and then `shares_together`."""
     effects = response.effects
     if effects is None:
         return []
@@ -133,7 +133,7 @@ def shares(response: Response) -> list[tuple[str, float]]:
 
 
 def shares_together(response: Response, effects: Effects) -> list[tuple[str, float]]:
-    """Return what explains the variance beside single factors: pairs of them, more of them, seeds."""
+    """Return the fractions of variance explained by pairs of factors, by larger groups, and by seeds."""
     names = [factor.name for factor in response.factors]
     pairs = sorted(effects.pairs.items(), key=lambda each: -each[1])
     found = [(f"{names[one]} x {names[other]}", share) for (one, other), share in pairs]
@@ -152,7 +152,7 @@ def _setting_row(response: Response, setting: Setting) -> dict[str, Any]:
 
 
 def write_table(frame: pl.DataFrame, file_format: str, stream: IO[bytes]) -> None:
-    """Write the table of the trials as `csv`, its text as `spreadsheet` has it, or as `parquet`."""
+    """Write the table of the trials as `csv`, with text escaped by `spreadsheet`, or as `parquet`."""
     if file_format == "parquet":
         frame.write_parquet(stream)
     else:
@@ -160,12 +160,12 @@ def write_table(frame: pl.DataFrame, file_format: str, stream: IO[bytes]) -> Non
 
 
 def value_text(response: Response, value: float | None) -> str:
-    """Write a value of a metric as tables show it, without its unit; `-` for none."""
+    """Format a value of a metric as in tables, without its unit; `-` for `None`."""
     return number(value, 4) if response.relative else metric_text(response.metric, value)
 
 
 def per_cent(value: float | None, *, signed: bool = False) -> str:
-    """Write a share or an effect [%] with three digits, and two decimals at most; `-` for none."""
+    """Format a fraction or an effect [%] with three digits, and at most two decimals; `-` for `None`."""
     if value is None:
         return "-"
     if abs(value) < 0.005:

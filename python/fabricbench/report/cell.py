@@ -1,4 +1,4 @@
-"""Plans and trials as HTML for the cell of a notebook: small, and readable on light and dark pages."""
+"""Plans and trials as HTML for a notebook cell: small, and readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
 
 _ROWS_MAX = 50
-# No colours but those of the page: text has its own, and lines are a grey that shows on white and black.
+# No colours of its own: text has the page's, and lines are a grey that is visible on white and black.
 _TABLE = "border-collapse:collapse;color:inherit;background:transparent;font-variant-numeric:tabular-nums"
 _LINE = "border:0;border-bottom:1px solid rgba(128,128,128,.4);padding:.2em .6em"
 _WARNING = "border-left:3px solid rgba(200,130,0,.9);padding-left:.5em;margin:.3em 0"
 
 
 def plan_cell(name: str, texts: Sequence[str], changes: Sequence[str], warnings: Sequence[str]) -> str:
-    """Return a plan: its name and what is said of it, what was changed and what is odd."""
+    """Return a plan: its name and description, changes and warnings."""
     first, *others = texts
     parts = [f"<b>{escape(name)}</b> {escape(first)}", *map(escape, others)]
     parts += [f"<code>{escape(each)}</code>" for each in changes]
@@ -31,7 +31,7 @@ def plan_cell(name: str, texts: Sequence[str], changes: Sequence[str], warnings:
 
 
 def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:
-    """Return trials: a title, and a line for each job of each with the metrics of the table of a run."""
+    """Return trials: a title, and a line for each job with the metrics of the run table."""
     if not jobs:
         return f"<div><b>{escape(title)}</b></div>"
     shown = jobs[:_ROWS_MAX]
@@ -56,7 +56,7 @@ def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:
 
 
 def _line(tag: str, cells: Sequence[str]) -> str:
-    """Return a row; what is text in every table stands left, and numbers right."""
+    """Return a row; columns that are text in every table are aligned left, numbers right."""
     sides = ["left"] * 3 + ["right"] * (len(cells) - 4) + ["left"]
     return (
         "<tr>"

@@ -1,4 +1,4 @@
-"""Reading a choice of things that have numbers, such as `0,1,5-8`."""
+"""Parser for selections of numbered things, such as `0,1,5-8`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ _RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?")
 
 
 class ChoiceError(ValueError):
-    """A choice that cannot be read or names something that does not exist."""
+    """A selection that is malformed or names something that does not exist."""
 
 
 def choose(text: str, count: int, noun: str) -> list[int]:
-    """Read a choice.
+    """Parse a selection.
 
     Args:
         text: Numbers and ranges, separated by commas, such as `0,1,5-8`.
-        count: How many there are in the trial; they are numbered from 0.
-        noun: What they are, such as `queue pair`.
+        count: Number of things in the trial; they are numbered from 0.
+        noun: Name of the things, such as `queue pair`.
 
     Returns:
         The numbers, ascending, each once.

@@ -1,6 +1,6 @@
-"""Which metrics a table of results has: those of the jobs in it that hold something.
+"""Selects the metrics of a table of results: those with a value for at least one of its jobs.
 
-The same rules in the terminal and in the report.
+The terminal and the report have the same rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Shown(Protocol):
 
     @property
     def summary(self) -> Summary:
-        """What it shows about a job."""
+        """The results of a job."""
 
     @property
     def job_spec(self) -> Mapping[str, Any]:
@@ -39,16 +39,15 @@ class Shown(Protocol):
 
 
 def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
-    """Return the metrics of a table of jobs that hold something.
+    """Return the metrics of a table of jobs that have values.
 
-    Storage has its own metrics in place of all but the counters, and what has no chunks what benchmarks
-    measure.
+    Storage jobs have their own metrics in place of all but the counters; jobs without chunks have those that
+    benchmarks measure.
 
     Args:
         rows: The jobs.
-        views: What is to be shown; what is of rounds or of barriers is left out where there are none, and
-            what is of the whole fabric where several jobs share it. What has a published value is shown
-            anyway.
+        views: Requested views; those of rounds or of barriers are left out if there are none, and metrics of
+            the whole fabric if several jobs use it. Metrics with a published value are always included.
     """
     kinds = {row.summary.kind for row in rows}
     published = {name for row in rows for name in row.published_metrics}
@@ -66,17 +65,17 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
 
 
 def has_chunks(rows: Sequence[Shown]) -> bool:
-    """Tell whether any row is of a trial with chunks; what benchmarks measured has none."""
+    """Return whether any row is of a trial with chunks; benchmark results have none."""
     return any(row.trial.has("chunks") for row in rows)
 
 
 def has_barriers(rows: Sequence[Shown]) -> bool:
-    """Tell whether any job has barriers between its rounds."""
+    """Return whether any job has barriers between its rounds."""
     return any(row.job_spec.get("barrier") for row in rows)
 
 
 def has_adapters(rows: Sequence[Shown]) -> bool:
-    """Tell whether hosts of any trial have adapters or clocks that are not ideal."""
+    """Return whether hosts of any trial have adapters or clocks that are not ideal."""
     fabrics = [row.trial.facts.run_spec.get("fabric", {}) for row in rows]
     return any("messages" in fabric.get("nic", {}) or "clocks" in fabric for fabric in fabrics)
 
@@ -97,9 +96,9 @@ def _is_collective(row: Shown) -> bool:
 
 
 def held(metrics: Iterable[Metric], rows: Sequence[Shown]) -> list[Metric]:
-    """Leave out the metrics that hold nothing in any row, as those that make no sense of the jobs.
+    """Remove the metrics without a value in any row, such as those that do not apply to the jobs.
 
-    All stay where a job with chunks did not complete: what is missing then says so.
+    All remain if a job with chunks did not complete, so that missing values are visible.
     """
     if any(row.summary.status != "complete" and row.trial.has("chunks") for row in rows):
         return list(metrics)

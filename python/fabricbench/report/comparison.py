@@ -1,4 +1,4 @@
-"""Trials compared: which parameters differ, and each job of each trial against the reference."""
+"""Comparison of trials: differing parameters, and each job of each trial against the reference."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class JobPair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Trials against a reference.
+    """Trials compared with a reference.
 
     Attributes:
-        labels: What tells the compared ones apart, the reference first: ids, or names of variants.
+        labels: Labels of the compared trials, the reference first: ids, or names of variants.
         parameters: The parameters that differ between them, with a value for each label.
-        pairs: Each job of the reference beside the same job of another.
+        pairs: Each job of the reference with the same job of another.
         focus: The pairs that are shown in full: all, or those of one size and iteration.
-        jobs: Every job of every trial that is compared, where variants of a run are.
-        note: What the parameters leave out; may be empty.
+        jobs: Every job of every compared trial, for variants of a run.
+        note: Parameters that were not compared; may be empty.
     """
 
     labels: Sequence[str]
@@ -48,7 +48,7 @@ class Comparison:
 
 
 class UnknownReferenceError(Exception):
-    """A run has no such variant; the text names those that it has."""
+    """A run has no such variant; the text lists its variants."""
 
 
 def of_trials(trials: Sequence[Trial]) -> Comparison:
@@ -67,7 +67,7 @@ def of_trials(trials: Sequence[Trial]) -> Comparison:
 
 
 def _parameters(trials: Sequence[Trial]) -> tuple[list[Difference], str]:
-    """Return the parameters that differ, as far as all trials tell them, and what is left out."""
+    """Return the differing parameters that all trials have, and a note about the others."""
     if not any(trial.is_printed for trial in trials):
         return differences([trial.facts.run_spec for trial in trials]), ""
     if all(trial.is_printed for trial in trials):
@@ -76,7 +76,7 @@ def _parameters(trials: Sequence[Trial]) -> tuple[list[Difference], str]:
 
 
 def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
-    """Compare the trials of two runs at every size that both have, as they were summarised when they ran."""
+    """Compare the trials of two runs at every common size, from the summaries of the runs."""
     pairs = [
         pair
         for one, other in matched(first, second)
@@ -89,16 +89,16 @@ def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
 
 
 def _run_label(trials: Sequence[Trial]) -> str:
-    """Return what a run is called beside another: its plan and tag, and what made it."""
+    """Return the label of a run in a comparison: its plan and tag, and its backend."""
     facts = trials[0].facts
     return f"{facts.plan}{f' [{facts.tag}]' if facts.tag else ''}, {made(trials[0])}"
 
 
 def matched(first: Sequence[Trial], second: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
-    """Pair the trials of two runs that do the same: collective, ranks and data size of their first job.
+    """Pair the trials of two runs by collective, ranks and data size of their first job.
 
-    Of several that do, the one of the same swept values is taken, of those the one of the same iteration, and
-    of those the one of the same variant.
+    Of several candidates, those with the same swept values are preferred, then the same iteration, then the
+    same variant.
     """
     pairs = []
     for trial in first:
@@ -119,7 +119,7 @@ def _distance(trial: Trial, other: Trial) -> tuple[bool, bool, bool]:
 
 
 def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = None) -> Comparison:
-    """Compare the variants of a run with one of them, as they were summarised when they ran.
+    """Compare the variants of a run with one of them, from the summaries of the run.
 
     Args:
         trials: The finished trials of the run, in the order of the plan.
@@ -140,7 +140,7 @@ def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = N
         raise UnknownReferenceError(f'no trial of variant "{wanted}"; there are {", ".join(names)}')
     jobs = reports_of_run(told)
     labels = [wanted, *(name for name in names if name != wanted)]
-    # A variant whose jobs have other sizes has no trial there; its parameters are those of its last one.
+    # A variant whose jobs have other sizes has no trial at this point; use the spec of its last trial.
     last = {trial.facts.variant: trial.facts.run_spec for trial in told}
     specs = last | {trial.facts.variant: trial.facts.run_spec for trial in told if same_point(trial, focus)}
     pairs = [pair for name in labels[1:] for pair in _pairs(jobs, wanted, name)]
@@ -149,12 +149,12 @@ def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = N
 
 
 def same_point(trial: Trial, other: Trial) -> bool:
-    """Tell whether two trials of a run have the same swept values, size and iteration."""
+    """Return whether two trials of a run have the same swept values, size and iteration."""
     return trial.facts.point == other.facts.point
 
 
 def _pairs(jobs: Sequence[JobReport], reference: str, variant: str) -> list[JobPair]:
-    """Return each job of a variant beside that of the reference."""
+    """Return each job of a variant with that of the reference."""
     known = {
         (job.trial.facts.point, job.sized_job): job for job in jobs if job.trial.facts.variant == reference
     }
@@ -167,7 +167,7 @@ def _pairs(jobs: Sequence[JobReport], reference: str, variant: str) -> list[JobP
 
 
 def compared(first: Sequence[JobReport], second: Sequence[JobReport]) -> list[JobPair]:
-    """Compare the jobs of two trials that have the same name, or the only job of each whatever its name."""
+    """Compare the jobs of two trials with equal names, or the only job of each under any name."""
     if len(first) == len(second) == 1:
         pairs = [(first[0], second[0])]
     else:

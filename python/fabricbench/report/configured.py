@@ -1,4 +1,4 @@
-"""Configurations of switches in what was changed for a trial: what they gave, and what is left out."""
+"""Extracts switch configurations from the overrides of a trial: their values, and what they leave out."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _FIELD: Final = "fabric.switch.config"
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration that a plan, or a variant of it, has taken on.
+    """A switch configuration that a plan or a variant of it uses.
 
     Attributes:
-        variant: The variant; empty of the plan itself.
-        record: `fabric.switch.config` with what the file gave.
+        variant: The variant; empty for the plan itself.
+        record: `fabric.switch.config` with the values from the file.
     """
 
     variant: str
@@ -24,7 +24,7 @@ class Configuration:
 
     @property
     def title(self) -> str:
-        """Which file it is, and of which variant."""
+        """Its file, and its variant."""
         of = f" of variant {self.variant}" if self.variant else ""
         files = self.record["file"]
         if isinstance(files, dict):
@@ -33,7 +33,7 @@ class Configuration:
 
     @property
     def lines(self) -> Iterator[str]:
-        """What it gave, and what of it is left out, a line each."""
+        """Its values and omissions, one per line."""
         if self.record.get("sha256"):
             yield f"SHA-256 {self.record['sha256']}"
         others = self.record.get("others")
@@ -46,7 +46,7 @@ class Configuration:
 
 
 def configurations(overrides: Iterable[str]) -> tuple[list[Configuration], list[str]]:
-    """Return the configurations among the overrides of a trial, and the other overrides."""
+    """Split the overrides of a trial into configurations and others."""
     found, others = [], []
     for override in overrides:
         configuration = _configuration(override)
@@ -64,7 +64,7 @@ def _configuration(override: str) -> Configuration | None:
     try:
         record = json.loads(text)
     except ValueError:
-        return None  # what a user wrote as YAML
+        return None  # YAML written by a user
     if not isinstance(record, dict) or not isinstance(record.get("values"), dict) or "file" not in record:
         return None
     variant = field.removesuffix(_FIELD).removeprefix("variants.").removesuffix(".set.")

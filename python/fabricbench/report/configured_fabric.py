@@ -1,4 +1,4 @@
-"""What was tested, in words: the fabric, its switches and its hosts, as run specs have them."""
+"""Describes the tested fabric, its switches and its hosts from run specs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _Spec = Mapping[str, Any]
 
 
 def rate_text(rate_bps: float) -> str:
-    """Write a rate in Gb/s."""
+    """Format a rate in Gb/s."""
     return f"{rate_bps / 1e9:g} Gb/s"
 
 
 def time_text(time_ps: float) -> str:
-    """Write a time as it was set, in the largest unit in which it is 1 or more."""
+    """Format a configured time in the largest unit in which it is 1 or more."""
     units = (("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3), ("ps", 1.0))
     name, length = next((unit for unit in units if time_ps >= unit[1]), units[-1])
     return f"{time_ps / length:g} {name}"
 
 
 def topology_text(fabric: _Spec) -> str:
-    """Write the kind and the numbers of a topology."""
+    """Format the kind and the numbers of a topology."""
     topology = fabric["topology"]
     if topology["kind"] == "custom":
         return f"custom: {len(topology['switches'])} switches, {len(topology['links'])} links"
@@ -36,7 +36,7 @@ def topology_text(fabric: _Spec) -> str:
 
 
 def link_facts(fabric: _Spec) -> list[tuple[str, str]]:
-    """Give rate and delay of each kind of cable."""
+    """Return rate and delay of each kind of cable."""
     return [
         (name.replace("_", " "), f"{rate_text(value['rate_bps'])}, {time_text(value['cable']['delay_ps'])}")
         for name, value in fabric["topology"].items()
@@ -45,7 +45,7 @@ def link_facts(fabric: _Spec) -> list[tuple[str, str]]:
 
 
 def balancing_text(spec: _Spec) -> str:
-    """Write how switches choose among equal paths."""
+    """Format the choice among equal paths."""
     chosen = spec["fabric"]["load_balancing"]
     kind = str(chosen["kind"])
     if kind == "ecmp":
@@ -54,7 +54,7 @@ def balancing_text(spec: _Spec) -> str:
 
 
 def pfc_text(spec: _Spec) -> str:
-    """Write the thresholds of PFC."""
+    """Format the thresholds of PFC."""
     pfc = spec["fabric"]["switch"]["pfc"]
     if pfc is None:
         return "off"
@@ -68,7 +68,7 @@ def pfc_text(spec: _Spec) -> str:
 
 
 def ecn_text(spec: _Spec) -> str:
-    """Write the thresholds of ECN."""
+    """Format the thresholds of ECN."""
     ecn = spec["fabric"]["switch"]["ecn"]
     if ecn is None:
         return "off"
@@ -81,7 +81,7 @@ def ecn_text(spec: _Spec) -> str:
 
 
 def _wred_text(wred: _Spec) -> str:
-    """Write what WRED does with frames of each colour."""
+    """Format the action of WRED on frames of each colour."""
 
     def text(curve: _Spec | None) -> str:
         if curve is None:
@@ -94,7 +94,7 @@ def _wred_text(wred: _Spec) -> str:
 
 
 def rate_control_text(spec: _Spec) -> str:
-    """Write how senders pace themselves."""
+    """Format the rate control of senders."""
     control = spec["transport"]["rate_control"]
     if interval := control.get("cnp_interval_ps") if control["kind"] == "line-rate" else None:
         return f"line-rate, CNPs without reaction, CNP interval {time_text(interval)}"
@@ -114,13 +114,13 @@ def rate_control_text(spec: _Spec) -> str:
 
 
 def buffer_text(spec: _Spec) -> str:
-    """Write the buffer of a switch."""
+    """Format the buffer of a switch."""
     buffer = spec["fabric"]["switch"]["buffer"]
     return f"{data_size(buffer['size_bytes'])} shared{', in pools' if buffer.get('pools') else ''}"
 
 
 def transport_text(specs: Sequence[_Spec]) -> str:
-    """Write what the transport of hosts is set to; where run specs differ, each value once."""
+    """Format the transport settings of hosts; if run specs differ, each value once."""
     several = [_transport(spec) for spec in specs]
     return ", ".join(" / ".join(dict.fromkeys(values)) for values in zip(*several, strict=True))
 
@@ -146,11 +146,11 @@ CONFIGURATION: Final[Sequence[tuple[str, Callable[[_Spec], str]]]] = (
     ("DCQCN", rate_control_text),
     ("buffer of a switch", buffer_text),
 )
-"""What a table of configurations says of each test."""
+"""Columns of a table of test configurations."""
 
 
 def each_once(specs: Iterable[_Spec], text: Callable[[_Spec], str]) -> list[str]:
-    """Return what a function says of some run specs, each once."""
+    """Return the distinct results of a function over run specs."""
     return list(dict.fromkeys(text(spec) for spec in specs))
 
 

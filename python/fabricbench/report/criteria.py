@@ -1,4 +1,4 @@
-"""What came of the acceptance criteria, in words."""
+"""Formats the results of acceptance criteria."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
 
 _PLAIN = 1_000
-"""Values from here on are written as whole numbers."""
+"""Smallest value that is written as a whole number."""
 ALL_MET = "criteria: all met"
 
 
 def judgement_text(judgement: Judgement) -> str:
-    """Write a judgement: what is asked, whether it is met, and what was measured."""
+    """Format a judgement: the criterion, whether it is met, and the measured value."""
     limits = [f"{_number(judgement.min)} or more"] if judgement.min is not None else []
     limits += [f"{_number(judgement.max)} or less"] if judgement.max is not None else []
     asked = f"{judgement.metric} of {' and '.join(limits)}"
@@ -31,17 +31,17 @@ def judgement_text(judgement: Judgement) -> str:
 
 
 def not_met_text(jobs: Sequence[JobReport]) -> str:
-    """Say how many criteria jobs do not meet, to follow their status; empty if they meet all."""
+    """Return the number of failed criteria, as a suffix of a status; empty if all are met."""
     judged = [each for job in jobs for each in job.judgements]
     failed = sum(not each.passed for each in judged)
     return f", {failed} of {len(judged)} criteria not met" if failed else ""
 
 
 def verdict_line(jobs: Sequence[JobReport]) -> str:
-    """Say in one line how a run ended: `6 of 6 criteria not met: busbw of moe 19.4 for 30 GB/s (16 MB)`.
+    """Return the result of a run in one line: `6 of 6 criteria not met: busbw of moe 19.4 for 30 GB/s`.
 
-    Of several criteria that are not met the one is named that is missed by most. Empty where there are no
-    criteria and everything is complete: that is no verdict.
+    The size of the job follows in parentheses. Of several failed criteria, the one missed by most is named.
+    Empty if there are no criteria and everything is complete: that is no verdict.
     """
     judged = [(job, each) for job in jobs for each in job.judgements]
     failed = [(job, each) for job, each in judged if not each.passed]
@@ -60,7 +60,7 @@ def verdict_line(jobs: Sequence[JobReport]) -> str:
 
 
 def missed_text(job: JobReport, judgement: Judgement) -> str:
-    """Say what a criterion found for what it asks: `busbw of moe 19.4 for 30 GB/s`."""
+    """Format the value that fails a criterion: `busbw of moe 19.4 for 30 GB/s`."""
     metric = BY_NAME.get(judgement.metric)
     name = _name(metric) if metric else judgement.metric
     unit = f" {metric.unit}" if metric and metric.unit else ""
@@ -75,13 +75,13 @@ def missed_text(job: JobReport, judgement: Judgement) -> str:
 
 
 def _name(metric: Metric) -> str:
-    """Return a short name that can be followed by that of a job."""
+    """Return a short name of a metric that the name of a job can follow."""
     has_short_name = metric.label and not metric.label.startswith("of ")
     return metric.label if has_short_name else metric.phrase
 
 
 def _place(job: JobReport, jobs: Sequence[JobReport]) -> str:
-    """Name the trial of a job by its size, and by variant, swept values and iteration if needed."""
+    """Identify the trial of a job by its size, and by variant, swept values and iteration if needed."""
     facts = job.trial.facts
     several = {each.trial.facts.variant for each in jobs}
     parts = [job.size, *([facts.variant] if len(several) > 1 else []), axes_label(job.trial)]
@@ -90,7 +90,7 @@ def _place(job: JobReport, jobs: Sequence[JobReport]) -> str:
 
 
 def _missed_by(judgement: Judgement) -> float:
-    """Return by which share of its limit a value misses it; what was not measured misses it by most."""
+    """Return by which fraction of its limit a value misses it; infinity if it was not measured."""
     if judgement.value is None:
         return float("inf")
     limit = judgement.min if judgement.min is not None and judgement.value < judgement.min else judgement.max
@@ -98,7 +98,7 @@ def _missed_by(judgement: Judgement) -> float:
 
 
 def _near(value: float, limits: Sequence[float | None]) -> str:
-    """Write a value with three digits, or so many that it does not look like a limit."""
+    """Format a value with three digits, or as many as needed to differ from a limit."""
     for digits in range(3, 10):
         text = f"{value:,.{digits}g}" if abs(value) < _PLAIN else f"{value:,.0f}"
         if float(text.replace(",", "")) not in limits:
@@ -107,7 +107,7 @@ def _near(value: float, limits: Sequence[float | None]) -> str:
 
 
 def _incomplete(judgement: Judgement) -> str:
-    """Say why a value within the limits does not do."""
+    """Explain why a value within the limits does not pass."""
     low, high, value = judgement.min, judgement.max, judgement.value
     if value is None or judgement.passed:
         return ""
@@ -116,5 +116,5 @@ def _incomplete(judgement: Judgement) -> str:
 
 
 def _number(value: float) -> str:
-    """Write a whole number as it is, another so that it cannot look like a limit that it misses."""
+    """Format an integer in full, another number with enough digits to differ from a missed limit."""
     return str(value) if isinstance(value, int) else f"{value:.10g}"

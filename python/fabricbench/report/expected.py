@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 FAR_PERCENT: Final = 5.0
-"""A model that is further from packets than this is none to make limits of."""
+"""A model with a larger deviation from the packet simulator is not used for limits."""
 NCCL_MARGIN: Final = 0.9
 """nccl-tests fails below this share of NCCL_TESTS_MIN_BW (`check_avg_bw * 0.9` in src/common.cu)."""
 _SUFFIXES: Final = ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K"))
@@ -41,17 +41,17 @@ _SUFFIXES: Final = ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K"))
 
 @dataclass(frozen=True)
 class Expectation:
-    """Everything that is expected of a plan.
+    """The expected results of a plan.
 
     Attributes:
         plan: Its name.
-        backend: What carried the trials out.
+        backend: Backend of the trials.
         seeds: Trials of each size, variant and placement.
-        placements: Placements that were drawn; 0 if the plan's own was taken.
-        false_alarm: Probability of a false alarm that was asked for.
-        allowance: What limits are looser than the order statistic, as a share.
-        expected: What each job has at each size.
-        checked: Trials of the first seed beside those of the packet simulator, if that was asked for.
+        placements: Number of drawn placements; 0 for the plan's own.
+        false_alarm: Requested probability of a false alarm.
+        allowance: Fraction by which limits are looser than the order statistic.
+        expected: Expected results of each job at each size.
+        checked: Trials of the first seed compared with those of the packet simulator, if requested.
     """
 
     plan: str
@@ -65,20 +65,20 @@ class Expectation:
 
     @property
     def main(self) -> list[Expected]:
-        """What a table shows: of several jobs the slowest, or all together."""
+        """Rows for a table: the slowest of several jobs, or all together."""
         has_several = {each.variant for each in self.expected if not each.is_of_one_job}
         return [each for each in self.expected if not (each.variant in has_several and each.is_of_one_job)]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of an expectation.
+    """Parameters of an expectation.
 
     Attributes:
         seeds: Trials of each size, variant and placement.
-        placements: How many placements are drawn; 0 for the plan's own.
-        false_alarm: Probability of a false alarm that a limit may have.
-        allowance: What limits are looser than the order statistic, as a share.
+        placements: Number of placements to draw; 0 for the plan's own.
+        false_alarm: Allowed probability of a false alarm of a limit.
+        allowance: Fraction by which limits are looser than the order statistic.
         as_one: Whether all jobs are one operation.
     """
 
@@ -92,7 +92,7 @@ class Settings:
 def expectation(
     plan: str, backend: str, settings: Settings, draws: Sequence[Draw], packets: Sequence[Trial] = ()
 ) -> Expectation:
-    """Return what is expected of a plan, given its finished trials and those of packets to check them."""
+    """Return the expectation of a plan from its finished trials and packet trials to check them."""
     found = expectations(
         draws,
         false_alarm=settings.false_alarm,
@@ -105,7 +105,7 @@ def expectation(
 
 
 def _leading_causes(trial: Trial) -> list[str]:
-    """Return the cause that explains most of what each job of a trial lost; nothing without counters."""
+    """Return the cause that explains most of each job's lost time; empty without counters."""
     if (found := insight_of(trial)) is None:
         return []
     leading = {finding.job: finding for finding in reversed(found.findings) if finding.explained}
@@ -113,7 +113,7 @@ def _leading_causes(trial: Trial) -> list[str]:
 
 
 def expectation_text(told: Expectation, *, colour: bool) -> str:
-    """Return the ranges, what decides them and the limits."""
+    """Format the ranges, their causes and the limits."""
     draws = f"{counted(told.seeds, 'seed')}"
     draws += f" x {counted(told.placements, 'placement')}" if told.placements else ""
     head = f"{told.plan}: expected of {draws}, backend {told.backend}"
@@ -180,7 +180,7 @@ def _decides_text(told: Expectation, *, colour: bool) -> str:
 
 
 def _fixed_part(told: Expectation, one: Expected) -> list[str]:
-    """Say how much of the median time is the same at every size, by the straight line of two sizes."""
+    """Format the part of the median time that is equal at every size, by linear fit of two sizes."""
     alike = [
         each
         for each in told.main
@@ -227,7 +227,7 @@ def _limits_text(told: Expectation, *, colour: bool) -> str:
 
 
 def _checked_text(told: Expectation, *, colour: bool) -> str:
-    """Say how far the trials are from packets, and whether limits can be made of them."""
+    """Format the deviation of the trials from packets, and whether limits can be derived from them."""
     if not told.checked:
         return ""
     lines = [styled("checked with packets, first seed, slowest job", Style.BOLD, colour=colour)]
@@ -240,7 +240,7 @@ def _checked_text(told: Expectation, *, colour: bool) -> str:
 
 
 def far_text(told: Expectation) -> str:
-    """Say where the model is too far from packets for limits; empty if nowhere."""
+    """List where the model deviates too far from packets for limits; empty if nowhere."""
     far = [each for each in told.checked if abs(each.deviation_percent) > FAR_PERCENT]
     texts = [
         f"{data_size(each.data_size_bytes)} {each.variant} by {each.deviation_percent:+.0f} %" for each in far
@@ -255,12 +255,12 @@ def far_text(told: Expectation) -> str:
 
 
 def needed_seeds(told: Expectation) -> int:
-    """Return how many seeds the probability of a false alarm takes."""
+    """Return the number of seeds needed for the requested probability of a false alarm."""
     return -(-trials_needed(told.false_alarm) // max(1, told.placements))
 
 
 def expectation_json(told: Expectation, benchmarks: Mapping[str, str]) -> str:
-    """Return all of it as one JSON object; `expected` has the jobs as well as what stands for all of them."""
+    """Return everything as one JSON object; `expected` has single jobs as well as their combinations."""
     content = {
         "plan": told.plan,
         "backend": told.backend,
@@ -302,7 +302,7 @@ def _object(each: Expected) -> dict[str, Any]:
 
 
 def checked_rows(told: Expectation) -> list[dict[str, Any]]:
-    """Return trials beside those of packets."""
+    """Return trials compared with those of packets."""
     return [asdict(each) | {"deviation_percent": each.deviation_percent} for each in told.checked]
 
 
@@ -335,7 +335,7 @@ def expectation_csv(told: Expectation) -> str:
 
 
 def criteria(told: Expectation) -> list[dict[str, Any]]:
-    """Return criteria as a plan has them: a criterion holds at every size, so it has the loosest limit."""
+    """Return criteria in the form of a plan: one applies at every size, so it has the loosest limit."""
     loosest: dict[tuple[str, str, str], dict[str, Any]] = {}
     several = {each.variant for each in told.expected if not each.is_of_one_job}
     variants = {each.variant for each in told.expected}
@@ -355,7 +355,7 @@ def criteria(told: Expectation) -> list[dict[str, Any]]:
 
 
 def criteria_yaml(told: Expectation) -> str:
-    """Return the criteria as YAML, to be put into the plan."""
+    """Return the criteria as YAML for the plan."""
     probability = max((limit.false_alarm for each in told.expected for limit in each.limits), default=0.0)
     lines = [
         f"# {told.plan}, {counted(told.seeds, 'seed')}, backend {told.backend}; each fails a fabric that "
@@ -380,12 +380,12 @@ def _yaml_value(value: Any) -> str:
 
 @dataclass(frozen=True)
 class NcclTest:
-    """A call of nccl-tests that fails where bandwidth is missing.
+    """A call of nccl-tests that fails if bandwidth is too low.
 
     Attributes:
         variant: The variant.
         job: The job, or `together`.
-        ranks: GPUs in all.
+        ranks: Number of GPUs.
         command: The environment and the command line.
         min_average_busbw_gb_per_s: Limit of the average that nccl-tests prints, over sizes and placements.
         false_alarm: Its probability of a false alarm.
@@ -400,10 +400,10 @@ class NcclTest:
 
 
 def nccl_tests(told: Expectation, benchmarks: Mapping[str, str]) -> list[NcclTest]:
-    """Return a call for each variant and job whose collective nccl-tests has; sizes of no row get one each.
+    """Return a call for each variant and job with a collective of nccl-tests; one per size if irregular.
 
     Args:
-        told: What is expected.
+        told: The expectation.
         benchmarks: Name of the program of each collective.
     """
     groups: dict[tuple[str, str, str], list[Expected]] = {}
@@ -424,13 +424,13 @@ def _tests(told: Expectation, group: Sequence[Expected], benchmarks: Mapping[str
 
 
 def rounded_down(value: float, digits: int) -> str:
-    """Write a limit with so many significant digits, never above what it is."""
+    """Format a limit with `digits` significant digits, rounded down."""
     exact = Decimal(value)
     return f"{Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(exact):f}"
 
 
 def _factor(sizes: Sequence[int]) -> int | None:
-    """Return the whole number by which each size is that of the one before; none if there is no such."""
+    """Return the constant integer ratio of consecutive sizes, or `None` if there is none."""
     factors = {after / before for before, after in pairwise(sizes)}
     if not factors:
         return 2
@@ -459,7 +459,7 @@ def _nccl_size(size: int) -> str:
 
 
 def nccl_text(told: Expectation, benchmarks: Mapping[str, str]) -> str:
-    """Return the calls of nccl-tests, each with what it means."""
+    """Return the calls of nccl-tests, each with an explanation."""
     lines = [
         f"# nccl-tests fails where the average bus bandwidth is below {NCCL_MARGIN:g} of "
         "NCCL_TESTS_MIN_BW, which is set",

@@ -1,4 +1,4 @@
-"""Why a trial is slow, and what its remedies came to when they were tried: as text and as JSON."""
+"""Explanation of a slow trial, and the results of its remedies, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 HELPS = 1.01
-"""A remedy helps where the jobs complete in less time by more than this ratio."""
+"""Minimum ratio of completion times for a remedy to help."""
 _TIME = BY_NAME["completion_time_ms"]
 _SHOWN = (_TIME, IDEAL_SHARE)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A remedy that was tried, as a trial of the same plan, size and seed.
+    """Result of a remedy, tried in a trial of the same plan, size and seed.
 
     Attributes:
-        remedy: What was changed.
-        jobs: The jobs of the trial; none if it was not run.
+        remedy: The change.
+        jobs: The jobs of the trial; empty if it was not run.
         refused: Why it was not run; empty if it was.
     """
 
@@ -42,7 +42,7 @@ class Tried:
     refused: str = ""
 
     def gain_of(self, job: JobReport) -> float | None:
-        """Return the completion time of a job over that with the remedy; none where one has none."""
+        """Return the ratio of completion times without and with the remedy, or `None` if one is missing."""
         before, after = _time(job), _time(self.of(job))
         return before / after if before and after else None
 
@@ -51,7 +51,7 @@ class Tried:
         return next((each for each in self.jobs if each.sized_job == job.sized_job), None)
 
     def helps(self, jobs: Sequence[JobReport]) -> bool:
-        """Tell whether a job completes sooner, or at all, and none of them later or no more."""
+        """Return whether jobs complete in less total time, or newly, and none stops completing."""
         pairs = [(_time(job), _time(self.of(job))) for job in jobs]
         if any(before and not after for before, after in pairs):
             return False
@@ -67,8 +67,8 @@ class Explanation:
     Attributes:
         trial: The trial.
         jobs: Its jobs.
-        found: What its counters tell; none where the record holds nothing of the fabric.
-        tried: What remedies came to, the best first; none if they were not tried.
+        found: Insight from its counters; `None` if the record has no data of the fabric.
+        tried: Results of remedies, the best first; `None` if they were not tried.
     """
 
     trial: Trial
@@ -83,7 +83,7 @@ class Explanation:
         return [job for job in self.jobs if job.summary.job in names]
 
     def to_try(self) -> list[Tried]:
-        """Return the most promising remedies, to be tried."""
+        """Return the most promising remedies to try."""
         return [Tried(remedy) for remedy in promising(self.found.findings)] if self.found else []
 
     @property
@@ -93,7 +93,7 @@ class Explanation:
 
 
 def best_first(tried: Sequence[Tried], jobs: Sequence[JobReport]) -> list[Tried]:
-    """Return remedies in order: those with most complete jobs first, then by the sum of their times."""
+    """Sort remedies: most complete jobs first, then by the sum of their times."""
 
     def order(each: Tried) -> tuple[int, float]:
         times = [_time(each.of(job)) for job in jobs]
@@ -110,7 +110,7 @@ NOTHING_SEEN = "the record holds no counters of the fabric, so that no cause can
 
 
 def explanation_text(told: Explanation, *, colour: bool = False) -> str:
-    """Return the causes of each slow job with their remedies, and a table of what was tried."""
+    """Return the causes of each slow job with their remedies, and a table of tried remedies."""
     heads = [f"trial {told.trial.id}"]
     heads += [f"{heading(job)}, {sized(job)}: {_state(job)}" for job in told.jobs]
     parts = ["\n".join(styled(line, Style.BOLD, colour=colour) for line in heads)]
@@ -126,7 +126,7 @@ def explanation_text(told: Explanation, *, colour: bool = False) -> str:
 
 
 def _state(job: JobReport) -> str:
-    """Say how long a job took and how near its ideal that is, or how it ended."""
+    """Format the time of a job and its percentage of the ideal, or its status."""
     if job.summary.status != "complete":
         return job.summary.status
     values = [(metric, job.summary.value(metric.name)) for metric in _SHOWN]
@@ -164,7 +164,7 @@ def _row(change: str, job: JobReport, now: JobReport | None, gain: float | None,
 
 
 def _verdict(told: Explanation) -> str:
-    """Name the remedy that helps most, and what it takes from other jobs; say plainly when none helps."""
+    """Name the remedy that helps most, and its cost to other jobs, or state that none helps."""
     if not told.helping:
         return "none of them helps"
     best = told.helping[0]
@@ -176,7 +176,7 @@ def _verdict(told: Explanation) -> str:
 
 
 def explanation_json(told: Explanation) -> str:
-    """Return the same as one JSON object: `trial`, `jobs` with their causes, and `tried`."""
+    """Return the explanation as one JSON object: `trial`, `jobs` with their causes, and `tried`."""
     tried = None if told.tried is None else [_tried_object(each, told) for each in told.tried]
     content = {"trial": told.trial.id, "jobs": [_job_object(job, told) for job in told.jobs], "tried": tried}
     return json.dumps(content, indent=2, allow_nan=False)

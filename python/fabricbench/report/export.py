@@ -19,9 +19,9 @@ def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[b
     Args:
         tables: The record.
         table: Name of the table.
-        file_format: `csv` (with a header; missing values are empty, text as `spreadsheet` has it), `json` (an
-            array of objects) or `parquet` (the file as it is stored).
-        stream: Where to.
+        file_format: `csv` (with a header; missing values are empty, text is escaped by `spreadsheet`), `json`
+            (an array of objects) or `parquet` (the stored file).
+        stream: Output stream.
 
     Raises:
         StoreError: The table is missing or cannot be read.

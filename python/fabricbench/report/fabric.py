@@ -1,4 +1,4 @@
-"""Metrics of the whole fabric: shown of a trial, in no column of a job that shares the fabric with others."""
+"""Metrics of the whole fabric: shown per trial, not in columns of jobs that use the fabric together."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ OF_FABRIC: Final = tuple(metric for metric in METRICS if metric.scope is Scope.R
 SHOWN: Final = tuple(
     metric for metric in OF_FABRIC if not metric.is_on_demand or metric.name == "pfc_pause_count"
 )
-"""Those that tables for people show."""
+"""Metrics of the whole fabric in tables for people."""
 
 
 def shares_fabric(trial: Trial) -> bool:
-    """Tell whether several jobs, or TCP traffic, use the fabric of a trial."""
+    """Return whether several jobs, or TCP traffic, use the fabric of a trial."""
     return not is_alone(trial.facts.run_spec)
 
 
 def per_trial(rows: Iterable[_Row]) -> list[_Row]:
-    """Return a row for each trial whose fabric is shared and that has something of it, in their order."""
+    """Return a row for each trial with a shared fabric and any of its metrics, in their order."""
     first = {row.trial.attempt: row for row in rows if shares_fabric(row.trial)}
     return [row for row in first.values() if held(row)]
 
@@ -38,5 +38,5 @@ def held(row: Shown) -> list[Metric]:
 
 
 def columns_of(rows: Sequence[Shown]) -> list[Metric]:
-    """Return the metrics of the whole fabric that any of some rows has."""
+    """Return the metrics of the whole fabric that at least one row has."""
     return [metric for metric in SHOWN if any(metric in held(row) for row in rows)]

@@ -1,6 +1,6 @@
-"""Writing a result file so that it is either the old one or the whole new one, never half of one.
+"""Atomic writing of result files: a file is either the old one or the complete new one.
 
-What is no regular file cannot be replaced so, and is written through.
+Devices, pipes and open descriptors cannot be replaced and are written directly.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import IO, Final
 
 _DESCRIPTORS: Final = "/proc/self/fd"
 _LINKS_MAX: Final = 40
-"""How many links in a row Linux follows, too."""
+"""Maximum symbolic links in a chain, as in Linux."""
 
 
 class OutputFileError(Exception):
-    """The file asked for cannot be written.
+    """The output file cannot be written.
 
     Attributes:
         path: The file.
-        reason: Why not, in words.
-        hint: What to do about it.
+        reason: Why not.
+        hint: How to fix it.
     """
 
     def __init__(self, path: Path, reason: str, hint: str) -> None:
@@ -32,25 +32,25 @@ class OutputFileError(Exception):
         self.path = path
         self.reason = reason
         self.hint = hint
-        self.add_note(f"hint: {hint}")  # a traceback shows it
+        self.add_note(f"hint: {hint}")  # shown in tracebacks
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open what replaces `path` when the block ends without an exception.
+    """Open a replacement of `path`, which takes effect when the block ends without an exception.
 
-    Only a regular file is replaced, by a temporary one beside it. What else there is, a device, a pipe or an
-    open descriptor such as /dev/stdout, is written through. Symbolic links are followed and stay.
+    Only a regular file is replaced, by a temporary one in the same folder. Anything else, such as a device, a
+    pipe or an open descriptor such as /dev/stdout, is written directly. Symbolic links are followed and
+    preserved.
 
     Args:
-        path: The file to write; a directory never is.
+        path: The file to write; not a directory.
 
     Yields:
-        The temporary file, or what is written through, open for bytes.
+        The temporary file, or the directly written one, open for bytes.
 
     Raises:
-        OutputFileError: `path` is a directory, its folder is missing or may not be written, or the disk is
-            full.
+        OutputFileError: `path` is a directory, its folder is missing or not writable, or the disk is full.
     """
     check_writable_target(path)
     try:
@@ -62,11 +62,11 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _written_through(path: Path) -> IO[bytes] | None:
-    """Open what a path names if that is no regular file; none if it is one, or nothing yet."""
+    """Open a path that is not a regular file, or return `None` if it is one or does not exist."""
     end = _end_of_links(path)
     number = _open_descriptor(end)
     if number is not None:
-        # A copy of the descriptor goes on where its file is; opening its name would cut that off.
+        # A copy of the descriptor continues at its file position; opening its name would truncate.
         return os.fdopen(os.dup(number), "wb")
     if not path.exists() or end.is_file():
         return None
@@ -74,7 +74,7 @@ def _written_through(path: Path) -> IO[bytes] | None:
 
 
 def _end_of_links(path: Path) -> Path:
-    """Follow symbolic links, up to the name of an open descriptor, of which the kernel makes up a link."""
+    """Follow symbolic links, up to the name of an open descriptor, whose link is made up by the kernel."""
     end = Path(os.path.realpath(path.parent), path.name)
     for _ in range(_LINKS_MAX):
         if _open_descriptor(end) is not None or not end.is_symlink():
@@ -85,7 +85,7 @@ def _end_of_links(path: Path) -> Path:
 
 
 def _open_descriptor(path: Path) -> int | None:
-    """Return the descriptor of this process that a path such as /proc/self/fd/1 names; none if it is none."""
+    """Return this process's descriptor for a path such as /proc/self/fd/1, or `None` for other paths."""
     is_number = path.name.isascii() and path.name.isdigit()
     return int(path.name) if is_number and str(path.parent) == os.path.realpath(_DESCRIPTORS) else None
 
@@ -108,11 +108,11 @@ def _replacement(target: Path) -> Iterator[IO[bytes]]:
 
 
 def check_writable_target(path: Path) -> None:
-    """Check early, before a long computation, that `path` may be written.
+    """Check before a long computation that `path` is writable.
 
     Raises:
-        OutputFileError: It is a directory or a circle of links, its folder does not exist or may not be
-            written, or it is a device or the like that may not.
+        OutputFileError: It is a directory or a cycle of links, its folder does not exist or is not writable,
+            or it is a device or the like that is not writable.
     """
     try:
         end = _end_of_links(path)
@@ -132,17 +132,17 @@ def check_writable_target(path: Path) -> None:
 
 
 def check_page_name(path: Path) -> None:
-    """Check that a report, which is a page of HTML, is not called something else.
+    """Check that the name of a report does not have the suffix of a format other than HTML.
 
     Raises:
-        OutputFileError: Its name ends with that of another format.
+        OutputFileError: It has.
     """
     if path.suffix and path.suffix.lower() not in {".html", ".htm"}:
         raise OutputFileError(path, "a report is a page of HTML", f"name it {path.stem}.html")
 
 
 def _mode_for_new_files() -> int:
-    """Give the mode that `open` would have given: temporary files start as readable by their owner only."""
+    """Return the mode that `open` would give; temporary files start readable by their owner only."""
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

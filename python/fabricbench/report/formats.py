@@ -41,11 +41,11 @@ _ENGINE_SUMS = (
     "wall_s",
     "cpu_s",
 )
-"""What the engine did and cost, that trials add up."""
+"""Counters and costs of the engine that are summed over trials."""
 _FABRIC = {f"fabric_{metric.name}": metric.name for metric in OF_FABRIC}
 """Columns of CSV for the whole fabric, each with its metric."""
 _ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
-"""Metrics of a job alone that CSV has beside those with its neighbours."""
+"""Metrics of a job run alone that CSV has in addition to those of the job among others."""
 
 
 def trials_json(jobs: Sequence[JobReport], found: Sequence[Searched] = ()) -> str:
@@ -53,19 +53,19 @@ def trials_json(jobs: Sequence[JobReport], found: Sequence[Searched] = ()) -> st
 
     Args:
         jobs: The jobs.
-        found: What the search of the plan found, which is `search` then.
+        found: Results of the plan's search, for `search`.
     """
     searched = {"search": [each.content for each in found]} if found else {}
     return json.dumps(_trials_content(jobs) | searched, indent=2, allow_nan=False)
 
 
 def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[str]) -> str:
-    """Return the jobs of one trial as `trials_json` does, with what its counters tell beside them.
+    """Return the jobs of one trial like `trials_json`, with the insight from its counters.
 
     Args:
         jobs: The jobs.
-        found: What the counters of the fabric tell; none where the record holds nothing of it.
-        tags: All tags of the trial, that of its plan included.
+        found: Insight from the counters of the fabric; `None` if the record has no data of it.
+        tags: All tags of the trial, including that of its plan.
     """
     from fabricbench.analysis.failures import recovery_object
     from fabricbench.analysis.reordering import reordering_object
@@ -119,13 +119,13 @@ def trial_object(job: JobReport) -> dict[str, Any]:
 
 
 def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
-    """Return the failures of the plan that would have come after the end of the trial."""
+    """Return the failures of the plan that were scheduled after the end of the trial."""
     end_ps = (trial.summary or {}).get("end_ps", 0)
     return [{"failure": each.what, "at_ps": each.at_ps} for each in unreached(trial.facts.run_spec, end_ps)]
 
 
 def _alone_object(alone: Alone) -> dict[str, Any]:
-    """Return how a job did without its neighbours, and what it keeps beside them."""
+    """Return the results of a job run alone, and the ratio of its results among others to them."""
     found = {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | dict(alone.ratios)
     return found | _nested(result_row(alone.summary))
 
@@ -136,7 +136,7 @@ def _reference_object(against: Against) -> dict[str, Any]:
 
 
 def _own_row(job: JobReport) -> dict[str, Any]:
-    """Return the summary of a job as a flat row, without what is of a fabric that it shares with others."""
+    """Return the summary of a job as a flat row, without metrics of a fabric that it shares."""
     row = result_row(job.summary)
     return row | dict.fromkeys(metric.name for metric in OF_FABRIC) if shares_fabric(job.trial) else row
 
@@ -152,7 +152,7 @@ def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sizes(summary: Summary) -> dict[str, int]:
-    """Return the data size of a job and its message size, what a rank gives to each other or puts in."""
+    """Return the data size of a job and its message size: the bytes per peer, or the input of a rank."""
     size = message_size(summary.collective, summary.ranks, summary.data_size_bytes)
     return {"data_size_bytes": summary.data_size_bytes, "message_size_bytes": size}
 
@@ -162,9 +162,9 @@ def _identity(trial: Trial) -> dict[str, Any]:
 
 
 def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return what the trials cost together: sums, but the largest memory and thread count.
+    """Return the total cost of the trials: sums, but the maximum of memory and threads.
 
-    What none of them tells is none: facts of an engine are its own, and measured trials have none. Seed and
+    Values that no trial reports are None: engines report different facts, and measured trials none. Seed and
     version are those of the first trial that has any.
     """
 
@@ -182,12 +182,12 @@ def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def trials_csv(jobs: Sequence[JobReport]) -> str:
-    """Return one line for each job of each trial; the columns are always the same, then one for each axis."""
+    """Return one line for each job of each trial; columns are constant, followed by one for each axis."""
     return rows_csv(flat_columns(jobs), [flat_row(job) for job in jobs])
 
 
 def flat_columns(jobs: Sequence[JobReport]) -> list[str]:
-    """Return the columns of jobs as flat rows, in their order: those of swept fields are the last."""
+    """Return the columns of jobs as flat rows, in order; swept fields are last."""
     names = [*_IDENTITY, *COLUMNS]
     for metric in PUBLISHED:
         names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
@@ -201,7 +201,7 @@ def _trials(jobs: Sequence[JobReport]) -> list[Trial]:
 
 
 def _axes(trial: Trial) -> dict[str, str]:
-    """Return the values of swept fields in words."""
+    """Return the values of swept fields as text."""
     return {name: plan_value(value) for name, value in trial.facts.axes}
 
 
@@ -223,7 +223,7 @@ def flat_row(job: JobReport) -> dict[str, Any]:
 
 
 def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport], tags: Mapping[str, Sequence[str]]) -> str:
-    """Return a list of trials, unfinished ones included, each with all its tags and its jobs."""
+    """Return a list of trials, including unfinished ones, each with all its tags and its jobs."""
     jobs_of: dict[int, list[JobReport]] = {}
     for job in jobs:
         jobs_of.setdefault(job.trial.attempt, []).append(job)
@@ -260,7 +260,7 @@ def _state(trial: Trial) -> dict[str, Any]:
 
 
 def comparison_json(found: Comparison) -> str:
-    """Return one JSON object: what is compared, the parameters that differ, and every metric of each pair."""
+    """Return one JSON object: labels, differing parameters, and every metric of each pair."""
     content = {
         "compared": list(found.labels),
         "parameters": [
@@ -302,7 +302,7 @@ def comparison_csv(found: Comparison) -> str:
 
 
 def comparison_columns(found: Comparison) -> list[str]:
-    """Return `COMPARISON_COLUMNS`, and one for each swept field, whose values are those of the second."""
+    """Return `COMPARISON_COLUMNS`, and one for each swept field, with the values of the second trial."""
     return [*COMPARISON_COLUMNS, *axis_names([pair.second.trial for pair in found.pairs])]
 
 
@@ -348,14 +348,14 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def rows_csv(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV with a header; missing values are empty, and no spreadsheet runs a text."""
+    """Return rows as CSV with a header; missing values are empty, and text is safe for spreadsheets."""
     text = io.StringIO()
     writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
     quoting = csv.DictWriter(text, names, restval="", lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writeheader()
     for row in rows:
         cells = {name: spreadsheet.cell(value) for name, value in row.items()}
-        # Before Python 3.13 a carriage return alone is written without quotes, and read as the end of a row.
+        # Before Python 3.13, a single carriage return is written unquoted and read as the end of a row.
         has_return = any("\r" in cell for cell in cells.values() if isinstance(cell, str))
         (quoting if has_return else writer).writerow(cells)
     return text.getvalue()

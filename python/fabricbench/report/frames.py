@@ -41,8 +41,8 @@ _INTEGERS = ("iteration", "message_size_bytes")
 def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
     """Return one row for each job of each trial: the columns of `run --format csv`.
 
-    They are always the same, and after them one for each swept field, by its dotted path: of numbers where
-    all values are such, otherwise of texts.
+    They are constant, followed by one for each swept field, by its dotted path: numeric if all values are,
+    otherwise text.
     """
     import polars as pl
 
@@ -62,7 +62,7 @@ def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
 
 
 def _axis_types(trials: Sequence[Trial], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the type of the column of each swept field, and give rows numbers where all values are such."""
+    """Return the column type of each swept field, and convert rows to numbers if all values are numeric."""
     import polars as pl
 
     found: dict[str, Any] = {}
@@ -85,11 +85,11 @@ _SEARCHED = {
     "fails": "String",
     "tried": "Int64",
 }
-"""Columns of what a search found, with their types."""
+"""Columns of search results, with their types."""
 
 
 def search_frame(found: Sequence[Searched]) -> pl.DataFrame:
-    """Return one row for each case of a search, and after its own columns one for each swept field."""
+    """Return one row for each case of a search, with a column for each swept field at the end."""
     import polars as pl
 
     rows = [{**each.content, **each.content["axes"]} for each in found]

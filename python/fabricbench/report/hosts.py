@@ -1,4 +1,4 @@
-"""The tables of the hosts of a trial, for the terminal and the page: titles, texts and what they mean."""
+"""Tables of the hosts of a trial, for the terminal and the page: titles, cells and captions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _FACTS: Final = ("kernel", "interface", "driver", "firmware", "mtu_bytes")
 HEADS: Final = ("host", *_FACTS, "settings", "clock offset us", "drift us", "known to us", "late us")
 """Heads of the table of hosts."""
 TEXTS: Final = frozenset({"host", *_FACTS, "settings"}) - {"mtu_bytes"}
-"""Those that are no numbers."""
+"""Heads of text columns."""
 _COUNTED: Final = "vendor's name: what it counts"
 COUNTER_HEADS: Final = ("host", "device", "counter", "change", "unit", "source", _COUNTED)
-"""Heads of the table of counters, all but the change texts."""
+"""Heads of the table of counters; all but the change are text."""
 COUNTERS: Final = (
     "Known counters that changed while the trial ran. Vendors mean alike by one name and need not count "
     "alike: a burst of losses at one is a packet at another. Table `counters` has all, also those without a "
     "name."
 )
-"""What the table of counters says."""
+"""Caption of the table of counters."""
 
 
 def clock_text(trial: Trial) -> str:
-    """Say how far times of two hosts of a trial can be compared, and which are those of adapters."""
+    """Describe how accurately times of two hosts of a trial compare, and which are from adapters."""
     error_ms = clock_error_ms(trial)
     between = (
         f"Times of two hosts are known to each other to {1000 * error_ms:,.1f} us."
@@ -39,7 +39,7 @@ def clock_text(trial: Trial) -> str:
 
 
 def _stamps_text(host: Mapping[str, Any]) -> str:
-    """Say of a host whose adapter stamps completions how sure they are, and whether they were used."""
+    """Describe the accuracy and use of completion time stamps from a host's adapter."""
     endpoint = host["endpoint"]
     if "completion_stamps" not in endpoint:
         return ""
@@ -74,7 +74,7 @@ def _cells(host: Mapping[str, Any]) -> list[str]:
 
 
 def _counter(host: Mapping[str, Any], each: Mapping[str, Any]) -> list[str]:
-    """Return the cells of a counter; nothing of one without a neutral name."""
+    """Return the cells of a counter; empty for one without a neutral name."""
     if each["counter"] is None:
         return []
     told = f"{each['vendor_name']}: {each['meaning']}"

@@ -1,4 +1,4 @@
-"""What a trial's counters tell beyond its metrics: likely causes, use of uplinks, losses, pauses."""
+"""Insight from a trial's counters: likely causes, use of uplinks, losses, pauses."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Insight:
-    """What the counters of one trial tell.
+    """Results derived from the counters of one trial.
 
     Attributes:
         unhealthy: Jobs below 95 % of their ideal, incomplete or stalled.
         unfinished: Those of them that are incomplete or stalled.
-        findings: Likely causes for them, the most telling first.
+        findings: Their likely causes, the strongest first.
         distributions: Every switch with several uplinks.
-        losses: Frames lost for each cause, in words.
+        losses: Frames lost by description of the cause.
         paused: Every port that was paused, the longest first.
         priorities: Pause frames of each priority at each port that has any, most frames first.
-        steps: What failed and was repaired, in order of time.
-        recoveries: How each job went through it.
-        unreached: Failures of the plan that came after the end of the run, in words.
-        orders: The order of arrival of each job some of whose frames came late.
+        steps: Failures and repairs, in order of time.
+        recoveries: Effect of each step on each job.
+        unreached: Descriptions of failures scheduled after the end of the run.
+        orders: The order of arrival of each job with late frames.
     """
 
     unhealthy: Sequence[str]
@@ -85,7 +85,7 @@ def insight(trial: Trial) -> Insight:
 
 
 def insight_of(trial: Trial) -> Insight | None:
-    """Return what the counters of a finished trial tell; none where its record holds nothing of the fabric.
+    """Return the insight of a finished trial, or `None` if its record has no data of the fabric.
 
     Raises:
         StoreError: A table is missing or cannot be read.
@@ -94,7 +94,7 @@ def insight_of(trial: Trial) -> Insight | None:
 
 
 def record_of(trial: Trial) -> Record:
-    """Return a finished trial as `fabricbench.analysis` takes it."""
+    """Return a finished trial as a record of `fabricbench.analysis`."""
     facts = trial.facts
     size = (facts.data_size_bytes, facts.size_kind)
     plan = plan_of(facts.plan_source, facts.overrides, facts.variant, facts.iteration, size, facts.axes)
@@ -102,13 +102,13 @@ def record_of(trial: Trial) -> Record:
 
 
 def finding_text(finding: Finding) -> str:
-    """Write a finding in one line: its cause, what it found, and how much of the lost time it explains."""
+    """Format a finding in one line: cause, evidence, and the explained fraction of the lost time."""
     text = f"{CAUSES[finding.cause]}: {finding.sentence}"
     return text if finding.explained is None else f"{text} ({explained_text(finding)})"
 
 
 def explained_text(finding: Finding) -> str:
-    """Write how much of the lost time a cause explains."""
+    """Format the fraction of the lost time that a cause explains."""
     share = 100 * (finding.explained or 0.0)
     return (
         f"explains {'less than 1' if 0 < share < 1 else f'{share:.0f}'} % of the time lost against the ideal"
@@ -129,7 +129,7 @@ def finding_object(finding: Finding) -> dict[str, Any]:
 
 
 def remedy_object(remedy: Remedy) -> dict[str, Any]:
-    """Return a remedy as its JSON object; `set` is empty where no setting does it."""
+    """Return a remedy as its JSON object; `set` is empty if no setting implements it."""
     return {"what": remedy.what, "set": list(remedy.changes), "options": remedy.options}
 
 

@@ -20,15 +20,15 @@ _MAX_FINDINGS = 8
 MAX_UNDER = 3
 _MAX_SWITCHES = 32
 MAX_UPLINKS_LISTED = 8
-"""Of more uplinks the least and the largest value are written."""
+"""With more uplinks, only the smallest and the largest value are written."""
 _MAX_PORTS = 8
 _MAX_RECOVERIES = 12
 
 
 def insight_text(found: Insight, *, colour: bool = False) -> str:
-    """Return the sections that have something to say, each under its title.
+    """Return the non-empty sections with their titles.
 
-    Lists are cut where they are long, and say so; JSON output has all of them.
+    Long lists are cut, with a note; JSON output has all entries.
     """
     sections = [
         _recoveries(found),
@@ -69,7 +69,7 @@ def _why(found: Insight, job: str) -> _Section:
 
 
 def cause_lines(finding: Finding) -> list[str]:
-    """Return a cause, what stands under it and what to do about it, in lines of a terminal."""
+    """Return a cause, its symptoms and remedies, in lines of a terminal."""
     lines = [_wrapped(finding_text(finding), "- ")]
     under = [under_text(finding, each) for each in finding.under[:MAX_UNDER]]
     if len(finding.under) > MAX_UNDER:
@@ -79,7 +79,7 @@ def cause_lines(finding: Finding) -> list[str]:
 
 
 def _remedy_lines(remedy: Remedy) -> list[str]:
-    """Write a remedy; what is to be typed is never broken."""
+    """Format a remedy; commands are never broken."""
     line = f"  remedy: {remedy.text}"
     if len(line) <= _WIDTH or not remedy.changes:
         return [_wrapped(f"remedy: {remedy.text}", "  ")]
@@ -87,7 +87,7 @@ def _remedy_lines(remedy: Remedy) -> list[str]:
 
 
 def under_text(finding: Finding, below: Finding) -> str:
-    """Write a symptom with its name; the same cause at another place does not repeat it."""
+    """Format a symptom with its name, which is omitted if it is the same cause at another location."""
     return below.sentence if below.cause == finding.cause else f"{CAUSES[below.cause]}: {below.sentence}"
 
 
@@ -103,7 +103,7 @@ def _wrapped(text: str, indent: str) -> str:
 
 
 def _recoveries(found: Insight) -> _Section:
-    """Say how each job went through each failure: rates before, at the lowest and after, and its rounds."""
+    """Format the effect of each failure on each job: rates before, at the minimum and after, and rounds."""
     lines, recoveries = [f"- {text}" for text in found.unreached[:_MAX_RECOVERIES]], found.recoveries
     for recovery in recoveries[:_MAX_RECOVERIES]:
         uplinks = "; ".join(each.text for each in recovery.step.uplinks[:_MAX_PORTS])
@@ -126,7 +126,7 @@ def _rates(recovery: Recovery) -> str:
 
 
 def _outcome(recovery: Recovery) -> str:
-    """Say whether the rate came back, and what was lost until the next step."""
+    """Format whether the rate recovered, and the losses until the next step."""
     if recovery.fell_ps is None:
         ended = "no dip"
     elif recovery.stopped_ps is not None:
@@ -171,7 +171,7 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
 
 
 def _switch_lines(columns: Sequence[Column], rows: Sequence[Row], switches: int) -> list[str]:
-    """Return a table of the first switches, and how many more there are."""
+    """Return a table of the first switches, and the number of others."""
     lines = [render(columns, rows, colour=False)] if rows else []
     if switches > len(rows):
         rest = switches - len(rows)
@@ -193,7 +193,7 @@ MARK_HEADS = ("switch", "sent", "received", "marked at uplinks", "marked above",
 
 
 def mark_cells(switch: EgressDistribution) -> list[str]:
-    """Return a switch, the rates of its uplinks and the frames marked at both ends of them and below."""
+    """Return a switch, the rates of its uplinks and the marked frames at both ends of them and below."""
     return [
         switch.switch,
         _joined([uplink.tx_gbps for uplink in switch.uplinks], _tenths),
@@ -205,13 +205,13 @@ def mark_cells(switch: EgressDistribution) -> list[str]:
 
 
 def _count_text(counts: Sequence[int | None]) -> str:
-    """Write a sum of counts; `-` where one is missing."""
+    """Format a sum of counts; `-` if one is missing."""
     known = [count for count in counts if count is not None]
     return f"{sum(known):,}" if len(known) == len(counts) else "-"
 
 
 def usage_text(switch: EgressDistribution) -> str:
-    """Write how busy the uplinks of a switch were, `97.1+61.4+97.1`; `-` where that was not counted."""
+    """Format the utilisation of a switch's uplinks, `97.1+61.4+97.1`; `-` if it was not counted."""
     known = [uplink.usage_percent for uplink in switch.uplinks if uplink.usage_percent is not None]
     return _joined(known, _tenths) or "-"
 
@@ -225,7 +225,7 @@ def _tenths(value: float | None) -> str:
 
 
 def _joined(values: Sequence[float | None], text: Callable[[float | None], str]) -> str:
-    """Write a value of each uplink, `1.52+1.37`; of many uplinks the least and the largest, `0.9 to 1.6`."""
+    """Format a value per uplink, `1.52+1.37`; for more uplinks their range, `0.9 to 1.6`."""
     known = [value for value in values if value is not None]
     if len(values) > MAX_UPLINKS_LISTED and len(known) == len(values):
         return f"{text(min(known))} to {text(max(known))}"

@@ -1,4 +1,4 @@
-"""Measured trials in words: what was run where, what was printed, what such a trial does not have."""
+"""Texts of measured trials: benchmark and origin, printed values, and features that they lack."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEASURED_AND_SIMULATED = (
 
 
 def measured_facts(trial: Trial) -> list[tuple[str, str]]:
-    """Return what a measured trial says about itself, for `show` and the report."""
+    """Return the facts of a measured trial, for `show` and the report."""
     facts, measured = trial.facts, trial.facts.run_spec[MEASURED]
     place = f"{measured['file']}, {'result' if _is_json(trial) else 'line'} {measured['line']}"
     pairs = [
@@ -44,7 +44,7 @@ def _is_json(trial: Trial) -> bool:
 
 
 def printed_values(trial: Trial) -> list[tuple[str, str]]:
-    """Return the other columns of its benchmark, as they were printed."""
+    """Return the other printed columns of its benchmark."""
     result = (trial.summary or {})["result"]
     wrong = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
     return [
@@ -62,12 +62,12 @@ def _values(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def measured_object(trial: Trial) -> dict[str, Any]:
-    """Return where a measured trial comes from and what was printed, as its JSON object."""
+    """Return the origin of a measured trial and its printed values, as its JSON object."""
     return {**trial.facts.run_spec[MEASURED], "printed": (trial.summary or {})["result"]}
 
 
 def measured_parameters(trial: Trial) -> dict[str, Any]:
-    """Return what two measured trials can differ in."""
+    """Return the parameters in which two measured trials can differ."""
     measured = trial.facts.run_spec[MEASURED]
     named = {name: measured[name] for name in ("benchmark", "version", "command", "placement")}
     told = {name: value for name, value in named.items() if value}
@@ -75,6 +75,6 @@ def measured_parameters(trial: Trial) -> dict[str, Any]:
 
 
 def job_parameters(trial: Trial) -> dict[str, Any]:
-    """Return what the first job of a trial does, which a benchmark prints as well."""
+    """Return the parameters of a trial's first job, which a benchmark prints as well."""
     row = trial.results[0]
     return {"collective": row["collective"], "ranks": row["ranks"], "data_bytes": row["data_size_bytes"]}

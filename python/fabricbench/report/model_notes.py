@@ -1,6 +1,6 @@
-"""What models assume and leave out, for every report: the one place where it is said.
+"""Assumptions and limits of the models, for every report.
 
-A change of a model changes its line here.
+A change of a model must be reflected in its entry here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class ModelNote:
     Attributes:
         part: What is modelled.
         modelled: How.
-        left_out: What is not, so that a reader can judge the results.
+        left_out: What is not modelled, so that a reader can judge the results.
     """
 
     part: str
@@ -182,4 +182,4 @@ FLOW_NOTES = (
         "releases a frame, its part of the pipeline and the response times of PFC change nothing.",
     ),
 )
-"""What the flow model assumes and leaves out."""
+"""Assumptions and limits of the flow model."""

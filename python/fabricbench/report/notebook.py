@@ -1,4 +1,4 @@
-"""A notebook that loads a trial and draws its plots, for whoever wants to go on from there."""
+"""Jupyter notebook that loads a trial and draws its plots, as a starting point for further analysis."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 _TEXT_LENGTH_MAX: Final = 4_000
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>()#!&|~$]")
-"""What Markdown and the mathematics of Jupyter may take for more than text."""
+"""Characters with a meaning in Markdown or in Jupyter's mathematics."""
 _FIGURES = ("timeline", "topology", "links", "queues", "link-use", "latency")
 _METHODS = {"cdf-run": "cdf", "link-use": "link_use"}
 _COLUMNS = ("job", "data_size_bytes", "status", *(metric.name for metric in in_views(View.TRIALS)))
 
 
 def write_notebook(trial: Trial, suite: Sequence[Trial], workspace: Path, path: Path) -> None:
-    """Write a Jupyter notebook about a trial and the run it belongs to.
+    """Write a Jupyter notebook about a trial and its run.
 
     Args:
         trial: The trial.
-        suite: The trials of its run, itself included.
-        workspace: Folder that the notebook is to open.
+        suite: The trials of its run, including itself.
+        workspace: Folder that the notebook opens.
         path: The file; replaced if it exists.
 
     Raises:
@@ -42,7 +42,7 @@ def write_notebook(trial: Trial, suite: Sequence[Trial], workspace: Path, path: 
     cells += _trial_cells(trial) if trial.has("chunks") else []
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=_METADATA)
     for number, cell in enumerate(notebook.cells):
-        cell["id"] = f"cell-{number}"  # the same notebook for the same trial
+        cell["id"] = f"cell-{number}"  # deterministic: the same notebook for the same trial
     nbformat.validate(notebook)
     with atomic_file(path) as stream:
         stream.write(nbformat.writes(notebook).encode())
@@ -96,7 +96,7 @@ def _trial_cells(trial: Trial) -> list[object]:
 
 
 def _figure(name: str, trial: Trial, run: Sequence[Trial]) -> list[object]:
-    """Give the cells of a figure with its caption; none where there is nothing to draw."""
+    """Return the cells of a figure with its caption; empty if there is nothing to draw."""
     plot = drawn(name, trial, run)
     if plot is None:
         return []
@@ -105,7 +105,7 @@ def _figure(name: str, trial: Trial, run: Sequence[Trial]) -> list[object]:
 
 
 def _plain(text: str) -> str:
-    """Write text so that Markdown shows it as it is: no HTML, no link, no picture, and no second line."""
+    """Escape text for Markdown: no HTML, links, pictures or second line."""
     return _MARKUP.sub(r"\\\g<0>", one_line(text, _TEXT_LENGTH_MAX))
 
 

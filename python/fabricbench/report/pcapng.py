@@ -1,14 +1,14 @@
-"""Write captured frames as pcapng, the format of Wireshark and tshark.
+"""Writes captured frames as pcapng, the format of Wireshark and tshark.
 
-Three block types of the pcapng format (IETF draft-ietf-opsawg-pcapng) are all that a capture needs, so they
-are written here: the one library that writes them is without a release since 2022, and scapy is licensed
-under the GPL. tshark and scapy read the result back in the tests.
+A capture needs only three block types of the pcapng format (IETF draft-ietf-opsawg-pcapng), so they are
+written here: the only library that writes them has had no release since 2022, and scapy is licensed under the
+GPL. In the tests, tshark and scapy read the result back.
 
-What is written: one section (with a comment), one interface for each sending port's host, named after it,
-with timestamps in nanoseconds (`if_tsresol` 9), and one Enhanced Packet Block for each frame, marked as
-outbound. Ethernet frames carry no FCS (`if_fcslen` 0), InfiniBand packets end with their VCRC. What is left
-out: name resolution, statistics and decryption blocks. Picoseconds are cut to whole nanoseconds; the order of
-frames is that of the input.
+A file has one section (with a comment), one interface for each sending host, named after it, with timestamps
+in nanoseconds (`if_tsresol` 9), and one Enhanced Packet Block for each frame, marked as outbound. Ethernet
+frames have no FCS (`if_fcslen` 0), InfiniBand packets end with their VCRC. There are no blocks for name
+resolution, statistics and decryption. Picoseconds are truncated to nanoseconds; frames are in the order of
+the input.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ _ETHERTYPE = slice(12, 14)
 _VLAN = b"\x81\x00"
 """TPID of a VLAN tag of 4 bytes (IEEE 802.1Q-2022, table 9-1)."""
 _IPV4_SOURCE = slice(26, 30)
-"""Where an untagged frame has its source address: after 14 bytes of Ethernet, at 12 of the IPv4 header (RFC
+"""Source address in an untagged frame: after 14 bytes of Ethernet, at offset 12 of the IPv4 header (RFC
 791)."""
 _SOURCE_LID = slice(6, 8)
-"""Where an InfiniBand packet has its source address: at the end of the local route header (IBTA 1.7, 7.7)."""
+"""Source address in an InfiniBand packet: at the end of the local route header (IBTA 1.7, 7.7)."""
 
 
 @dataclass(frozen=True)
 class Interface:
-    """A port at which frames were seen.
+    """A port at which frames were captured.
 
     Attributes:
         name: Name shown by Wireshark, such as `host3`.
         speed_bps: Line rate [bit/s], or None if unknown.
-        link_type: What its frames begin with: `LINKTYPE_ETHERNET` or `LINKTYPE_INFINIBAND`.
+        link_type: Type of its frames: `LINKTYPE_ETHERNET` or `LINKTYPE_INFINIBAND`.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Interface:
 
 @dataclass(frozen=True)
 class CapturedFrame:
-    """One frame as it was sent.
+    """A captured frame.
 
     Attributes:
-        time_ps: When its first bit was sent, since the start of the run [ps].
+        time_ps: Time of its first bit since the start of the run [ps].
         interface: Index of its interface.
         data: Ethernet frame without preamble and FCS.
     """
@@ -94,12 +94,12 @@ def write_pcapng(
     comment: str = "",
     application: str = "fabricbench",
 ) -> int:
-    """Write a capture file, whole or not at all.
+    """Write a capture file atomically.
 
     Args:
         path: The file; an existing one is replaced.
-        interfaces: Every interface that a frame names.
-        frames: The frames, in the order in which they are to stand in the file.
+        interfaces: All interfaces of the frames.
+        frames: The frames, in file order.
         comment: Comment of the section (plan, seed).
         application: Program named as the file's author.
 
@@ -108,7 +108,7 @@ def write_pcapng(
 
     Raises:
         OutputFileError: The file cannot be written.
-        IndexError: A frame names an interface that does not exist.
+        IndexError: A frame refers to an interface that does not exist.
         ValueError: A frame has a negative time.
     """
     with atomic_file(path) as stream:
@@ -121,19 +121,19 @@ def by_sender(
     rates_bps: Mapping[str, int],
     link_type: int = LINKTYPE_ETHERNET,
 ) -> tuple[list[Interface], list[CapturedFrame]]:
-    """Give each frame the interface of the host that sent it.
+    """Assign each frame to the interface of its sending host.
 
     Args:
         frames: (time in ps, Ethernet frame with an IPv4 packet or InfiniBand packet), in order of time.
         host_of_address: IPv4 address, or local identifier as a decimal number -> name of the host.
         rates_bps: Name of the host -> line rate of its port [bit/s].
-        link_type: Which of the two the frames are.
+        link_type: Link type of the frames.
 
     Returns:
         One interface for each host that sent a frame, in order of its first one; the frames.
 
     Raises:
-        KeyError: A frame comes from an address that no host has.
+        KeyError: No host has the source address of a frame.
     """
     interfaces: dict[str, int] = {}
     captured = []
@@ -144,7 +144,7 @@ def by_sender(
 
 
 def _source_address(data: bytes, link_type: int) -> str:
-    """Read who sent a frame."""
+    """Return the source address of a frame."""
     if link_type == LINKTYPE_INFINIBAND:
         return str(int.from_bytes(data[_SOURCE_LID]))
     untagged = data[4:] if data[_ETHERTYPE] == _VLAN else data
@@ -199,7 +199,7 @@ def _enhanced_packet(frame: CapturedFrame) -> bytes:
 
 
 def _block(kind: int, body: bytes) -> bytes:
-    """Frame a body: type, total length, body, total length again."""
+    """Build a block: type, total length, body, total length again."""
     total = len(body) + 12
     return struct.pack("<II", kind, total) + body + struct.pack("<I", total)
 
@@ -210,5 +210,5 @@ def _options(options: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def _padded(value: bytes) -> bytes:
-    """Pad to a multiple of 32 bits, as every block and option is."""
+    """Pad to a multiple of 32 bits, as required for blocks and options."""
     return value + bytes(-len(value) % 4)

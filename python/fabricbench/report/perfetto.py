@@ -1,9 +1,9 @@
 """A trial as a trace for Perfetto and chrome://tracing, in the Trace Event Format.
 
-A process for each job, a thread for each of its ranks, and a slice for each chunk from its first byte
-offered to its last acknowledgement. Chunks of a rank that overlap stand in further threads of that rank, as
-slices of one thread must lie within each other. Samples of ports and queue pairs are counters, what happened
-on the fabric are instants. Times are in microseconds, exact to the picosecond.
+There is a process for each job, a thread for each of its ranks, and a slice for each chunk from its first
+byte offered to its last acknowledgement. Overlapping chunks of a rank are in additional threads of that rank,
+because slices of one thread must be nested. Samples of ports and queue pairs are counters, events of the
+fabric are instants. Times are in microseconds, exact to the picosecond.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 CHUNKS_MAX: Final = 1_000_000
-"""More slices than this are more than Perfetto opens at ease: some 200 bytes of JSON each."""
+"""Maximum slices that Perfetto opens with ease, at about 200 bytes of JSON each."""
 
 _COLUMNS: Final = (
     *("job", "src_rank", "dst_rank", "round", "step", "qp", "status", "payload_bytes", "start_ps"),
@@ -33,10 +33,10 @@ _FABRIC: Final = 0
 
 
 class TooManyChunksError(Exception):
-    """A trace would have more slices than can be opened.
+    """A trace would have too many slices.
 
     Attributes:
-        count: How many chunks were chosen.
+        count: Number of selected chunks.
     """
 
     def __init__(self, count: int) -> None:
@@ -46,11 +46,11 @@ class TooManyChunksError(Exception):
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which chunks are written.
+    """Selection of chunks.
 
     Attributes:
-        jobs: Those of these jobs; of all if empty.
-        ranks: Those that one of these ranks sends or receives; all if empty.
+        jobs: Only chunks of these jobs; all if empty.
+        ranks: Only chunks that one of these ranks sends or receives; all if empty.
     """
 
     jobs: Collection[str] = field(default_factory=frozenset)
@@ -58,7 +58,7 @@ class Chosen:
 
 
 def has_chunks(trial: Trial) -> bool:
-    """Tell whether the record has rows of chunks, all or a sample of them."""
+    """Return whether the record has rows of chunks, all or a sample of them."""
     return trial.has("chunks") and observed_chunks(trial.facts.run_spec) != "summary"
 
 
@@ -66,7 +66,7 @@ def write_trace(trial: Trial, chosen: Chosen, stream: IO[bytes], chunks_max: int
     """Write the trace of a finished trial.
 
     Raises:
-        TooManyChunksError: More than `chunks_max` were chosen; nothing is written then.
+        TooManyChunksError: More than `chunks_max` were selected; nothing is written then.
         StoreError: A table is missing or cannot be read.
     """
     chunks = _chunks(trial, chosen)
@@ -93,7 +93,7 @@ def _events(trial: Trial, chunks: pl.DataFrame, chosen: Chosen) -> Iterator[str]
 
 
 def _chunks(trial: Trial, chosen: Chosen) -> pl.DataFrame:
-    """Return the chunks that began, in order of time within each rank."""
+    """Return the started chunks, in order of time within each rank."""
     import polars as pl
 
     wanted = [pl.col("start_ps").is_not_null()]
@@ -121,7 +121,7 @@ def _slices(trial: Trial, chunks: pl.DataFrame) -> Iterator[str]:
             yield _name("process", pids[job], None, f"job {job}")
         if owner != (job, rank):
             owner, lanes = (job, rank), _Lanes()
-        # What never completed lasts to the end of the run.
+        # Incomplete chunks last to the end of the run.
         until_ps = row["completed_ps"] if row["completed_ps"] is not None else max(end_ps, start_ps)
         lane = lanes.place(start_ps, until_ps)
         if (tid := tids.get((job, rank, lane))) is None:
@@ -150,7 +150,7 @@ def _slices(trial: Trial, chunks: pl.DataFrame) -> Iterator[str]:
 
 
 class _Lanes:
-    """Places for spans that may overlap, given out in order of their starts."""
+    """Lanes for spans that may overlap, assigned in order of their starts."""
 
     def __init__(self) -> None:
         self._busy: list[tuple[int, int]] = []
@@ -158,7 +158,7 @@ class _Lanes:
         self._count = 0
 
     def place(self, start: int, end: int) -> int:
-        """Return the lowest place that is free from `start` on, and take it until `end`."""
+        """Return the lowest lane that is free at `start`, and occupy it until `end`."""
         while self._busy and self._busy[0][0] <= start:
             heapq.heappush(self._free, heapq.heappop(self._busy)[1])
         if self._free:
@@ -170,7 +170,7 @@ class _Lanes:
 
 
 def _counters(trial: Trial, chosen: Chosen) -> Iterator[str]:
-    """Yield the samples of ports, and those of the queue pairs of chosen jobs."""
+    """Yield the samples of ports, and those of the queue pairs of selected jobs."""
     for batch in trial.tables.batches("series"):
         for row in batch.to_pylist():
             if row["job"] is not None and chosen.jobs and row["job"] not in chosen.jobs:
@@ -212,7 +212,7 @@ def _name(kind: str, pid: int, tid: int | None, name: str) -> str:
 
 
 def _event(*, ts: int, dur: int | None = None, **content: Any) -> str:
-    """Write an event; picoseconds become decimal microseconds without rounding, which floats would do."""
+    """Format an event; picoseconds become decimal microseconds without the rounding of floats."""
     times = f'"ts": {_us(ts)}' + ("" if dur is None else f', "dur": {_us(dur)}')
     return f"{json.dumps(content)[:-1]}, {times}}}"
 

@@ -1,4 +1,4 @@
-"""The KPIs of a trial and its observation points, for the terminal, for reports and for programs."""
+"""KPIs of a trial at its observation points, for the terminal, for reports and for programs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _BITS_PER_GBIT: Final = 1e9
 
 @dataclass(frozen=True)
 class Points:
-    """What each observation point tells of a trial.
+    """Values of a trial at each observation point.
 
     Attributes:
         rows: Each KPI at each point.
-        convergence: How long congestion control took to converge, or why that cannot be told.
+        convergence: Convergence time of congestion control, or why it is unknown.
     """
 
     rows: Sequence[PointRow]
@@ -45,7 +45,7 @@ class Points:
 
 
 def points_of(trial: Trial) -> Points | None:
-    """Return what each point tells of a finished trial; none of an imported one, which has no record.
+    """Return the values at each point for a finished trial, or `None` for an imported one without a record.
 
     Raises:
         StoreError: A table is missing or cannot be read.
@@ -61,11 +61,11 @@ def points_of(trial: Trial) -> Points | None:
 
 
 def points_text(jobs: Sequence[JobReport], points: Points, *, colour: bool = False) -> str:
-    """Return the KPIs of a trial, and below what each point tells.
+    """Return the KPIs of a trial, followed by the values at each point.
 
     Args:
         jobs: The jobs of the trial.
-        points: What its record tells.
+        points: Observation points from its record.
         colour: Use the styles of a terminal.
     """
     facts = jobs[0].trial.facts
@@ -81,7 +81,7 @@ def points_text(jobs: Sequence[JobReport], points: Points, *, colour: bool = Fal
 
 
 def _kpi_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Write each KPI that a job has, with one column of values for each job."""
+    """Format each KPI of the jobs, with one column of values per job."""
     heads = [
         Column(("KPI",), is_text=True),
         Column(("unit",), is_text=True),
@@ -101,7 +101,7 @@ def _kpi_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 
 def point_text(value: float | int | None) -> str:
-    """Write a value at an observation point; `-` where none saw it."""
+    """Format a value at an observation point; `-` if it was not observed."""
     if isinstance(value, float) and value < 0:
         return f"-{number(-value, _DIGITS)}"
     return f"{value:,}" if isinstance(value, int) else number(value, _DIGITS)
@@ -123,7 +123,7 @@ def points_object(jobs: Sequence[JobReport], points: Points) -> dict[str, Any]:
 
     Args:
         jobs: The jobs of the trial.
-        points: What its record tells.
+        points: Observation points from its record.
 
     Returns:
         `trial`, `plan`, `jobs` with the KPIs of each by name, `points` by KPI, and `convergence`.

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 PortMap = Sequence[PortRow]
 """Rows of a port map."""
 TABLES: Final = ("port_map", "queue_pairs")
-"""Tables that follow from the run spec of a trial and are no part of its record."""
+"""Tables that are derived from the run spec of a trial and are not part of its record."""
 ABOUT: Final = (
     "Source ports and destination queue pairs are those of the data that a rank sends; the table queue_pairs "
     "has each of them. Queue pairs between ranks of one host use no port."
 )
-"""What the table of ports needs said."""
+"""Note below the table of ports."""
 _LISTED_MAX: Final = 4
 _HEADS: Final = {
     "job": ("job",),
@@ -48,14 +48,14 @@ _BITS_PER_GBIT: Final = 1e9
 
 
 def ports_of(trial: Trial) -> Sequence[PortRow] | None:
-    """Return the port map of a trial, as the hosts that ran it have it; none of a result without a spec."""
+    """Return the port map of a trial, with data of its hosts, or `None` for a result without a spec."""
     if trial.is_printed:
         return None
     return port_map(trial.facts.run_spec, trial.engine.get("hosts") or ())
 
 
 def planned_ports(run_spec: Mapping[str, Any]) -> PortMap | None:
-    """Return the port map of a run spec; none if the engine refuses it."""
+    """Return the port map of a run spec, or `None` if the engine refuses it."""
     return port_map(run_spec)
 
 
@@ -97,7 +97,7 @@ def _text(value: object) -> str:
 
 
 def _numbers(count: int, first: Sequence[int], bounds: tuple[int | None, int | None], form: str) -> str:
-    """Return a few numbers one by one, many as a range."""
+    """Return a few numbers individually, or a range."""
     least, largest = bounds
     if least is None or largest is None:
         return "-"
@@ -107,7 +107,7 @@ def _numbers(count: int, first: Sequence[int], bounds: tuple[int | None, int | N
 
 
 def columns_of(rows: Sequence[PortRow]) -> dict[str, tuple[str, ...]]:
-    """Return the columns that say something of some row: their names and the lines of their heads."""
+    """Return the non-empty columns: their names and the lines of their heads."""
     optional = ("lid", "ip", "gateway", "mac", "vlan", "destination_qps", "source_ports", "dscp")
     cells = [cells_of(row) for row in rows]
     empty = {name for name in optional if all(each[name] == "-" for each in cells)}
@@ -115,7 +115,7 @@ def columns_of(rows: Sequence[PortRow]) -> dict[str, tuple[str, ...]]:
 
 
 def is_number(column: str) -> bool:
-    """Tell whether a column holds numbers."""
+    """Return whether a column is numeric."""
     return column in _NUMBERS
 
 
@@ -141,14 +141,14 @@ def table_of(run_spec: Mapping[str, Any], table: str, rows: Sequence[PortRow] = 
 
     Args:
         run_spec: The run spec.
-        table: Which one.
+        table: Name of the table.
         rows: The port map.
     """
     return port_map_table(rows) if table == "port_map" else queue_pair_table(run_spec)
 
 
 def table_of_trial(trial: Trial, table: str) -> pa.Table | None:
-    """Return one of `TABLES` of a trial; none of a result without a run spec."""
+    """Return one of `TABLES` of a trial, or `None` for a result without a run spec."""
     rows = ports_of(trial)
     return None if rows is None else table_of(trial.facts.run_spec, table, rows)
 

@@ -1,4 +1,4 @@
-"""A published table with our results beside its values."""
+"""Compares a published table with our results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 def published_rows(
     table: Mapping[int, Mapping[str, float]], jobs: Mapping[int, JobReport | None]
 ) -> list[dict[str, Any]]:
-    """Set jobs beside the lines of a published table.
+    """Compare jobs with the lines of a published table.
 
     Args:
         table: For each size [bytes], the value of each column.
-        jobs: For each size, the job that was measured; none if none was.
+        jobs: For each size, the measured job, or `None`.
 
     Returns:
-        For each size `data_size_bytes`, `trial` (its id, or none) and `metrics`: for each metric `unit`,
+        For each size `data_size_bytes`, `trial` (its id, or `None`) and `metrics`: for each metric `unit`,
         `published`, `ours` and `deviation_percent`.
     """
     return [

@@ -1,4 +1,4 @@
-"""Queue pairs by number, with what each carries."""
+"""Table of queue pairs by number, with the job, ranks and hosts of each."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def listing(pairs: Iterable[Sequence[object]]) -> str:
     """List queue pairs as a table.
 
     Args:
-        pairs: For each its number, job, part, channel, sending and receiving rank, host, address, UDP port.
+        pairs: Number, job, part, channel, sending and receiving rank, host, address and UDP port of each.
     """
     return render(_COLUMNS, [Row([str(value) for value in pair]) for pair in pairs], colour=False)

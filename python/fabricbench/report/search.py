@@ -1,4 +1,4 @@
-"""What the search of a plan found: in each case the value that holds, and the nearest that does not."""
+"""Results of a plan's search: in each case the value that passes, and the nearest that does not."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def search_table(plan: str, found: Sequence[Searched], trials: int, *, colour: bool) -> str:
-    """Write a line for each case.
+    """Format a line for each case.
 
     Args:
         plan: Name of the plan.
-        found: The cases, one at least.
-        trials: How many trials were run.
+        found: The cases, at least one.
+        trials: Number of trials that were run.
         colour: Whether lines may have styles.
     """
     first = found[0]

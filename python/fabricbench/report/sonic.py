@@ -1,8 +1,8 @@
-"""What a plan's switches are set to as configuration of SONiC, as far as SONiC has a field for it.
+"""Exports the switch settings of a plan as a SONiC configuration, for settings that SONiC supports.
 
 Tables of `config_db.json` (SONiC's YANG models `sonic-port`, `sonic-buffer-pool`, `sonic-buffer-profile`,
 `sonic-wred-profile`, `sonic-port-qos-map`, `sonic-scheduler` and `sonic-pfcwd`), which `fabric.switch.config`
-reads back. Which ports a switch has, a plan does not say: one port of each rate stands for all of them.
+reads back. A plan does not list the ports of a switch: one port of each rate represents all of them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PORT_MTU: Final = 9100
 _PRIORITIES: Final = range(8)
 _WEIGHT_MAX: Final = 100
 _QUANTUM_LEAST: Final = 8 << 10
-"""What a plan gives the smallest weight when it reads weights back [bytes]."""
+"""Quantum of the smallest weight when a plan reads weights back [bytes]."""
 _NO_SWITCH_LINKS: Final = frozenset({"scale_up_link"})
 
 
 def sonic_config(run_spec: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the tables of SONiC for the switches of a RunSpec, and what they leave out, in sentences."""
+    """Return the tables of SONiC for the switches of a RunSpec, and sentences about omissions."""
     switch = run_spec["fabric"]["switch"]
     rates = sorted(set(_rates(run_spec["fabric"]["topology"])))
     ports = {_port(rate): rate for rate in rates}
@@ -112,7 +112,7 @@ def _add_pfc(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[s
 
 
 def _add_scheduling(tables: dict[str, Any], quanta: list[int]) -> Iterator[str]:
-    """Add weights in the ratio of quanta, and say what of them SONiC cannot have."""
+    """Add weights in the ratio of quanta, and yield what SONiC cannot express."""
     weights = [each // gcd(*quanta) for each in quanta]
     if max(weights) > _WEIGHT_MAX:
         weights = [max(1, round(each * _WEIGHT_MAX / max(weights))) for each in weights]
@@ -143,7 +143,7 @@ def _name(what: str, rate_bps: int) -> str:
 
 
 def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
-    """Return thresholds at a port, which a plan may give for another rate."""
+    """Return the thresholds of a port, scaled from the reference rate of the plan."""
     reference = ecn["reference_rate_bps"] or rate_bps
     curves = _curves(ecn)
     marked = [colour for colour, curve in curves.items() if curve is not None and curve["ecn"]]
@@ -163,7 +163,7 @@ def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
 
 
 def _curves(ecn: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is done with frames of each colour: the same with all, unless there is WRED by colour."""
+    """Return the curve for frames of each colour: equal for all, unless WRED is set by colour."""
     alike = {name: ecn[name] for name in ("kmin_bytes", "kmax_bytes", "pmax_ppm")} | {"ecn": True}
     wred = ecn.get("wred")
     return {colour: alike if wred is None else wred[colour] for colour in ("green", "yellow", "red")}

@@ -1,6 +1,6 @@
-"""Pools of a buffer as SONiC's BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE.
+"""Exports buffer pools as SONiC's BUFFER_POOL, BUFFER_PROFILE, BUFFER_PG and BUFFER_QUEUE.
 
-`plan.devices.sonic_pools` reads them back. A pool that is on both sides under one name is one of type `both`.
+`plan.devices.sonic_pools` reads them back. A pool with the same name on both sides has the type `both`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, Final
 
 _PREFIX: Final = "fabricbench"
 WORKED_OUT: Final = "NULL"
-"""Profile of a lossless group that SONiC's buffer manager works out."""
+"""Profile of a lossless group that SONiC's buffer manager calculates."""
 LOSSLESS_POOL: Final = "ingress_lossless_pool"
-"""The pool in which it does."""
+"""The pool for calculated profiles."""
 _POWERS: Final = (-8, 8)
-"""Least and largest `dynamic_th`."""
+"""Smallest and largest `dynamic_th`."""
 _NUMBERED: Final = {"ingress": "BUFFER_PG", "egress": "BUFFER_QUEUE"}
 
 
 def ratio_of(ratio: Mapping[str, int]) -> Fraction:
-    """Return a ratio of a run spec."""
+    """Return a ratio of a run spec as a fraction."""
     return Fraction(ratio["numerator"], ratio["denominator"])
 
 
@@ -32,7 +32,7 @@ def power_of(ratio: Mapping[str, int]) -> str:
 
 
 def is_power(ratio: Mapping[str, int]) -> bool:
-    """Tell whether SONiC has a ratio as it is."""
+    """Return whether SONiC can represent a ratio exactly."""
     return Fraction(2) ** int(power_of(ratio)) == ratio_of(ratio)
 
 
@@ -42,7 +42,7 @@ def lossless_profile(pfc: Mapping[str, Any], pool: str, *, is_shared: bool = Fal
     Args:
         pfc: PFC of the run spec.
         pool: Their pool.
-        is_shared: They share a headroom pool. Without one, what is reserved for a group holds its headroom.
+        is_shared: They use a shared headroom pool. Otherwise, a group's reserved bytes include its headroom.
     """
     size = pfc["reserved_bytes"] + (0 if is_shared else pfc["headroom_bytes"] or 0)
     profile = {"pool": pool, "size": str(size), "xon_offset": str(pfc["xon_offset_bytes"])}
@@ -52,7 +52,7 @@ def lossless_profile(pfc: Mapping[str, Any], pool: str, *, is_shared: bool = Fal
 
 
 def add_pools(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> Iterator[str]:
-    """Add the pools of a buffer to tables, and say what of them SONiC cannot have."""
+    """Add the pools of a buffer to tables, and yield what SONiC cannot express."""
     added = _Added(tables, switch, ports)
     for side in _NUMBERED:
         for pool in switch["buffer"]["pools"][side]:
@@ -61,7 +61,7 @@ def add_pools(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[
 
 
 class _Added:
-    """Pools as they come into tables."""
+    """Builder of the pool tables."""
 
     def __init__(self, tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> None:
         self.tables, self.switch, self.ports = tables, switch, ports
@@ -144,7 +144,7 @@ class _Added:
         entries |= {f"{name}|{priority}": {"profile": profile} for name in self.ports}
 
     def missing(self) -> Iterator[str]:
-        """Yield what SONiC cannot have."""
+        """Yield what SONiC cannot express."""
         yield from dict.fromkeys(self.told)
         pools = self.tables["BUFFER_POOL"].values()
         sizes = [int(each["size"]) + int(each.get("xoff", 0)) for each in pools if each["type"] != "egress"]
@@ -157,7 +157,7 @@ class _Added:
 
 
 def _threshold(limit: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the threshold of a profile; SAI: none are 0 bytes."""
+    """Return the threshold of a profile; in SAI, no threshold is 0 bytes."""
     if limit is None:
         return {"static_th": "0"}
     if limit["kind"] == "static":

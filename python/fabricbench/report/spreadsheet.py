@@ -1,9 +1,9 @@
-"""Text in CSV that a spreadsheet shows and never runs.
+"""Escapes text in CSV, so that a spreadsheet shows it and never runs it.
 
-Spreadsheets take a cell for a formula that begins with `=`, `+`, `-` or `@`, also in their full-width, small,
-superscript and other compatible forms (Unicode, NFKC), with control and invisible characters before it
-skipped. Text that begins so gets an apostrophe in front, and so does text that begins with one: taking one
-apostrophe from the front of each text gives every text back. Numbers stay as they are, negative ones as well.
+Spreadsheets interpret a cell as a formula if it begins with `=`, `+`, `-` or `@`, also in their full-width,
+small, superscript and other compatible forms (Unicode, NFKC), skipping control and invisible characters
+before it. Such text gets an apostrophe in front, and so does text that begins with one: removing a leading
+apostrophe restores every text. Numbers are unchanged, including negative ones.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _SKIPPED: Final = (
 )
 """Control and invisible characters."""
 _PATTERN: Final = rf"^(?:[\t\r\n{_MARK}]|[{_SKIPPED}]*[-{_SIGNS}])"
-"""The beginning of text that is marked; it has the same meaning to Python, Polars and Arrow."""
+"""Beginning of text that is escaped; it has the same meaning to Python, Polars and Arrow."""
 _MARKED: Final = re.compile(_PATTERN)
 
 
 def cell(value: object) -> object:
-    """Return the value of a cell, marked where it is text that a spreadsheet might run."""
+    """Return the value of a cell, escaped if it is text that a spreadsheet might run."""
     return f"{_MARK}{value}" if isinstance(value, str) and _MARKED.match(value) else value
 
 
 def frame(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame with the same done to its columns of text."""
+    """Return a frame with its text columns escaped."""
     import polars as pl
 
     text = pl.col(pl.String)
@@ -43,7 +43,7 @@ def frame(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a part of a table with the same done to its columns of text."""
+    """Return a record batch with its text columns escaped."""
     import pyarrow as pa
 
     done = [_column(column) if pa.types.is_string(column.type) else column for column in batch.columns]

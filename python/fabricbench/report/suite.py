@@ -1,4 +1,4 @@
-"""What came of a suite: its tests with their metrics, what was out of the ordinary, how results repeat."""
+"""Results of a suite: its tests with their metrics, anomalies, and repeatability."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 _RATIOS: Final[Mapping[str, Metric]] = {**RATIOS, **ALONE_RATIOS}
 _SHOWN: Final = 5
-"""Cases of one anomaly that are named."""
+"""Maximum named cases of one anomaly."""
 
 
 @dataclass(frozen=True)
 class KpiName:
-    """A metric as the suite's document has it.
+    """A metric with its name in the suite's document.
 
     Attributes:
         metric: Its name in the registry of metrics, or that of a ratio.
         name: Its name in the document; that of the registry if empty.
-        reference: An indicative value of the document, in words; empty if there is none.
+        reference: An indicative value of the document, as text; empty if there is none.
     """
 
     metric: str
@@ -43,24 +43,24 @@ class KpiName:
 
     @property
     def declared(self) -> Metric:
-        """The metric; of a ratio the one that it is of."""
+        """The metric, or the metric of which it is a ratio."""
         return BY_NAME.get(self.metric) or _RATIOS[self.metric]
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its title."""
         if self.name or self.metric not in _RATIOS:
             return self.name or self.declared.title
         return f"{self.declared.title}, {'alone' if self.metric in ALONE_RATIOS else 'reference'} = 1"
 
     @property
     def unit(self) -> str:
-        """Its unit; empty of a pure number."""
+        """Its unit; empty for a pure number."""
         return "" if self.metric in _RATIOS else self.declared.unit
 
     @property
     def formula(self) -> str:
-        """How it is computed from the record; of a ratio by its own words."""
+        """Its formula from fields of the record, or that of the ratio."""
         if self.metric in ALONE_RATIOS:
             return f"{self.declared.name} of the job beside others / the same of the job alone"
         if self.metric in RATIOS:
@@ -69,7 +69,7 @@ class KpiName:
 
     @property
     def seen(self) -> str:
-        """Its unit, if it has one, and the observation point at which it is seen."""
+        """Its unit, if any, and its observation point."""
         return ", ".join(part for part in (self.unit, f"at {self.declared.point}") if part)
 
     @property
@@ -78,7 +78,7 @@ class KpiName:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def text(self, value: float | None) -> str:
-        """Write a value of it."""
+        """Format a value."""
         if value is None:
             return "–"
         if self.metric in _RATIOS:
@@ -88,22 +88,22 @@ class KpiName:
 
 @dataclass(frozen=True)
 class TestReport:
-    """A test and what came of it.
+    """Results of a test.
 
     Attributes:
         category: Title of its category.
         title: Its title.
         plan: Name of its plan.
-        description: What the plan says of itself.
-        primary: The metric that repeatability is about.
+        description: Description from the plan.
+        primary: The metric for repeatability.
         kpis: All metrics of its table.
-        figures: The figures that it shows, by name.
-        deviations: How it differs from what the document asks for.
+        figures: Names of its figures.
+        deviations: Differences from the document's procedure.
         trials: Its finished trials.
-        planned: How many its plan has.
+        planned: Number of trials of its plan.
         error: Why it failed; empty if it did not.
-        found: What the search of its plan found; `trials` are then those at the values that hold.
-        tried: Trials that the search ran.
+        found: Results of its plan's search; `trials` are then those at the values that pass.
+        tried: Number of trials that the search ran.
     """
 
     category: str
@@ -127,17 +127,17 @@ class TestReport:
 
     @cached_property
     def absent(self) -> list[Mapping[str, str]]:
-        """Of each case why it has no value, by the name of each metric that it does not have."""
+        """Reasons for missing values of each case, by metric name."""
         return absences(self.rows)
 
     @property
     def shown(self) -> list[KpiName]:
-        """The metrics that some case has."""
+        """The metrics with a value in at least one case."""
         return [kpi for kpi in self.kpis if any(row.values[kpi.metric] for row in self.rows)]
 
     @property
     def incomplete(self) -> int:
-        """How many jobs are not complete."""
+        """Number of jobs that are not complete."""
         return sum(row.incomplete for row in self.rows)
 
     @property
@@ -153,7 +153,7 @@ class TestReport:
 
     @property
     def state(self) -> str:
-        """How it ended, in a word or two."""
+        """Its status, in a word or two."""
         if self.error:
             return "failed"
         if any(each.holds is None for each in self.found):
@@ -171,19 +171,19 @@ class TestReport:
 
     @property
     def iterations(self) -> int:
-        """Iterations of the case that has most."""
+        """Largest number of iterations of a case."""
         return max((len(row.jobs) for row in self.rows), default=0)
 
     @property
     def cv_percent(self) -> float | None:
-        """The largest coefficient of variation of the primary metric [%]; none where nothing repeats."""
+        """The largest coefficient of variation of the primary metric [%], or `None` without repetitions."""
         found = [value.cv_percent for _, value in self.repeated() if value.cv_percent is not None]
         return max(found, default=None)
 
 
 @dataclass(frozen=True)
 class OmittedTest:
-    """A test of the document that was not carried out."""
+    """A test of the document that was not run."""
 
     category: str
     title: str
@@ -192,16 +192,16 @@ class OmittedTest:
 
 @dataclass(frozen=True)
 class SuiteReport:
-    """A suite and what came of it.
+    """Results of a suite.
 
     Attributes:
         name: Its name.
         title: Its title.
-        document: The document whose tests these are.
-        tests: The tests that were begun.
-        planned: How many there are to run.
-        omitted: What it does not carry out.
-        notes: What else is to be told, such as that plans were run in their quick form.
+        document: The document that defines the tests.
+        tests: The started tests.
+        planned: Number of tests to run.
+        omitted: Tests that it does not run.
+        notes: Additional notes, such as that plans were run in their quick form.
         source: The file of the suite.
     """
 
@@ -221,12 +221,12 @@ class SuiteReport:
 
     @property
     def trials_run(self) -> int:
-        """How many trials were run, those that searches tried among them."""
+        """Number of trials that were run, including those of searches."""
         return sum(test.tried or len(test.trials) for test in self.tests)
 
     @property
     def extent(self) -> str:
-        """How much was run, in words."""
+        """Summary of the number of tests and trials."""
         ran = f"{len(self.tests)} of {counted(self.planned, 'test')}"
         failed = sum(bool(test.error) for test in self.tests)
         rejected = sum(bool(test.rejected) for test in self.tests)
@@ -237,7 +237,7 @@ class SuiteReport:
         return ", ".join(parts)
 
     def anomalies(self) -> Iterator[tuple[TestReport, str]]:
-        """Yield what was out of the ordinary in a test: failures, jobs without end, losses, criteria."""
+        """Yield the anomalies of each test: failures, incomplete jobs, losses, criteria."""
         for test in self.tests:
             if test.error:
                 yield test, f"failed: {test.error}"
@@ -263,7 +263,7 @@ def _incomplete(test: TestReport) -> Iterator[str]:
 
 
 def _lost(test: TestReport) -> Iterator[str]:
-    """Tell the frames that were lost, by cause; a trial's losses are those of all its jobs."""
+    """Yield the lost frames by cause; losses are counted per trial, for all its jobs."""
     causes: dict[str, int] = {}
     for trial in test.trials:
         for cause, count in (trial.summary or {}).get("frames_lost", {}).items():
@@ -275,7 +275,7 @@ def _lost(test: TestReport) -> Iterator[str]:
 
 
 def suite_table(report: SuiteReport, *, colour: bool) -> str:
-    """Write one line for each test: its primary metric, over its cases, and how it repeats."""
+    """Format one line for each test: the range of its primary metric, and its repeatability."""
     columns = [
         Column(("test",), is_text=True),
         Column(("plan",), is_text=True),
@@ -312,7 +312,7 @@ def _style(test: TestReport) -> Style:
 
 
 def suite_json(report: SuiteReport) -> str:
-    """Write all of a suite's results as JSON."""
+    """Return all results of a suite as JSON."""
     tests = [
         {
             "category": test.category,
@@ -374,7 +374,7 @@ def _values(found: Repeated | None) -> Mapping[str, Any] | None:
 
 
 def suite_csv(report: SuiteReport) -> str:
-    """Write a row for each metric of each case."""
+    """Return a CSV row for each metric of each case."""
     rows = [
         {
             "category": test.category,

@@ -1,4 +1,4 @@
-"""The table of TCP traffic, for the terminal and the page: columns, titles and texts of one result."""
+"""Tables of TCP traffic, for the terminal and the page: columns, titles and cells."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ HEADS = (
 WRITE_HEADS = (
     ("writes", "1/s"), ("write mean", "us"), ("P50", "us"), ("P99", "us"), ("max", "us"),
 )  # fmt: skip
-"""The same of closed loops, where there are any."""
+"""Additional columns for closed loops."""
 TEXTS = 2
-"""So many columns, the first, hold text."""
+"""Number of text columns, which are the first."""
 CAPTION = (
     "Rates are those of each sending host, of payload, from the start of the traffic to its end; round-trip "
     "times are smoothed (RFC 6298). Frames lost are all of its priority. Writes of a closed loop last from "
     "their issue to the acknowledgement of their last byte."
 )
-"""What the columns mean."""
+"""Caption of the table."""
 
 
 CONNECTION_HEADS = (
@@ -43,17 +43,17 @@ CONNECTION_CAPTION = (
     "longest time between samples over which a connection delivered nothing; one with a rate is idle between "
     "two writes."
 )
-"""What these columns mean."""
+"""Caption of the table of connections."""
 
 
 def connections_of(trial: Trial) -> list[ConnectionResult]:
-    """Return the TCP connections of a finished trial; none where the record has no table of them."""
+    """Return the TCP connections of a finished trial; empty if the record has no table of them."""
     has_tables = bool(trial.facts.run_spec.get("tcp")) and trial.has("connections", "series")
     return connection_results(trial.tables) if has_tables else []
 
 
 def connection_cells(result: ConnectionResult) -> list[str]:
-    """Return the texts of a connection, in the order of `CONNECTION_HEADS`."""
+    """Return the cells of a connection, in the order of `CONNECTION_HEADS`."""
     return [
         result.tcp,
         str(result.connection),
@@ -89,7 +89,7 @@ def connection_table(trial: Trial, *, colour: bool = False) -> str:
 
 
 def results_of(trial: Trial) -> list[TcpResult]:
-    """Return the TCP traffic of a finished trial; none of a trial without."""
+    """Return the TCP traffic of a finished trial; empty for a trial without."""
     return tcp_results(trial.facts.run_spec, trial.summary or {})
 
 
@@ -99,7 +99,7 @@ def heads_of(results: Iterable[TcpResult]) -> tuple[tuple[str, str], ...]:
 
 
 def cells(result: TcpResult, columns: int = len(HEADS)) -> list[str]:
-    """Return the texts of one result, in the order of `HEADS` and `WRITE_HEADS`, of the first columns."""
+    """Return the cells of one result, in the order of `HEADS` and `WRITE_HEADS`, cut to `columns`."""
     texts = [
         result.name,
         result.congestion,
@@ -127,7 +127,7 @@ def tcp_table(labelled: Sequence[tuple[str, Trial]], *, colour: bool = False) ->
     """Return a table of the TCP traffic of trials, one line for each; empty if there is none.
 
     Args:
-        labelled: Trials with what to call them.
+        labelled: Trials with their labels.
         colour: Use the styles of a terminal.
     """
     results = [(label, result) for label, trial in labelled for result in results_of(trial)]

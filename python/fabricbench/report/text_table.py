@@ -1,4 +1,4 @@
-"""Aligned plain text, with styles where a terminal shows them."""
+"""Aligned plain-text tables, with styles if a terminal supports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNT_MAX = 99_999
 
 
 class Style(StrEnum):
-    """How a line stands out."""
+    """Style of a line."""
 
     PLAIN = ""
     BOLD = "\x1b[1m"
@@ -24,7 +24,7 @@ class Style(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the lines of its head, and whether it holds text (set flush left) rather than numbers."""
+    """A column: the lines of its head, and whether it is text (flush left) rather than numbers."""
 
     head: tuple[str, ...]
     is_text: bool = False
@@ -50,7 +50,7 @@ def render(columns: Sequence[Column], rows: Sequence[Row], *, colour: bool) -> s
 
 
 def _head_line(column: Column, line: int, depth: int) -> str:
-    """Return one line of a head; short heads stand at the bottom."""
+    """Return one line of a head; short heads are aligned at the bottom."""
     index = line - (depth - len(column.head))
     return column.head[index] if index >= 0 else ""
 
@@ -64,12 +64,12 @@ def _line(columns: Sequence[Column], widths: Sequence[int], row: Row, *, colour:
 
 
 def styled(text: str, style: Style, *, colour: bool) -> str:
-    """Return text in a style, or as it is without colour."""
+    """Return text in a style, or unchanged without colour."""
     return f"{style}{text}{_RESET}" if colour and style else text
 
 
 def number(value: float | None, digits: int) -> str:
-    """Write a number with so many significant digits and no exponent; `-` for none."""
+    """Format a number with `digits` significant digits and no exponent; `-` for `None`."""
     if value is None:
         return "-"
     if not value:
@@ -79,12 +79,12 @@ def number(value: float | None, digits: int) -> str:
 
 
 def fixed(value: float | None, decimals: int) -> str:
-    """Write a number with so many decimals; `-` for none."""
+    """Format a number with `decimals` decimals; `-` for `None`."""
     return "-" if value is None else f"{value:.{decimals}f}"
 
 
 def count(value: int | None) -> str:
-    """Write a count in at most six characters; `-` for none."""
+    """Format a count in at most six characters; `-` for `None`."""
     if value is None:
         return "-"
     if value <= _COUNT_MAX:
@@ -96,6 +96,6 @@ def count(value: int | None) -> str:
 
 
 def split_head(title: str) -> tuple[str, ...]:
-    """Write a title as the head of a column of a terminal's table: two lines."""
+    """Split a title into a column head of two lines for a terminal's table."""
     first, _, second = title.partition(" ")
     return first, second

@@ -1,4 +1,4 @@
-"""What was measured beside what the simulator predicts, for people and programs: from records alone."""
+"""Comparison of measurements with predictions of the simulator, computed from records."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 NO_PARTNER: Final = "no complete trial of the simulator has this run spec"
 METRICS: Final = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s")
-"""What is told of both, as nccl-tests does."""
+"""Compared metrics, those of nccl-tests."""
 
 
 class NoTwinError(Exception):
-    """Nothing can be set beside a prediction; the text says why."""
+    """There is nothing to compare with a prediction; the text has the reason."""
 
 
 @dataclass(frozen=True)
 class TwinRow:
-    """A job of a measured trial beside its prediction.
+    """A job of a measured trial compared with its prediction.
 
     Attributes:
-        twin: The two jobs, how far apart they are and why.
+        twin: The two jobs, their deviation and its causes.
         measured: The measured trial.
-        predicted: The trial of the simulator; none where there is none of the same run spec.
+        predicted: The trial of the simulator, or `None` if there is none with the same run spec.
     """
 
     twin: Twin
@@ -64,7 +64,7 @@ class TwinGroup:
 
     Attributes:
         rows: In the order of the plan.
-        trend: How the measured times follow the predicted ones; none where two sizes do not tell.
+        trend: Linear fit of measured against predicted times; `None` if there are too few sizes.
     """
 
     rows: Sequence[TwinRow]
@@ -72,7 +72,7 @@ class TwinGroup:
 
     @property
     def title(self) -> str:
-        """What was measured, and by which backend."""
+        """Plan, job and backend of the measurement."""
         facts, job = self.rows[0].measured.facts, self.rows[0].twin.measured
         variant = "" if facts.variant in ("", "base") else f"{facts.variant}, "
         variant += f"{axes}, " if (axes := axes_label(self.rows[0].measured)) else ""
@@ -86,7 +86,7 @@ class TwinGroup:
 
 
 def twins_of(run: Sequence[Trial], others: Sequence[Trial]) -> list[TwinGroup]:
-    """Set the trials of a run beside their predictions, or those of a simulated run beside measured ones.
+    """Compare the trials of a run with their predictions, or those of a simulated run with measurements.
 
     Args:
         run: The trials of the run.
@@ -208,7 +208,7 @@ def twins_csv(groups: Sequence[TwinGroup]) -> str:
 
 
 def trend_text(trend: Trend) -> str:
-    """Write how measured times follow the predicted ones."""
+    """Format the linear fit of measured against predicted times."""
     exact = ", of two sizes and so exact" if trend.sizes == 2 else f", within {trend.residual_percent:.2g} %"
     fixed = f"{1000 * trend.fixed_ms:+.4g} us at every size"
     return f"measured = predicted {trend.rate_percent:+.3g} % {fixed}{exact}"

@@ -1,1 +1,1 @@
-"""Figures of a campaign: what its factors do to a metric, and its settings beside each other."""
+"""Figures of a campaign: effects of its factors on a metric, and its settings compared."""

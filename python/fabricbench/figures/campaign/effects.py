@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from fabricbench.results.response import Response
 
 _ROWS_MAX: Final = 120
-"""Factors and values that are drawn."""
+"""Maximum number of rows: factors and their values."""
 _ROW_PX: Final = 22
 
 
 def effects_plot(response: Response) -> Plot | None:
-    """Draw the effects of a metric, the factor that explains most first; none where there are none."""
+    """Draw the effects of a metric, strongest factor first, or return `None` without effects."""
     effects, factors = response.effects, response.factors
     if effects is None:
         return None

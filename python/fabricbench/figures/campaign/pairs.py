@@ -1,4 +1,4 @@
-"""A metric over two factors of a campaign: a heat map of the means of the settings."""
+"""Heat maps of a metric over two factors of a campaign, with the means of the settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabricbench.results.response import Response
 
 _FACTORS: Final = 3
-"""Factors of which each pair is drawn: those that explain most."""
+"""Number of strongest factors, of which all pairs are drawn."""
 _LEVELS_MAX: Final = 60
 
 
@@ -30,7 +30,7 @@ def pair_plots(response: Response) -> list[Plot]:
 
 
 def pair_plot(response: Response, one: int, other: int) -> Plot:
-    """Draw a metric over two factors, by their numbers."""
+    """Draw a metric over two factors, given by index."""
     rows, columns = sorted(
         (response.factors[one], response.factors[other]), key=lambda each: len(each.levels)
     )

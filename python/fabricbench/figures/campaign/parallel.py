@@ -1,4 +1,4 @@
-"""Parallel coordinates: a line for each setting through its value of each factor to what it came to."""
+"""Parallel coordinates: a line per setting through its factor values to its value of the metric."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 LINES_MAX: Final = 2_000
 _COLOURS: Final = 12
 _LABELS_MAX: Final = 14
-"""Values that are named at one axis."""
+"""Maximum number of labels on one axis."""
 _TICKS: Final = 5
 _HEIGHT_PX: Final = 420
 _WIDE: Final = 10
-"""The largest value over the smallest from which the axis of the metric is logarithmic."""
+"""Ratio of largest to smallest value from which the metric's axis is logarithmic."""
 _BAND: Final = 0.8
-"""Share of the room of a value over which its lines are spread."""
+"""Fraction of a value's band over which its lines are spread."""
 
 
 def parallel_plot(response: Response) -> Plot | None:
-    """Draw the settings of a campaign; none where nothing differs among them, or none has the metric."""
+    """Draw the settings of a campaign, or return `None` if they do not differ or lack the metric."""
     ranked = response.ranked()
     if not response.names or len(ranked) < 2:
         return None
@@ -52,14 +52,14 @@ def parallel_plot(response: Response) -> Plot | None:
 
 
 def thinned(settings: Sequence[Setting], most: int) -> list[Setting]:
-    """Return so many of some settings at most, evenly by their rank, the first and the last among them."""
+    """Return at most `most` settings, evenly by rank, including the first and the last."""
     if len(settings) <= most:
         return list(settings)
     return [settings[index * (len(settings) - 1) // (most - 1)] for index in range(most)]
 
 
 class _Scale:
-    """Where a value of the metric stands on its axis, from 0 to 1."""
+    """Position of a metric value on its axis, from 0 to 1."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self._low, self._high = min(values), max(values)
@@ -71,7 +71,7 @@ class _Scale:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Places with what stands at them."""
+        """Positions and labels of the ticks."""
         shares = [index / (_TICKS - 1) for index in range(_TICKS)] if self._high > self._low else [0.5]
         return [(share, f"{self._value(share):.4g}") for share in shares]
 
@@ -85,7 +85,7 @@ class _Scale:
 
 
 def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[go.Scatter]:
-    """Return the lines, those of a colour as one trace; the smallest values are drawn last."""
+    """Return the lines, one trace per colour; the smallest values are drawn last."""
     ranked = sorted(shown, key=lambda setting: setting.mean)
     columns = [
         _places(response.levels[name], [each.values[place] for each in ranked])
@@ -109,7 +109,7 @@ def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[
 
 
 def _places(levels: Sequence[str], values: Sequence[str]) -> list[float]:
-    """Return where each line crosses the axis of a factor: within the room of its value by its rank there."""
+    """Return the position of each line on a factor's axis: in the band of its value, by rank."""
     numbers = {level: number for number, level in enumerate(levels)}
     counts = dict.fromkeys(levels, 0)
     ranks = []

@@ -1,4 +1,4 @@
-"""Two metrics of a campaign against each other, and the settings that no other is better than in both."""
+"""Scatter plot of two metrics of a campaign, with the Pareto front of its settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEIGHT_PX: Final = 420
 
 
 def pareto_plot(found: Front) -> Plot | None:
-    """Draw the settings over two metrics; none where no setting has both."""
+    """Draw the settings over two metrics, or return `None` if no setting has both."""
     if not found.points:
         return None
     best = set(found.best)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plots_of(response: Response) -> dict[str, Plot]:
-    """Draw what there is to draw: `effects`, `pair-0` and so on, `parallel`."""
+    """Draw all figures with data: `effects`, `pair-0` and so on, `parallel`."""
     plots = {"effects": effects_plot(response)}
     plots |= {f"pair-{number}": plot for number, plot in enumerate(pair_plots(response))}
     plots |= {"parallel": parallel_plot(response)}

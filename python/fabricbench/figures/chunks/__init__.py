@@ -1,1 +1,1 @@
-"""Figures of what happened to data chunks and their frames."""
+"""Figures of data chunks and their frames."""

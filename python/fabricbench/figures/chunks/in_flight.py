@@ -1,7 +1,7 @@
-"""Share of ranks with a chunk in flight over time: the timeline of more ranks than there are lanes.
+"""Heat map of ranks with a chunk in flight over time: the timeline for more ranks than lanes.
 
-Nothing is left out: every rank is in a row, and every moment of every chunk in a cell. A cell is the share of
-the time of its ranks, in its stretch of the run, in which they had at least one chunk in flight.
+Nothing is left out: every rank is in a row, and every moment of every chunk in a cell. A cell is the
+percentage of its time bin, averaged over its ranks, in which they had at least one chunk in flight.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_LABELS = 20
 _MIN_HEIGHT_PX = 420
 _ROW_PX = 5
 _NONE_BELOW = 1e-5
-"""Share of the colour scale that is white: one rank of thousands for a moment is still coloured."""
+"""Fraction of the colour scale that is white: one rank of thousands for a moment is still coloured."""
 
 
 def in_flight_plot(
@@ -32,13 +32,13 @@ def in_flight_plot(
     scale: TimeScale,
     racks: Mapping[int, str],
 ) -> Plot:
-    """Draw, for groups of sending ranks, the share of their time with a chunk in flight.
+    """Draw, for groups of sending ranks, the percentage of their time with a chunk in flight.
 
     Args:
-        started: Chunks that started, of the whole run, with `end_ps`, where their bars end [ps].
-        span_ps: Begin and end of what is drawn [ps].
-        scale: Unit of the axis of time.
-        racks: Switch that each host is plugged into, as far as known.
+        started: Started chunks of the whole run, with `end_ps`, the end of their bars [ps].
+        span_ps: Begin and end of the drawn time [ps].
+        scale: Unit of the time axis.
+        racks: Switch of each host, as far as known.
     """
     senders = started.group_by(_SENDER).agg(pl.col("src_host").first(), pl.col("end_ps").max()).sort(_SENDER)
     ranks = senders.collect()
@@ -52,18 +52,18 @@ def in_flight_plot(
 
 
 def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, int]) -> list[list[float]]:
-    """Give each row's share of its ranks' time with a chunk in flight [%], in `TIME_BINS` equal bins.
+    """Return each row's percentage of rank time with a chunk in flight, in `TIME_BINS` equal bins.
 
     Args:
         started: Chunks with `job`, `src_rank`, `start_ps` and `end_ps`.
-        rows: Which ranks are in which row; those in none are left out.
+        rows: Ranks of each row; ranks in no row are ignored.
         span_ps: Begin of the first bin and end of the last [ps].
     """
     begin_ps, end_ps = span_ps
     places = _places(rows)
     within = (pl.col("end_ps") > begin_ps) & (pl.col("start_ps") < end_ps)
     times = pl.col("start_ps", "end_ps").cast(pl.Int64).clip(begin_ps, end_ps) - begin_ps
-    # Of chunks that start together the longest tells all: where a rank posts many at once, few are left.
+    # Of chunks with equal start, the longest suffices: few remain if a rank posts several at once.
     chunks = (
         started.filter(within).select(*_SENDER, times).group_by(*_SENDER, "start_ps").agg(pl.max("end_ps"))
     )
@@ -79,7 +79,7 @@ def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, 
 
 
 def _places(rows: RankRows) -> pl.DataFrame:
-    """List the row of each sender, and a number for it that is shorter than its name."""
+    """Return the row of each sender, and a number for it that is shorter than its name."""
     every = [(index, sender) for index, row in enumerate(rows.rows) for sender in row.senders]
     return pl.DataFrame(
         {
@@ -92,7 +92,7 @@ def _places(rows: RankRows) -> pl.DataFrame:
 
 
 def _united(chunks: pl.LazyFrame) -> pl.LazyFrame:
-    """Unite chunks of a sender that overlap or touch: what remains is when it had any in flight."""
+    """Merge overlapping or adjacent chunks of a sender into spans with any chunk in flight."""
     reach_ps = pl.col("end_ps").cum_max().shift(1).over("sender")
     is_first = reach_ps.is_null() | (pl.col("start_ps") > reach_ps)
     ordered = chunks.sort("sender", "start_ps").with_columns(is_first.cum_sum().alias("span"))
@@ -102,10 +102,10 @@ def _united(chunks: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _busy_ps(spans: pl.DataFrame, rows: int, length_ps: int) -> list[list[float]]:
-    """Give for each row and bin the sum of the parts of spans that lie in it [ps].
+    """Return for each row and bin the total time of spans in it [ps].
 
-    A span is what lies after its start less what lies after its end. What lies after a moment fills every
-    later bin, and a part of the bin of the moment itself.
+    A span is the time after its start minus the time after its end. The time after a moment fills every later
+    bin, and a part of the moment's own bin.
     """
     width_ps = length_ps / TIME_BINS
     moments = pl.concat(

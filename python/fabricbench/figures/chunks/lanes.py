@@ -1,9 +1,9 @@
-"""Which bars the timeline shows, and in which lane each stands.
+"""Selects the bars of the timeline and assigns each to a lane.
 
 A bar is a chunk; a lane is one row of the drawing; a rank that sends several chunks at once needs several
-lanes. Where a few ranks have more chunks or lanes than a browser draws well, chunks that each of them sends
-one after the other are merged into longer bars, and chunks sent at the same time are chosen evenly. Many such
-ranks are no bars any more: see `in_flight`.
+lanes. If a few ranks have more chunks or lanes than a browser draws well, sequential chunks of a rank are
+merged into longer bars, and concurrent chunks are selected evenly. More ranks than that are drawn as a heat
+map: see `in_flight`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_BARS = 3000
 MAX_LANES = 240
 MAX_RANKS_REDUCED = 16
 _SEQUENTIAL_BELOW = 2.0
-"""Chunks in flight at a sender on average, below which it counts as sending one after the other."""
+"""Average number of chunks in flight below which a sender counts as sequential."""
 
 SENDER = ("job", "src_rank")
 _COLUMNS = (
@@ -27,13 +27,13 @@ _COLUMNS = (
     "start_ps", "completed_ps", "fct_ps", "retransmits",
 )  # fmt: skip
 _OVERLAP_SHARE = 0.005
-"""Share of the drawn time by which bars of one lane may overlap: a ring's next chunk starts when its data has
-arrived, a moment before the last acknowledgement of the one before."""
+"""Fraction of the drawn time by which bars of one lane may overlap: a ring's next chunk starts when its data
+has arrived, a moment before the last acknowledgement of the previous chunk."""
 _ORDER = ("start_ps", "end_ps", "dst_rank", "step", "qp")
 
 
 class Reduction(StrEnum):
-    """What was done to the chunks of a rank."""
+    """How the chunks of a rank were reduced."""
 
     NONE = "none"
     MERGED = "merged"
@@ -42,7 +42,7 @@ class Reduction(StrEnum):
 
 @dataclass(frozen=True)
 class Sender:
-    """The lanes of one sending rank: `first_lane` and the `lanes` - 1 after it."""
+    """Lanes of one sending rank: `first_lane` and the `lanes` - 1 after it."""
 
     job: str
     rank: int
@@ -52,14 +52,14 @@ class Sender:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What is to be drawn.
+    """Bars of a timeline.
 
     Attributes:
-        bars: One dictionary for each bar: the columns of its first chunk, `end_ps`, `lane`, and `chunks`
-            merged.
+        bars: One dictionary per bar: the columns of its first chunk, `end_ps`, `lane`, and the number of
+            merged `chunks`.
         senders: Sending ranks from top to bottom.
         chunks_total: Chunks of these ranks that started.
-        reduction: What was done to the chunks of each rank shown.
+        reduction: How the chunks of each rank were reduced.
     """
 
     bars: list[dict[str, Any]]
@@ -74,7 +74,7 @@ class Timeline:
 
 
 def started_chunks(chunks: pl.LazyFrame, end_ps: int) -> pl.LazyFrame:
-    """Return the chunks that started, with the end of their bars: `end_ps`, if they never completed.
+    """Return the started chunks, with the end of their bars: `end_ps` if they never completed.
 
     Args:
         chunks: Table `chunks` of one trial.
@@ -87,15 +87,15 @@ def started_chunks(chunks: pl.LazyFrame, end_ps: int) -> pl.LazyFrame:
 def choose_timeline(
     started: pl.LazyFrame, *, max_bars: int = MAX_BARS, max_lanes: int = MAX_LANES
 ) -> Timeline | None:
-    """Choose the bars of the timeline and lay them out.
+    """Select the bars of the timeline and lay them out.
 
     Args:
-        started: The chunks, of `started_chunks`.
-        max_bars: At most this many bars.
-        max_lanes: At most this many lanes, unless the ranks need more with two chunks each.
+        started: The chunks, from `started_chunks`.
+        max_bars: Maximum number of bars.
+        max_lanes: Maximum number of lanes, unless the ranks need more with two chunks each.
 
     Returns:
-        The bars; none where they are too many of more than `MAX_RANKS_REDUCED` ranks.
+        The bars, or `None` if there are too many, from more than `MAX_RANKS_REDUCED` ranks.
     """
     started = started.select(*_COLUMNS, "end_ps", pl.lit(1).alias("chunks"))
     total, senders = started.select(pl.len(), pl.struct(SENDER).n_unique().alias("senders")).collect().row(0)
@@ -123,7 +123,7 @@ def _reduced(chunks: pl.DataFrame, senders: int, max_bars: int, max_lanes: int) 
 
 
 def _in_flight(chunks: pl.DataFrame) -> float:
-    """Return how many chunks a sender has in flight on average, the largest over the senders."""
+    """Return the average number of chunks in flight of the sender with the most."""
     busy = (pl.col("end_ps") - pl.col("start_ps")).sum()
     extent = pl.col("end_ps").max() - pl.col("start_ps").min()
     return float(str(chunks.group_by(SENDER).agg((busy / extent).alias("share"))["share"].max()))

@@ -21,7 +21,7 @@ _COLUMNS = {
 
 
 def latency_plot(chunks: pl.LazyFrame) -> Plot | None:
-    """Draw how the smallest, mean and largest frame latency of each chunk are distributed.
+    """Draw the distributions of the smallest, mean and largest frame latency of each chunk.
 
     Args:
         chunks: Table `chunks` of a trial.

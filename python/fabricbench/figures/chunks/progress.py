@@ -17,7 +17,7 @@ _TIME_BINS = 200
 
 
 def progress_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
-    """Draw, for each sending rank and moment, the share of its chunks that are complete.
+    """Draw the percentage of complete chunks of each sending rank over time.
 
     Args:
         chunks: Table `chunks` of a trial.
@@ -61,7 +61,7 @@ def progress_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
 def _completed_share(
     chunks: pl.LazyFrame, end_ps: int, ranks: int
 ) -> tuple[list[list[float]], list[tuple[int, int]]]:
-    """Give the running shares [%] of each group of ranks, by time bin, and its first and last rank."""
+    """Return the cumulative percentages of each group of ranks, by time bin, and its first and last rank."""
     per_row = -(-ranks // _MAX_ROWS)
     row = (pl.col("src_rank") // per_row).alias("row")
     time_bin = (pl.col("completed_ps") * _TIME_BINS // max(1, end_ps)).clip(0, _TIME_BINS - 1).alias("bin")

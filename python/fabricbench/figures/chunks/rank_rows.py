@@ -1,4 +1,4 @@
-"""Which ranks share a row of a drawing that has fewer rows than the run has sending ranks."""
+"""Groups ranks into rows, for drawings with fewer rows than sending ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabricbench.words import runs_of
 
 MAX_ROWS = 128
 _MIN_RACKS = 8
-"""Fewer racks than these would be rows too coarse to tell ranks apart."""
+"""With fewer racks than this, their rows would be too coarse."""
 _RANGES_NAMED = 3
 
 
@@ -29,7 +29,7 @@ class RankRow:
     """A row.
 
     Attributes:
-        name: What it is called: which ranks it shows.
+        name: Its label, with its ranks.
         senders: Its ranks.
     """
 
@@ -39,18 +39,18 @@ class RankRow:
 
 @dataclass(frozen=True)
 class RankRows:
-    """Rows from top to bottom, and what one of them is, in words."""
+    """Rows from top to bottom, and a description of one row."""
 
     rows: Sequence[RankRow]
     what: str
 
 
 def rank_rows(senders: Sequence[Sender], racks: Mapping[int, str]) -> RankRows:
-    """Put every sending rank into one of at most `MAX_ROWS` rows.
+    """Assign every sending rank to one of at most `MAX_ROWS` rows.
 
     Args:
         senders: The ranks, by job and rank.
-        racks: Switch that each host is plugged into, as far as known.
+        racks: Switch of each host, as far as known.
     """
     has_jobs = len({sender.job for sender in senders}) > 1
     if len(senders) <= MAX_ROWS:
@@ -67,7 +67,7 @@ def rank_rows(senders: Sequence[Sender], racks: Mapping[int, str]) -> RankRows:
 
 
 def _by_rack(senders: Sequence[Sender], racks: Mapping[int, str]) -> list[tuple[str, list[Sender]]]:
-    """Sort ranks by the switch of their host; none where one host's is not known."""
+    """Group ranks by the switch of their host; empty if one host's switch is unknown."""
     if any(sender.host not in racks for sender in senders):
         return []
 
@@ -89,7 +89,7 @@ def _name(senders: Sequence[Sender], has_jobs: bool) -> str:
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """Name ranks in rising order in few words: `0–31`, or `3, 11 … 1019` where there are gaps."""
+    """Format ascending ranks briefly: `0–31`, or `3, 11 … 1019` with gaps."""
     ranges = [str(first) if first == last else f"{first}–{last}" for first, last in runs_of(ranks)]
     if len(ranges) > _RANGES_NAMED:
         return f"{ranges[0]}, {ranges[1]} … {ranges[-1]}"

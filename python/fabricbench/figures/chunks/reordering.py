@@ -16,14 +16,14 @@ MAX_JOBS = 8
 
 
 def reordering_plot(orders: Sequence[Reordering], colours: Mapping[str, str]) -> Plot | None:
-    """Draw which share of the frames of each job came how late.
+    """Draw the percentage of frames of each job by how late they arrived.
 
     Args:
         orders: The order of arrival of each job with late frames.
         colours: The colour of each job.
 
     Returns:
-        The plot, or None when every frame came in order.
+        The plot, or None when every frame arrived in order.
     """
     if not orders:
         return None

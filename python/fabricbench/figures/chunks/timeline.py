@@ -1,6 +1,6 @@
 """Timeline of the chunk transfers: one bar from the first byte offered to the last byte acknowledged.
 
-Of more ranks than have lanes it is a heat map, see `in_flight`.
+With more ranks than lanes it is a heat map, see `in_flight`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MAX_BARS_WITH_EDGES = 1000
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a timeline: the chunks that are under way at some time of it, or some of them.
+    """A selection of a timeline: the chunks that are active in a time span, with optional filters.
 
     Attributes:
         from_ps: Its begin [ps].
-        to_ps: Its end [ps]; none for that of the run.
-        job: Only those of this job.
-        ranks: Only those of these sending ranks.
-        status: Only those that ended so.
+        to_ps: Its end [ps]; `None` for the end of the run.
+        job: Only chunks of this job.
+        ranks: Only chunks of these sending ranks.
+        status: Only chunks with this status.
     """
 
     from_ps: int = 0
@@ -45,7 +45,7 @@ class Window:
     status: str | None = None
 
     def of(self, chunks: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the chunks in it."""
+        """Return the chunks in the window."""
         chunks = chunks.filter(pl.col("completed_ps").is_null() | (pl.col("completed_ps") >= self.from_ps))
         if self.to_ps is not None:
             chunks = chunks.filter(pl.col("start_ps") <= self.to_ps)
@@ -56,12 +56,12 @@ class Window:
         return chunks
 
     def span_ps(self, end_ps: int) -> tuple[int, int]:
-        """Return where the axis of a run that ends at `end_ps` begins and ends [ps]."""
+        """Return begin and end of the time axis for a run that ends at `end_ps` [ps]."""
         to_ps = end_ps if self.to_ps is None else min(self.to_ps, end_ps)
         return self.from_ps, max(to_ps, self.from_ps + 1)
 
     def at_any_time(self) -> Window:
-        """Return the same for the whole run."""
+        """Return the same filters for the whole run."""
         return replace(self, from_ps=0, to_ps=None)
 
 
@@ -71,13 +71,13 @@ def timeline_plot(
     window: Window | None = None,
     racks: Callable[[], Mapping[int, str]] = dict,
 ) -> Plot | None:
-    """Draw the chunk transfers of a trial, rank by rank; of very many by groups of ranks.
+    """Draw the chunk transfers of a trial by rank, or by groups of ranks if there are too many.
 
     Args:
         chunks: Table `chunks` of the trial.
         end_ps: End of the run [ps].
-        window: Which of them; the fewer there are, the more is told. All by default.
-        racks: Gives the switch that each host is plugged into, as far as known.
+        window: Selection of chunks; the fewer there are, the more detail is drawn. All by default.
+        racks: Returns the switch of each host, as far as known.
 
     Returns:
         The plot, or None when no chunk was ever started.
@@ -120,7 +120,7 @@ def _by_number(bars: Sequence[dict[str, Any]], column: str) -> dict[str, Any]:
 
 
 def _colour_bar(bars: Sequence[dict[str, Any]], column: str, title: str) -> go.Scatter:
-    """Add a trace without points: bars coloured one by one have no colour bar of their own."""
+    """Return an empty trace with a colour bar: individually coloured bars have none."""
     values = sorted({bar[column] for bar in bars})
     ticks = {"tickvals": values} if len(values) <= 9 else {"tickformat": "d"}
     return go.Scatter(

@@ -1,4 +1,4 @@
-"""Flow completion times of the chunks of some jobs, read in batches: nothing else of them is kept."""
+"""Flow completion times of the chunks of some jobs, read in batches to save memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 def fct_ps_of(
     tables: Tables, parts: Mapping[tuple[str, int], Mapping[str, Any]]
 ) -> dict[tuple[str, int], pl.Series]:
-    """Return the flow completion time of each chunk of some jobs [ps]; null where it never completed.
+    """Return the flow completion time of each chunk of some jobs [ps]; null if it never completed.
 
     Args:
         tables: The record of a trial.
-        parts: The RunSpec of each job, by its name and data size; of a job whose rounds have several data
-            sizes only the rounds of that size count.
+        parts: The RunSpec of each job, by its name and data size; for a job whose rounds have several data
+            sizes, only the rounds of that size count.
 
     Raises:
         StoreError: The table cannot be read.

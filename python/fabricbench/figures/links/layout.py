@@ -1,7 +1,7 @@
-"""Where the nodes and cables of a fabric stand in a drawing, and which switch port is which cell of a matrix.
+"""Positions of a fabric's nodes and cables in a drawing, and of switch ports in a matrix.
 
 Geometry only: a node is a point, a cable two half lines that meet in the middle, each belonging to the end
-that sends into it. Names are put in natural order (`host2` before `host10`).
+that sends into it. Names are in natural order (`host2` before `host10`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class DirectedLink:
         target: Receiving node.
         target_port: Its port.
         rate_bps: Line rate [bit/s].
-        frames: Frames carried; none where they were not counted.
-        wire_bytes: Frame bytes carried, without preamble and gap.
-        busy_ps: Time occupied [ps].
-        use_percent: Share of the run for which it was occupied [%].
+        frames: Frames sent; `None` if they were not counted.
+        wire_bytes: Frame bytes sent, without preamble and gap.
+        busy_ps: Busy time [ps].
+        use_percent: Busy time as a percentage of the run [%].
     """
 
     source: str
@@ -54,7 +54,7 @@ class HalfLine:
 
 @dataclass
 class MatrixRow:
-    """Ports of one switch towards one neighbouring tier: what it sends there and receives from there."""
+    """Ports of one switch towards one neighbouring tier: links sent to and received from."""
 
     node: str
     sent: list[DirectedLink] = field(default_factory=list)
@@ -62,7 +62,7 @@ class MatrixRow:
 
 
 def natural_key(name: str) -> list[tuple[int, int | str]]:
-    """Order names as people count: digits by value."""
+    """Sort key for names with numbers by value."""
     return [(0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(name) if part]
 
 
@@ -75,7 +75,7 @@ def nodes_by_tier(tiers: Mapping[str, int]) -> dict[int, list[str]]:
 
 
 def place_nodes(tiers: Mapping[str, int]) -> dict[str, Point]:
-    """Spread the nodes of each tier evenly over x in 0..1; y is the place of the tier from the bottom."""
+    """Spread the nodes of each tier evenly over x in 0..1; y is the index of the tier from the bottom."""
     return {
         name: ((index + 0.5) / len(names), float(level))
         for level, names in enumerate(nodes_by_tier(tiers).values())
@@ -84,7 +84,7 @@ def place_nodes(tiers: Mapping[str, int]) -> dict[str, Point]:
 
 
 def half_lines(links: Iterable[DirectedLink], places: Mapping[str, Point]) -> list[HalfLine]:
-    """Lay each direction of each cable on the half of the cable next to its sender.
+    """Draw each direction of each cable on the half of the cable next to its sender.
 
     Parallel cables between two nodes are drawn side by side, in order of the ports of the lower name.
     """
@@ -110,7 +110,7 @@ def _parallel_counts(links: Sequence[DirectedLink]) -> dict[tuple[str, str], int
 
 
 def _cable_order(link: DirectedLink) -> tuple[str, str, int]:
-    """Give both directions of a cable the same place among its parallels."""
+    """Sort key that is equal for both directions of a cable."""
     port = link.source_port if link.source < link.target else link.target_port
     return (*sorted((link.source, link.target)), port)  # type: ignore[return-value]
 

@@ -1,4 +1,4 @@
-"""The fabric with the use of every link, as a map: for so many links that it can be read."""
+"""Map of the fabric with the use of every link, for small fabrics."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _CAPTION = (
 
 
 def _line_traces(lines: Sequence[HalfLine]) -> list[go.Scatter]:
-    """Make one trace for each colour, not one for each line: the browser stays quick."""
+    """Return one trace per colour instead of per line, which is faster in a browser."""
     width = 4 if len(lines) <= 64 else 2.5 if len(lines) <= 200 else 1.6
     bins: dict[int, list[HalfLine]] = {}
     for line in lines:
@@ -90,7 +90,7 @@ def _line_traces(lines: Sequence[HalfLine]) -> list[go.Scatter]:
 
 
 def _hover_points(lines: Sequence[HalfLine]) -> go.Scatter:
-    """Place invisible points along the half lines: they carry the exact values and the colour bar."""
+    """Return invisible points along the half lines, with exact values and the colour bar."""
     shares = (0.45, 0.8)
     points = [(line, share) for line in lines for share in shares]
     return go.Scatter(

@@ -30,15 +30,16 @@ class _Panel:
 
 
 def matrix_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot | None:
-    """Draw the use of each switch port, tier by tier and for each direction.
+    """Draw the use of each switch port, by tier and direction.
 
     Args:
         links: Every direction of every cable.
         tiers: Node name -> tier, 0 for hosts.
 
     Returns:
-        The plot. None when a map shows the fabric well enough: no more than `MAX_MAP_LINKS` directions, and
-        few of them between switches.
+        The plot. None when a map is sufficient: no more than `MAX_MAP_LINKS` directions, and few of them
+        between
+        switches.
     """
     between_switches = sum(1 for link in links if tiers[link.source] and tiers[link.target])
     if len(links) <= MAX_MAP_LINKS and between_switches < _MIN_FABRIC_LINKS:
@@ -66,7 +67,7 @@ _MAX_TICKS = 16
 
 
 def _wrapped(rows: Sequence[tuple[str, list[DirectedLink]]]) -> tuple[list[str], list[list[DirectedLink]]]:
-    """Cut rows longer than `_PORTS_PER_ROW` into several: one switch with a thousand hosts stays readable."""
+    """Split rows longer than `_PORTS_PER_ROW`, so that a switch with a thousand hosts stays readable."""
     names: list[str] = []
     cells: list[list[DirectedLink]] = []
     for node, links in rows:
@@ -77,7 +78,7 @@ def _wrapped(rows: Sequence[tuple[str, list[DirectedLink]]]) -> tuple[list[str],
 
 
 def _merge_rows(panel: _Panel) -> _Panel:
-    """Merge consecutive rows where there are more than `_MAX_ROWS`: each cell keeps its busiest link."""
+    """Merge consecutive rows if there are more than `_MAX_ROWS`: each cell shows its busiest link."""
     step = -(-len(panel.cells) // _MAX_ROWS)
     if step == 1:
         return panel
@@ -121,7 +122,7 @@ def _figure(panels: Sequence[_Panel]) -> go.Figure:
     figure.update_annotations(font={"size": 12.5, "color": theme.INK})
     figure.update_xaxes(theme.axis("port (in order, from 0)", showgrid=False, tickformat="d", tick0=0))
     for index, panel in enumerate(panels):
-        # Left to itself the library puts marks between ports, which then bear numbers twice.
+        # By default, Plotly puts ticks between ports, which then repeat numbers.
         step = -(-max(len(row) for row in panel.cells) // _MAX_TICKS)
         figure.update_xaxes({"dtick": step}, row=index // 2 + 1, col=index % 2 + 1)
     figure.update_yaxes(theme.axis("", showgrid=False, autorange="reversed", type="category", nticks=20))

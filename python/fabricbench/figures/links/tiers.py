@@ -1,4 +1,4 @@
-"""Link use of a large fabric at a glance: a band for each direction between two tiers."""
+"""Summary of link use in a large fabric: a band for each direction between two tiers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fabricbench.figures.links.map import MAX_MAP_LINKS, link_text
 from fabricbench.figures.plot import Plot
 
 _CELLS_MAX: Final = 128
-"""Cells of a band; consecutive switches share one where there are more."""
+"""Maximum cells of a band; with more switches, consecutive ones share a cell."""
 _BAND_PX: Final = 88
 _ROWS: Final = ("mean", "busiest")
 
@@ -40,7 +40,7 @@ class _Cell:
 
     @property
     def text(self) -> str:
-        """What a hover says of them."""
+        """Hover text."""
         switches = self.first if self.first == self.last else f"{self.first} to {self.last}"
         least = min(link.use_percent for link in self.links)
         use = f"use {least:.2f} % at least, {self.mean:.2f} % on average"
@@ -48,14 +48,14 @@ class _Cell:
 
 
 def tiers_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot | None:
-    """Draw mean and largest use of the links in each direction between two tiers, switch by switch.
+    """Draw mean and largest use of the links in each direction between two tiers, by switch.
 
     Args:
         links: Every direction of every cable.
         tiers: Node name -> tier, 0 for hosts.
 
     Returns:
-        The plot, or None where a map shows the fabric: up to `MAX_MAP_LINKS` directions.
+        The plot, or None if a map shows the fabric: up to `MAX_MAP_LINKS` directions.
     """
     if len(links) <= MAX_MAP_LINKS:
         return None
@@ -77,7 +77,7 @@ def _bands(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Iterator[
     """Yield each direction with its cells, upwards first."""
     for (low, high), rows in port_matrix(links, tiers).items():
         names = f"tier {low}" if low else "hosts", f"tier {high}"
-        # Of a pair with hosts the rows are switches: what they receive goes up.
+        # If the lower tier is hosts, the rows are switches: links that they receive from go up.
         sent_up = low > 0
         sent, received = ([(row.node, getattr(row, way)) for row in rows] for way in ("sent", "received"))
         yield " → ".join(names), _cells(sent if sent_up else received)

@@ -1,4 +1,4 @@
-"""Queue pairs and bytes of each uplink, switch by switch."""
+"""Queue pairs and bytes of each uplink, by switch."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from fabricbench.figures.scales import byte_count_scale
 
 MAX_SWITCHES = 16
 MAX_NAMED_UPLINKS = 48
-"""With more uplinks only switches are named on the axis: names of uplinks would lie over each other."""
+"""With more uplinks, the axis names only switches, because names of uplinks would overlap."""
 
 
 def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
-    """Draw a bar for each uplink, in groups by switch: bytes, and queue pairs where they have paths.
+    """Draw a bar for each uplink, grouped by switch: bytes, and queue pairs if they have paths.
 
     Args:
         distributions: Switches with several uplinks.
 
     Returns:
-        The plot, or None without such switches. Of more than `MAX_SWITCHES` those with the most uneven bytes
-        are drawn.
+        The plot, or None without such switches. If there are more than `MAX_SWITCHES`, those with the most
+        uneven
+        bytes are drawn.
     """
     if not distributions:
         return None
@@ -51,24 +52,24 @@ def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
 
 
 def most_uneven(distributions: Sequence[EgressDistribution], most: int) -> list[EgressDistribution]:
-    """Keep at most so many switches, those whose bytes are spread most unevenly, in their order."""
+    """Return at most `most` switches, those with the most uneven bytes, in their original order."""
     ranked = sorted(distributions, key=lambda each: -(each.bytes_max_to_mean or 0.0))[:most]
     kept = {each.switch for each in ranked}
     return [each for each in distributions if each.switch in kept]
 
 
 def _are_named(shown: Sequence[EgressDistribution]) -> bool:
-    """Tell whether the axis has room for the name of each uplink."""
+    """Return whether the axis has room for the name of each uplink."""
     return sum(len(each.uplinks) for each in shown) <= MAX_NAMED_UPLINKS
 
 
 def _names(shown: Sequence[EgressDistribution]) -> list[tuple[str, str]]:
-    """Return for each uplink its switch, and its port and peer, which tell parallel links apart."""
+    """Return for each uplink its switch, and its port and peer, which distinguish parallel links."""
     return [(each.switch, f"{link.port} → {link.peer}") for each in shown for link in each.uplinks]
 
 
 def _places(shown: Sequence[EgressDistribution]) -> list[list[int]]:
-    """Return for each switch the places of its uplinks on an axis of numbers, with a gap between switches."""
+    """Return for each switch the positions of its uplinks on a numeric axis, with a gap between switches."""
     begins = [0, *accumulate(len(each.uplinks) + 1 for each in shown)]
     return [list(range(begin, begin + len(each.uplinks))) for begin, each in zip(begins, shown, strict=False)]
 

@@ -1,4 +1,4 @@
-"""Bus bandwidth and per cent of the ideal against data size."""
+"""Bus bandwidth and percentage of the ideal against data size."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fabricbench.results.sizes import shown_bytes, size_title
 from fabricbench.words import counted, data_size
 
 _CURVES_MAX = 14
-"""Curves of one plot: more have no colours that can be told apart."""
+"""Maximum curves of one plot: more would have no distinct colours."""
 
 
 @dataclass(frozen=True)
 class _Quantity:
-    """One of the two drawings: which metric it shows, and how."""
+    """A drawn quantity: its metric, axis and texts."""
 
     metric: str
     hover: str
@@ -48,10 +48,10 @@ _IDEAL_PERCENT = _Quantity(
 
 
 def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
-    """Draw a quantity against data size; none where no trial has a bandwidth."""
+    """Draw a quantity against data size, or return `None` if no trial has a bandwidth."""
     measured = [row for row in rows if row.summary.value(BUS_BANDWIDTH.name) is not None]
     shown = [row for row in measured if row.summary.value(quantity.metric) is not None]
-    # Jobs alone have a figure of their own, beside themselves among the others.
+    # Jobs run alone have a separate figure, which compares them with the same job among others.
     shown = [row for row in shown if not is_solo(row.trial.facts.variant)] or shown
     if not shown:
         return None
@@ -81,7 +81,7 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
 
 
 def _job_colours(rows: Sequence[ResultRow]) -> dict[str, str]:
-    """Return the colour of each curve where each is of another of several jobs: those of all figures."""
+    """Return the job colours of all figures, if each curve is a different one of several jobs."""
     jobs = {row.series: row.summary.job for row in rows}
     of_plan = [job["name"] for job in rows[0].trial.facts.run_spec.get("jobs", ())]
     if len(of_plan) < 2 or len(set(jobs.values())) < len(jobs):
@@ -122,7 +122,7 @@ def _published(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter:
 
 
 def _ideal(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter | None:
-    """Draw the goodput that a host port can carry at best; nothing where nothing is known of the fabric."""
+    """Draw the maximum goodput of a host port, or nothing if the fabric is unknown."""
     specs = {
         _size_bytes(row): row.trial.facts.run_spec for row in rows if has_fabric(row.trial.facts.run_spec)
     }

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from fabricbench.results.jobs import JobReport
 
 _CURVES_MAX: Final = 14
-"""Curves of one plot: more have no colours that can be told apart."""
+"""Maximum curves of one plot: more would have no distinct colours."""
 _DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")
 _SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "pentagon")
 
 
 def compared_plot(curves: Sequence[Curve], metric: Metric) -> Plot | None:
-    """Draw a metric of every curve, a line for each of its jobs; none where no job has it."""
+    """Draw a metric of every curve, one line per job, or return `None` if no job has it."""
     shown = curves[:_CURVES_MAX]
     names = list(dict.fromkeys(job.summary.job for curve in shown for job in curve.jobs))
     several = any(len({job.summary.job for job in curve.jobs}) > 1 for curve in shown)
@@ -54,7 +54,7 @@ def compared_plot(curves: Sequence[Curve], metric: Metric) -> Plot | None:
 
 
 def _line(curve: Curve, jobs: Sequence[JobReport], metric: Metric) -> go.Scatter | None:
-    """Return the line of a job, sizes rising; none where none has the metric."""
+    """Return the line of a job by ascending size, or `None` if it lacks the metric."""
     known = [job for job in jobs if job.summary.value(metric.name) is not None]
     known.sort(key=_size_bytes)
     if not known:
@@ -70,7 +70,7 @@ def _line(curve: Curve, jobs: Sequence[JobReport], metric: Metric) -> go.Scatter
 
 
 def _look(colour: str, kind: int) -> dict[str, object]:
-    """Give a line its colour, and what tells the job with this number from others of the same colour."""
+    """Return colour, dash and symbol of a line; dash and symbol distinguish jobs of the same colour."""
     return {
         "line_width": 2,
         "line_color": colour,
@@ -83,7 +83,7 @@ def _look(colour: str, kind: int) -> dict[str, object]:
 
 
 def _size_bytes(job: JobReport) -> int:
-    """Return where a job stands; one with a size of its own stands at that of the sweep."""
+    """Return the position of a job on the axis; for one with a fixed size, that of the sweep."""
     return job.trial.facts.data_size_bytes if job.is_fixed else shown_bytes(job.trial, job.summary)
 
 
@@ -93,7 +93,7 @@ def _size_axis(figure: go.Figure, jobs: Sequence[JobReport]) -> dict[str, object
 
 
 def metric_axis(metric: Metric, values: Sequence[float | None]) -> dict[str, object]:
-    """Give the axis of a metric: from 0, or logarithmic for times, which spread over sizes."""
+    """Return the axis of a metric: from 0, or logarithmic for times, which vary widely with size."""
     title = f"{metric.phrase} ({metric.unit})" if metric.unit else metric.phrase
     known = [value for value in values if value is not None]
     if metric.unit in {"ms", "us"} and min(known) > 0:
@@ -102,7 +102,7 @@ def metric_axis(metric: Metric, values: Sequence[float | None]) -> dict[str, obj
 
 
 def value_text(metric: Metric) -> str:
-    """Give the template of a value with its unit, as it is shown under the pointer."""
+    """Return the hover template of a value with its unit."""
     return f"%{{y:.5g}} {metric.unit}".rstrip()
 
 

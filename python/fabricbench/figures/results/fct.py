@@ -29,7 +29,7 @@ class FctSample:
 
     Attributes:
         label: Shown in the legend, such as `16 MB`.
-        fct_ps: Of every chunk [ps], any order; none of a chunk that never completed.
+        fct_ps: Times of all chunks [ps], any order; null for a chunk that never completed.
         published_ps: Published percentiles: percentage -> time [ps].
     """
 
@@ -39,7 +39,7 @@ class FctSample:
 
     @property
     def completed_share(self) -> float:
-        """Share of all chunks that completed, at which the curve ends."""
+        """Fraction of all chunks that completed, at which the curve ends."""
         return 1 - self.fct_ps.null_count() / len(self.fct_ps)
 
 
@@ -61,7 +61,7 @@ def fct_plot(samples: Sequence[FctSample]) -> Plot | None:
 
 
 def _extremes_ps(samples: Sequence[FctSample]) -> tuple[float, float]:
-    """Return the shortest and the longest time that is drawn, published ones included."""
+    """Return the shortest and the longest drawn time, including published ones."""
     times = [time for sample in samples for time in sample.published_ps.values()]
     times += [float(str(edge)) for s in samples for edge in (s.fct_ps.min(), s.fct_ps.max())]
     return min(times), max(times)
@@ -131,7 +131,7 @@ def _caption(samples: Sequence[FctSample], reduced: int) -> str:
 
 
 def chosen_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """Keep at most `MAX_CURVES` rows evenly, the focus always among them."""
+    """Select at most `MAX_CURVES` rows evenly, always including the focus."""
     if len(rows) <= MAX_CURVES:
         return list(rows)
     kept = {round(index * (len(rows) - 1) / (MAX_CURVES - 2)) for index in range(MAX_CURVES - 1)}

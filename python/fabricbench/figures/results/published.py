@@ -1,4 +1,4 @@
-"""A published table and our trials beside it, against data size."""
+"""A published table compared with our trials, against data size."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
     """Draw a metric of a published table as crosses, and ours as a line.
 
     Args:
-        rows: For each size `data_size_bytes`, `trial` (id of ours, or none) and `metrics`: by name
+        rows: For each size `data_size_bytes`, `trial` (id of ours, or `None`) and `metrics`: by name
             `published`, `ours` and `deviation_percent`.
         metric: The metric.
-        size_title: What the sizes are called.
+        size_title: Name of the sizes.
 
     Returns:
-        The plot, or None where the table does not have the metric.
+        The plot, or None if the table does not have the metric.
     """
     shown = sorted(
         (row for row in rows if metric.name in row["metrics"]), key=lambda row: row["data_size_bytes"]

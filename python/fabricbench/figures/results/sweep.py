@@ -1,4 +1,4 @@
-"""What a run measured over swept fields: heat maps of two dimensions, and lines in small multiples."""
+"""Results of a run over swept fields: heat maps of two dimensions, and lines in small multiples."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 _PANELS_MAX = 12
 _LINES_MAX = 14
-"""Lines of one panel; more have no colours of their own."""
+"""Maximum lines of one panel; more would have no distinct colours."""
 _CELLS_MAX = 400
-"""Cells of one map that have their value written in them."""
+"""Maximum cells of a map with printed values."""
 _MAPS_ACROSS = 2
 _PANELS_ACROSS = 3
 _PANEL_PX = 190
 _CELL_PX = 36
 _BETWEEN_PX = 92
-"""Room between panels, for the axis of one and the title of the next [px]."""
+"""Space between panels, for the axis of one and the title of the next [px]."""
 _ABOVE_PX = 66
 _LEGEND_PX = 26
 _BELOW_PX = 72
 _LEAST_RANGE = 0.02
-"""Share of the smallest value that colours and axes cover at least, so that equal values look equal."""
+"""Minimum range of colours and axes, as a fraction of the smallest value, so that equal values look equal."""
 _WHOLE_FROM = 10_000
 _MEDIANS = " Medians over the iterations."
 
 
 def map_plot(sweep: Sweep) -> Plot | None:
-    """Draw the metric of a job over the first two dimensions, a map for each value of the others."""
+    """Draw the metric of a job over the first two dimensions, one map per value of the others."""
     grids = sweep.grids()
     shown = [grid for grid in grids if any(value is not None for value in grid.values.values())]
     shown = shown[:_PANELS_MAX]
@@ -55,7 +55,7 @@ def map_plot(sweep: Sweep) -> Plot | None:
 
 
 def maps_figure(grids: Sequence[Grid], metric: Metric) -> go.Figure:
-    """Draw a metric over two dimensions each; every map has a value at least."""
+    """Draw a metric over two dimensions each; every map has at least one value."""
     height = _CELL_PX * len(grids[0].rows.values)
     panels = _Panels(len(grids), _MAPS_ACROSS, height, [grid.about for grid in grids])
     figure = panels.figure(horizontal_spacing=0.14)
@@ -96,7 +96,7 @@ def _shown(value: float | None) -> str:
 
 
 class _Panels:
-    """Panels in rows, each with its title above it and room for the axis below it."""
+    """Grid of panels, each with its title above and space for the axis below."""
 
     def __init__(self, count: int, across_max: int, height: int, titles: Sequence[str]) -> None:
         self._across = min(across_max, count)
@@ -108,7 +108,7 @@ class _Panels:
         ]
 
     def is_lowest(self, place: dict[str, int]) -> bool:
-        """Tell whether no panel is below one."""
+        """Return whether no panel is below the given one."""
         return {**place, "row": place["row"] + 1} not in self.places
 
     @property
@@ -116,7 +116,7 @@ class _Panels:
         return self._panel * self._down + _BETWEEN_PX * (self._down - 1)
 
     def figure(self, **more: Any) -> go.Figure:
-        """Return the figure without what is in the panels; a legend stands above all of them."""
+        """Return the figure with empty panels and a legend above them."""
         figure = make_subplots(
             rows=self._down,
             cols=self._across,
@@ -133,7 +133,7 @@ class _Panels:
 
 
 def lines_plot(sweep: Sweep) -> Plot | None:
-    """Draw the metric of a job against size or the last field: a line for each value of a field."""
+    """Draw the metric of a job against size or the last field, one line per value of another field."""
     every = sweep.panels()
     shown = every[:_PANELS_MAX]
     values = [point.value for panel in shown for points in panel.lines.values() for point in points]
@@ -193,7 +193,7 @@ def _along(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
 
 
 def _left_out(sweep: Sweep, count: int) -> str:
-    """Say what is not shown as it was measured."""
+    """Describe medians and omitted combinations."""
     has_several = any(job.trial.facts.iteration for job in sweep.jobs)
     left = count - _PANELS_MAX
     more = f" Not drawn: {counted(left, 'more combination')} of the other fields." if left > 0 else ""
@@ -201,7 +201,7 @@ def _left_out(sweep: Sweep, count: int) -> str:
 
 
 def _chosen(subject: Subject) -> list[Sweep]:
-    """Return the sweeps of the run of the trial, that of the job that is asked for alone if one is."""
+    """Return the sweeps of the trial's run, limited to the requested job, if any."""
     job = subject.window.job if subject.window else None
     suite = subject.trial.facts.suite
     found = sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])

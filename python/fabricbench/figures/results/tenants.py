@@ -1,4 +1,4 @@
-"""Jobs beside others and alone: bandwidth, flow completion times, and what is kept over the seeds."""
+"""Jobs run among others compared with the same jobs alone: bandwidth, completion times, ratios over seeds."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MAX_JOBS = 16
 
 @dataclass(frozen=True)
 class TenantSample:
-    """One job beside the others and alone.
+    """One job among others and alone.
 
     Attributes:
         job: Its name.
-        beside_gb_per_s: Bus bandwidth beside the others [GB/s]; none when incomplete.
+        beside_gb_per_s: Bus bandwidth among others [GB/s]; `None` if incomplete.
         alone_gb_per_s: The same alone.
-        beside_fct_ps: Flow completion time of each complete chunk beside the others [ps].
+        beside_fct_ps: Flow completion time of each complete chunk among others [ps].
         alone_fct_ps: The same alone.
     """
 
@@ -43,7 +43,7 @@ class TenantSample:
 
 
 def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
-    """Draw two bars for each job: bus bandwidth beside the others and alone."""
+    """Draw two bars for each job: bus bandwidth among others and alone."""
     shown = samples[:MAX_JOBS]
     if not shown:
         return None
@@ -88,7 +88,7 @@ def _bars(
 
 
 def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
-    """Draw for each job the distribution of flow completion times beside the others and alone (dashed)."""
+    """Draw for each job the distribution of flow completion times among others and alone (dashed)."""
     shown = [
         sample for sample in samples[:MAX_JOBS] if sample.beside_fct_ps.len() and sample.alone_fct_ps.len()
     ]
@@ -139,7 +139,7 @@ def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, lo
 
 
 def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
-    """Draw what each job kept in each iteration, with the quartiles; None without several iterations."""
+    """Draw each job's ratio to itself alone per iteration, with quartiles; None for a single iteration."""
     jobs = list(dict.fromkeys(share.name for share in shares))[:MAX_JOBS]
     if not jobs:
         return None
@@ -175,7 +175,7 @@ def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
 
 
 def tenant_samples(rows: Sequence[ResultRow]) -> list[TenantSample]:
-    """Return what is drawn of the jobs of one trial, that of the focus if it has any that was run alone.
+    """Return the jobs of one trial that were also run alone; the focused trial if it has any.
 
     Raises:
         StoreError: A table of a trial cannot be read.

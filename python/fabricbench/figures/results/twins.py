@@ -1,4 +1,4 @@
-"""Measured and predicted values of a run against data size, and how far apart they are."""
+"""Measured and predicted values of a run against data size, and their deviation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _TIME: Final = "completion_time_ms"
 _SPLIT: Final = (0.3, 0.42)
-"""Heights at which the deviations end and the values begin, as shares of the plot."""
+"""Top of the deviations and bottom of the values, as fractions of the plot's height."""
 _BAR: Final = 0.35
-"""Width of the bars at a size, as a share of the size: the axis is logarithmic."""
+"""Total width of the bars at a size, as a fraction of the size: the axis is logarithmic."""
 _MARGIN_DECADES: Final = 0.3
-"""What the axis shows beyond the smallest and the largest size."""
+"""Margin of the axis beyond the smallest and the largest size."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Pair:
 
     @property
     def curve(self) -> str:
-        """What tells it from the other jobs of the run."""
+        """Label that distinguishes it from the other jobs of the run."""
         variant = self.measured.trial.facts.variant
         parts = ("" if variant == "base" else variant, self.measured.axes, self.measured.summary.job)
         return ", ".join(part for part in parts if part)
@@ -57,7 +57,7 @@ def _value(row: ResultRow, metric: str) -> float:
 
 
 def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
-    """Draw what was both measured and predicted; none where nothing was."""
+    """Draw the results that were both measured and predicted, or return `None` if there are none."""
     pairs = list(_pairs(rows))
     if not pairs:
         return None
@@ -142,7 +142,7 @@ def _lines(pairs: Sequence[_Pair], metric: str, name: str, colour: str) -> list[
 
 
 def _bars(pairs: Sequence[_Pair], name: str, colour: str, place: tuple[int, int]) -> Any:
-    """Return the deviations of a curve as bars, at its place among so many curves."""
+    """Return the deviations of a curve as bars, offset by its index among the curves."""
     index, count = place
     return go.Bar(
         **_marks(pairs),

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from fabricbench.figures.subject import Subject
 
 _LABELS_MAX = 40
-"""Bars of one plot that have their value beside them; more would cover each other."""
+"""Maximum bars of one plot with printed values; more would overlap."""
 
 
 @dataclass(frozen=True)
 class RatioBar:
-    """A variant at one place of the axis.
+    """A bar of a variant.
 
     Attributes:
         variant: Its name.
-        place: What the bars beside each other have in common: a data size, or a job.
-        ratio: Median ratio to the reference; none where there is none.
+        place: Category on the axis: a data size, or a job.
+        ratio: Median ratio to the reference, or `None`.
         least: Smallest ratio over the iterations.
         largest: Largest ratio over the iterations.
     """
@@ -42,12 +42,12 @@ class RatioBar:
 
 @dataclass(frozen=True)
 class RatioGroup:
-    """What one plot shows: the sizes of a job, or the jobs of one size that are compared by the same metric.
+    """Data of one plot: the sizes of a job, or all jobs of one size with the same metric.
 
     Attributes:
         rows: Its jobs and sizes, at least one.
-        axis: What the places are.
-        job: The job whose sizes they are; empty where the places are jobs.
+        axis: Title of the category axis.
+        job: The job, if the categories are its sizes; empty if they are jobs.
     """
 
     rows: Sequence[VersusRow]
@@ -56,16 +56,16 @@ class RatioGroup:
 
     @property
     def bars(self) -> list[RatioBar]:
-        """The bars, in the order in which they stand; those of the reference are its line."""
+        """The bars in drawing order; the reference is drawn as a line."""
         return [_bar(each, row.size if self.job else row.job) for row in self.rows for each in row.results]
 
     def has(self, job: str) -> bool:
-        """Tell whether a job is in it."""
+        """Return whether the group has a job."""
         return any(row.job == job for row in self.rows)
 
 
 def ratio_groups(rows: Sequence[VersusRow]) -> list[RatioGroup]:
-    """Return a group for each job, or for each metric where there is one size."""
+    """Return one group per job, or one per metric if there is only one size."""
     one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
     groups: dict[tuple[str, str], list[VersusRow]] = {}
     for row in rows:
@@ -75,7 +75,7 @@ def ratio_groups(rows: Sequence[VersusRow]) -> list[RatioGroup]:
 
 
 def versus_title(rows: Sequence[VersusRow]) -> str:
-    """Return what the sizes of the jobs are called."""
+    """Return the axis title for the sizes of the jobs."""
     return size_title([job.trial for row in rows for result in row.results for job in result.jobs])
 
 
@@ -86,7 +86,7 @@ def _bar(result: VariantResult, place: str) -> RatioBar:
 
 
 def ratio_plot(group: RatioGroup) -> Plot | None:
-    """Draw the ratios of every variant but the reference; None where none has a ratio."""
+    """Draw the ratios of every variant except the reference, or return None if none has a ratio."""
     bars, first = group.bars, group.rows[0]
     quantity, reference = first.metric.phrase, first.reference
     names = list(dict.fromkeys(bar.variant for bar in bars))
@@ -156,7 +156,7 @@ def _caption(reference: str, bars: Sequence[RatioBar], missing: int) -> str:
 
 
 def _plot(subject: Subject) -> Plot | None:
-    """Draw the group of the job that is asked for, or the first that has a ratio."""
+    """Draw the group of the requested job, or the first one with a ratio."""
     job = subject.window.job if subject.window else None
     groups = ratio_groups(versus_rows([row.report for row in subject.rows]))
     wanted = [group for group in groups if job is None or group.has(job)]

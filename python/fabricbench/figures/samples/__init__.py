@@ -1,1 +1,1 @@
-"""Figures of what was sampled while a trial ran."""
+"""Figures of quantities sampled during a trial."""

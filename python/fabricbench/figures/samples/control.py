@@ -1,4 +1,4 @@
-"""What congestion control did over time: pauses of ports, rates of queue pairs."""
+"""Congestion control over time: pauses of ports, rates of queue pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BPS_PER_GBPS = 1e9
 
 
 def pause_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
-    """Draw for the ports that were paused longest which share of the time they were, stretch by stretch.
+    """Draw the percentage of time that the longest paused ports were paused, between samples.
 
     Args:
         series: Table `series` of a trial.
@@ -66,11 +66,11 @@ def _pause_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) 
 
 
 def rate_plot(series: pl.DataFrame, names: dict[int, str], scale: TimeScale) -> Plot | None:
-    """Draw the rate of some queue pairs over time: those whose rate fell lowest.
+    """Draw the rate of some queue pairs over time: those with the lowest minimum.
 
     Args:
         series: Table `series` of a trial.
-        names: What each queue pair carries, as far as it is known.
+        names: Job and ranks of each queue pair, as far as known.
         scale: The unit of time.
 
     Returns:

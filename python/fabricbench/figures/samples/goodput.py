@@ -1,4 +1,4 @@
-"""Payload delivered over time: of each job, of single TCP connections."""
+"""Delivered payload over time: per job, and for selected TCP connections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GBPS = ("Gb/s", 8e3)
 
 
 def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeScale) -> Plot | None:
-    """Draw the rate at which each job was delivered payload, between one sample and the next.
+    """Draw the rate of delivered payload of each job between samples.
 
     Args:
         series: Table `series` of a trial.
@@ -59,7 +59,7 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeSc
 def _line(
     samples: pl.DataFrame, name: str, scale: TimeScale, colour: str, unit: tuple[str, float]
 ) -> go.Scatter:
-    """Draw a rate in a unit, given with its value per byte and picosecond."""
+    """Draw a rate in a unit, given as its name and its factor from bytes/ps."""
     label, factor = unit
     rates = samples.with_columns(
         (pl.col("value").diff() / pl.col("time_ps").diff() * factor).alias("rate")
@@ -87,11 +87,11 @@ def _caption(jobs: int) -> str:
 def connections_plot(
     series: pl.DataFrame, connections: Sequence[ConnectionResult], scale: TimeScale
 ) -> Plot | None:
-    """Draw the goodput of single TCP connections, between one sample and the next.
+    """Draw the goodput of TCP connections between samples.
 
     Args:
         series: Table `series` of a trial.
-        connections: Its connections, those to be drawn first.
+        connections: Its connections, in order of priority.
         scale: The unit of time.
 
     Returns:

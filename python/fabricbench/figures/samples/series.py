@@ -41,7 +41,7 @@ def queue_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
 
 
 def voq_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
-    """Draw what waited in virtual output queues, by the port that it came in by.
+    """Draw the length of virtual output queues, by ingress port.
 
     Args:
         series: Table `series` of a trial.
@@ -68,9 +68,9 @@ def voq_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
 def _queue_figure(
     queues: pl.DataFrame, what: str, scale: TimeScale, deepest: pl.DataFrame | None = None
 ) -> tuple[go.Figure, int, int]:
-    """Draw the longest of some queues; also return how many there are, and how many are drawn.
+    """Draw the longest queues; also return the numbers of all and of drawn queues.
 
-    `deepest` has the deepest queue of all ports, those that are not sampled included; it is drawn where it is
+    `deepest` is the deepest queue of all ports, including those that are not sampled; it is drawn if it is
     deeper than the sampled ones.
     """
     peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
@@ -113,7 +113,7 @@ def _queue_line(
 
 
 def _thinned(samples: pl.DataFrame) -> pl.DataFrame:
-    """Keep the largest sample of each of `_MAX_QUEUE_POINTS` stretches of time, so that no peak is lost."""
+    """Return the largest sample of each of `_MAX_QUEUE_POINTS` time bins, so that no peak is lost."""
     step = -(-samples.height // _MAX_QUEUE_POINTS)
     if step <= 1:
         return samples
@@ -166,7 +166,7 @@ def use_plot(use: pl.DataFrame, scale: TimeScale) -> Plot | None:
 
 
 def _in_stretches(use: pl.DataFrame) -> pl.DataFrame:
-    """Merge intervals until at most `_MAX_TIMES` are left: they are equal, so a mean is their use."""
+    """Merge intervals until at most `_MAX_TIMES` are left; being equally long, their mean is their use."""
     times = use["time_ps"].unique().sort()
     step = -(-len(times) // _MAX_TIMES)
     if step == 1:

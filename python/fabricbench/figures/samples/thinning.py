@@ -1,4 +1,4 @@
-"""Fewer samples of a number that only grows, whose differences are drawn as rates."""
+"""Reduces samples of cumulative counters, whose differences are drawn as rates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import polars as pl
 
 
 def evenly(samples: pl.DataFrame, at_most: int) -> pl.DataFrame:
-    """Keep every k-th sample, about `at_most` in all, and the last: rates become means over k."""
+    """Return every k-th sample, about `at_most` in all, and the last: rates become means over k."""
     step = -(-samples.height // at_most)
     if step <= 1:
         return samples
@@ -14,11 +14,11 @@ def evenly(samples: pl.DataFrame, at_most: int) -> pl.DataFrame:
 
 
 def with_stretches(samples: pl.DataFrame, interval_ps: object) -> pl.DataFrame:
-    """Number the stretches in which samples follow each other; between them nothing was sampled.
+    """Number the contiguous runs of samples; there are no samples between runs.
 
     Args:
         samples: In order of time.
-        interval_ps: Usual time between two samples that follow each other; none if there is one alone.
+        interval_ps: Usual time between consecutive samples; `None` if there is only one.
     """
     longest = 1.5 * float(str(interval_ps)) if interval_ps is not None else 0.0
     is_new = (pl.col("time_ps").diff() > longest).fill_null(value=False)
@@ -26,7 +26,7 @@ def with_stretches(samples: pl.DataFrame, interval_ps: object) -> pl.DataFrame:
 
 
 def between_stretches(samples: pl.DataFrame) -> pl.DataFrame:
-    """Put a sample without a value before each stretch but the first, so that no line crosses the gap."""
+    """Insert a sample without a value before each run except the first, so that no line crosses the gap."""
     firsts = samples.filter(pl.col("stretch").diff() != 0)
     gaps = firsts.with_columns(pl.lit(None, dtype=samples.schema["value"]).alias("value"))
     return pl.concat([gaps, samples]).sort("time_ps", "value", nulls_last=False, maintain_order=True)

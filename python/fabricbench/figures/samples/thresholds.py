@@ -1,4 +1,4 @@
-"""Thresholds of ECN over time, where ports move them."""
+"""ECN thresholds over time, for ports that change them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _BYTES_PER_KB = 1e3
 
 
 def threshold_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
-    """Draw Kmin and Kmax of the ports that moved them, those with the longest queues first.
+    """Draw Kmin and Kmax of the ports that changed them, those with the longest queues first.
 
     Args:
         series: Table `series` of a trial.
         scale: The unit of time.
 
     Returns:
-        The plot, or None when no sampled port moved its thresholds.
+        The plot, or None when no sampled port changed its thresholds.
     """
     thresholds = series.filter(pl.col("metric").is_in(list(_METRICS)))
     moved = _moved(series, thresholds)
@@ -58,7 +58,7 @@ def threshold_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
 
 
 def _moved(series: pl.DataFrame, thresholds: pl.DataFrame) -> pl.DataFrame:
-    """Return where Kmin moved, the longest queue first."""
+    """Return the ports and priorities whose Kmin changed, the longest queue first."""
     kmin = thresholds.filter(pl.col("metric") == "ecn_kmin_bytes")
     moved = kmin.group_by(_WHERE).agg(pl.col("value").n_unique().alias("values"))
     queues = series.filter(pl.col("metric") == "queue_bytes")
@@ -85,7 +85,7 @@ def _line(
 
 
 def _corners(samples: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples at which the value changes, and at most `_MAX_POINTS` of them, the last among them."""
+    """Return the samples at which the value changes, at most `_MAX_POINTS`, including the last."""
     changed = (pl.col("value") != pl.col("value").shift(1)).fill_null(value=True)
     corners = pl.concat([samples.filter(changed), samples.tail(1)]).unique(maintain_order=True)
     step = -(-corners.height // _MAX_POINTS)

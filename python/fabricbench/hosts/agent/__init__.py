@@ -1,1 +1,1 @@
-"""The agent of a host: carries out its part of one run at a time, for the controller that prepared it."""
+"""The agent of a host: executes the host's part of one run at a time for the controller that prepared it."""

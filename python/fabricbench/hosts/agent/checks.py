@@ -1,4 +1,4 @@
-"""What a host can do, and what stands in the way of a run."""
+"""Checks of a host before a run: address, MTU, port, memory limits, socket buffers, drivers, PFC, ECN."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fabricbench.hosts.agent.facts import SYS_RDMA, Interface, interface_of, pro
 ROCE_PORT: Final = 4791
 """UDP port of RoCEv2 (IBTA annex A17)."""
 ROCE_MTU_MIN: Final = 256 + 64
-"""Least MTU of the interface: the least of a path (IBTA vol. 1, 9.2.5.7) with all headers."""
+"""Smallest MTU of the interface: the smallest path MTU (IBTA vol. 1, 9.2.5.7) plus all headers."""
 _MEMLOCK_MIN_BYTES: Final = 1 << 30
 _SOCKET_BUFFER_MIN_BYTES: Final = 4 << 20
 _PFC_LINES: Final = ("pfc-cap", "prio-pfc", "pfc-on")
 
 
 class State(Enum):
-    """How a check went; the numbers are those of the protocol."""
+    """Result of a check; the numbers are those of the protocol."""
 
     OK = 0
     UNKNOWN = 1
@@ -30,7 +30,7 @@ class State(Enum):
 
 
 class Check(NamedTuple):
-    """Something that was looked at."""
+    """A check and its result."""
 
     name: str
     state: State
@@ -39,11 +39,11 @@ class Check(NamedTuple):
 
 
 def host_checks(address: str, drivers: Mapping[str, str]) -> Iterator[Check]:
-    """Look at everything that a run from an address may need.
+    """Run every check that applies to a data address.
 
     Args:
         address: The data address; may be empty.
-        drivers: Each driver of the data plane with why it cannot be used, or nothing.
+        drivers: Reason why each driver of the data plane is unusable; empty if it is usable.
     """
     interface = interface_of(address) if address else None
     if address:
@@ -77,7 +77,7 @@ def _mtu(interface: Interface) -> Check:
 
 
 def _roce_port(address: str) -> Check:
-    """Try whether UDP port 4791 can be had."""
+    """Try to bind UDP port 4791."""
     name = "UDP port 4791"
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -128,7 +128,7 @@ def _driver(name: str, why: str) -> Check:
 
 
 def _pfc(interface: Interface) -> Check:
-    """Tell for which priorities PFC is on, as `dcb` (iproute2) reads it."""
+    """Report the priorities for which PFC is on, as printed by `dcb` (iproute2)."""
     told = program_output("dcb", "pfc", "show", "dev", interface.name)
     if told is None:
         return Check("PFC", State.UNKNOWN, "not told by the driver, or `dcb` is missing")
@@ -137,7 +137,7 @@ def _pfc(interface: Interface) -> Check:
 
 
 def _ecn(interface: Interface) -> Check:
-    """Tell for which priorities the adapter reacts to ECN, where its driver shows that (mlx5)."""
+    """Report the priorities for which the adapter reacts to ECN, if its driver shows them (mlx5)."""
     folder = Path("/sys/class/net") / interface.name / "ecn"
     on = {
         way.name: [each.name for each in sorted((way / "enable").glob("*")) if text(each) == "1"]

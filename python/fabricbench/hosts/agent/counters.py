@@ -1,10 +1,10 @@
-"""Counters of network devices before and after a run, under neutral names with what each vendor counts.
+"""Counters of network devices before and after a run, under names that do not depend on the vendor.
 
-Read are the statistics of the interface (`ip -stats link`), what its driver adds (`ethtool -S`), what the
-kernel counts of UDP and TCP (`/proc/net/snmp`, as `nstat` shows it) and of its backlogs
-(`/proc/net/softnet_stat`), and the counters of its RDMA devices (`ports/*/counters` and
-`ports/*/hw_counters`). What each of them is stands in `fabricbench.counters`; one that is not there keeps its
-vendor's name and has no neutral one. Linux reads the counters of an adapter at most every 10 ms (`lifespan`).
+Sources: the statistics of the interface (`ip -stats link`) and of its driver (`ethtool -S`), the kernel's UDP
+and TCP counters (`/proc/net/snmp`, as in `nstat`) and backlog counters (`/proc/net/softnet_stat`), and the
+counters of its RDMA devices (`ports/*/counters` and `ports/*/hw_counters`). `fabricbench.counters` defines
+them; a counter that is not listed there keeps its vendor name and has no neutral one. Linux reads the
+counters of an adapter at most every 10 ms (`lifespan`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from fabricbench.hosts.agent.facts import SYS_RDMA, Interface, number, program_o
 COUNTERS_MAX: Final = 4_000
 """Most counters of a host; adapters have hundreds."""
 VALUE_MAX: Final = 2**63 - 1
-"""Largest value of a record; drivers show 2**64 - 1 for what they do not count."""
+"""Largest value of a record; drivers show 2**64 - 1 for counters that they do not support."""
 
 
 _RDMA_FAMILIES: Final = {"mlx5": "mlx5", "bnxt": "bnxt_re"}
-"""Family of counters by how the name of an RDMA device's driver begins."""
+"""Counter family by the prefix of the name of an RDMA device's driver."""
 
 Snapshot = dict[tuple[str, str, str], tuple[int, Counter | None]]
-"""By device, source and vendor's name: the value in units, and what it is."""
+"""Value in units and definition, by device, source and vendor name."""
 
 
 def snapshot(interface: Interface | None) -> Snapshot:
@@ -67,7 +67,7 @@ def link_statistics(interface: str) -> Iterator[tuple[str, int]]:
 
 
 def kernel_statistics(told: str) -> Iterator[tuple[str, int]]:
-    """Yield the counters of the protocols in `/proc/net/snmp`, by the names that `nstat` gives them."""
+    """Yield the protocol counters of `/proc/net/snmp` under their `nstat` names."""
     lines = told.splitlines()
     for heads, values in zip(lines[::2], lines[1::2], strict=False):
         protocol, *names = heads.split()
@@ -76,7 +76,7 @@ def kernel_statistics(told: str) -> Iterator[tuple[str, int]]:
 
 
 def backlog_statistics(told: str) -> Iterator[tuple[str, int]]:
-    """Yield what became of packets in the backlogs of all processors, a line of hexadecimal numbers each."""
+    """Yield the packet backlog counters, summed over processors; each line has hexadecimal numbers of one."""
     lines = [line.split() for line in told.splitlines()]
     if lines:
         yield "dropped", sum(int(line[1], 16) for line in lines)
@@ -96,17 +96,17 @@ def _rdma_counters(device: Path) -> Iterator[tuple[tuple[str, str, str], int, Co
 
 
 def _rdma_family(device: Path) -> str:
-    """Return whose counters an RDMA device has."""
+    """Return the counter family of an RDMA device."""
     try:
         driver = (device / "device/driver").readlink().name
     except OSError:
-        # Soft-RoCE has no device of a bus.
+        # Soft-RoCE has no bus device.
         return "rxe" if text(device / "node_desc") == "rxe" or device.name.startswith("rxe") else "unknown"
     return next((family for name, family in _RDMA_FAMILIES.items() if driver.startswith(name)), "unknown")
 
 
 def ethtool_statistics(output: str) -> Iterator[tuple[str, int]]:
-    """Yield the counters in what `ethtool -S` prints."""
+    """Yield the counters in the output of `ethtool -S`."""
     for line in output.splitlines():
         name, colon, value = line.strip().rpartition(":")
         if colon and value.strip().isdecimal():
@@ -114,5 +114,5 @@ def ethtool_statistics(output: str) -> Iterator[tuple[str, int]]:
 
 
 def known_ethtool(name: str) -> Counter | None:
-    """Return what a counter of `ethtool -S` is, if it is one that is known."""
+    """Return the definition of an `ethtool -S` counter, if there is one."""
     return look_up(name, "ethtool")

@@ -1,6 +1,6 @@
-"""The part of the compiled core that moves data, as the agent sees it.
+"""Interface of the agent to the data plane, which is part of the compiled core.
 
-This is the only module of the hosts that knows the core.
+No other module of `hosts` uses the core.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from fabricbench.hosts.protocol import RefusedError
 
 
 class HostRun(Protocol):
-    """One host's share of a run: sends and receives what its ranks do, in real time.
+    """One host's part of a run: sends and receives the messages of its ranks in real time.
 
-    The run stops by itself when `keep_alive` was not called for two seconds.
+    The run stops by itself if `keep_alive` is not called for two seconds.
     """
 
     def addresses(self) -> bytes:
-        """Return what peers must know to connect."""
+        """Return the connection parameters for peers."""
 
     def connect(self, peers: Mapping[int, bytes]) -> None:
-        """Connect to the hosts of the run, by their numbers in its spec."""
+        """Connect to the hosts of the run, keyed by their numbers in its spec."""
 
     def start(self, at_ns: int) -> None:
         """Start at a time of CLOCK_MONOTONIC [ns], in threads of its own."""
 
     def keep_alive(self) -> None:
-        """Say that the controller is there."""
+        """Confirm that the controller is present."""
 
     def stop(self, reason: str) -> None:
         """Stop traffic."""
@@ -36,29 +36,29 @@ class HostRun(Protocol):
         """Return delivered_bytes, total_bytes, elapsed_ps, state, reason and is_idle."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until everything is drained, stopped or failed; tell whether it is."""
+        """Wait until the run is drained, stopped or failed; return whether it is."""
 
     def sent(self) -> bytes:
-        """Return the sender's half of each chunk as an Arrow IPC stream."""
+        """Return the sender's fields of each chunk as an Arrow IPC stream."""
 
     def received(self) -> bytes:
-        """Return the receiver's half of each chunk as an Arrow IPC stream."""
+        """Return the receiver's fields of each chunk as an Arrow IPC stream."""
 
     def counters(self) -> Mapping[str, int | float]:
-        """Return what the endpoint counted of itself."""
+        """Return the endpoint's own counters."""
 
 
 class DataPlane(Protocol):
-    """Makes the share of a host of each run."""
+    """Creates a host's part of each run."""
 
     def drivers(self, address: str = "") -> Mapping[str, str]:
-        """Return each driver with why it cannot be used here (from an address, if given), or nothing."""
+        """Return the reason why each driver is unusable here (for an address, if given); empty if usable."""
 
     def prepare(self, spec_json: str, hosts: Sequence[int], driver: str, settings_json: str) -> HostRun:
-        """Make the share of some hosts of a RunSpec.
+        """Create the part of a RunSpec that belongs to some of its hosts.
 
         Raises:
-            RefusedError: It cannot be carried out here.
+            RefusedError: It cannot run here.
         """
 
 
@@ -66,16 +66,16 @@ class CoreDataPlane:
     """The data plane of the compiled core."""
 
     def drivers(self, address: str = "") -> Mapping[str, str]:
-        """Return each driver with why it cannot be used here (from an address, if given), or nothing."""
+        """Return the reason why each driver is unusable here (for an address, if given); empty if usable."""
         from fabricbench import _core
 
         try:
             return _core.drivers(address or None)
-        except ValueError:  # not an IPv4 address; that is told where addresses are looked at
+        except ValueError:  # not an IPv4 address; the address check reports that
             return _core.drivers()
 
     def prepare(self, spec_json: str, hosts: Sequence[int], driver: str, settings_json: str) -> HostRun:
-        """Make the share of some hosts of a RunSpec; see `DataPlane.prepare`."""
+        """Create the part of a RunSpec that belongs to some of its hosts; see `DataPlane.prepare`."""
         from fabricbench import _core
 
         try:

@@ -1,4 +1,4 @@
-"""What a host is, as far as Linux tells: kernel, processor, memory, and the interface of its data."""
+"""Facts about a host from Linux: kernel, processor, memory, and the interface of the data address."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Interface:
 
 
 def interface_of(address: str) -> Interface | None:
-    """Return the interface that has an address; none if the host does not have it."""
+    """Return the interface that has an address, or `None` if the host does not have it."""
     wanted = ipaddress.ip_address(address)
     for link in addresses():
         for own in link.get("addr_info", ()):
@@ -54,7 +54,7 @@ def addresses() -> list[dict[str, Any]]:
 
 
 def program_output(*command: str) -> str | None:
-    """Return what a program of the system prints; none where it is missing, fails or hangs."""
+    """Return the output of a system program, or `None` if it is missing, fails or hangs."""
     try:
         finished = subprocess.run(
             command, check=True, capture_output=True, text=True, timeout=_PROGRAM_S, errors="replace"
@@ -65,7 +65,7 @@ def program_output(*command: str) -> str | None:
 
 
 def rdma_devices(interface: str) -> tuple[str, ...]:
-    """Return the RDMA devices one of whose ports is an interface."""
+    """Return the RDMA devices that have a port on an interface."""
     return tuple(
         device.name
         for device in sorted(SYS_RDMA.glob("*"))
@@ -76,7 +76,7 @@ def rdma_devices(interface: str) -> tuple[str, ...]:
 def host_facts(address: str) -> dict[str, str]:
     """Return the facts of this host and of the interface with an address, by neutral names.
 
-    What cannot be read is left out.
+    Unreadable facts are left out.
     """
     system = os.uname()
     facts = {
@@ -116,7 +116,7 @@ def _interface_facts(interface: Interface) -> dict[str, str]:
 
 
 def text(path: Path) -> str:
-    """Return the text of a file of the system, without white space around it; empty if it cannot be read."""
+    """Return the stripped text of a system file; empty if it cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:
@@ -124,13 +124,13 @@ def text(path: Path) -> str:
 
 
 def number(path: Path) -> int | None:
-    """Return the number in a file of the system, if there is one."""
+    """Return the number in a system file, if there is one."""
     found = text(path)
     return int(found) if found.isdecimal() else None
 
 
 def available_memory_bytes() -> int | None:
-    """Return what the kernel thinks can be had without swapping (proc(5), MemAvailable)."""
+    """Return the kernel's estimate of the memory available without swapping (proc(5), MemAvailable)."""
     for line in text(Path("/proc/meminfo")).splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) << 10

@@ -1,4 +1,4 @@
-"""The program of an agent: listens, watches over its run, and ends when it is told to."""
+"""Main program of an agent: listens, supervises its run, and ends on a signal."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 _WORKERS: Final = 8
 _CALLS_MAX: Final = 32
 _GRACE_S: Final = 1.0
-"""After a signal the controller has so long to hear of it."""
+"""Time for the controller to be notified after a signal."""
 _STOP_S: Final = 5.0
-"""After so long an agent that is to end does not wait for calls any more."""
+"""An agent that is ending waits at most this long for open calls."""
 
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """How an agent serves.
+    """Settings of an agent.
 
     Attributes:
-        listen: Where.
-        folder: Where its key and its certificates are.
-        has_tls: Whether callers must show a certificate; may be false at private addresses only.
-        policy: What it lets a controller do.
+        listen: Address to listen at.
+        folder: Folder of its key and certificates.
+        has_tls: Whether callers must present a certificate; may be false at private addresses only.
+        policy: What a controller may do.
     """
 
     listen: Address
@@ -50,13 +50,13 @@ class AgentSettings:
 
 
 class Agent:
-    """An agent that serves."""
+    """A serving agent."""
 
     def __init__(self, settings: AgentSettings, data_plane: DataPlane, version: str) -> None:
         """Listen and serve.
 
         Raises:
-            RefusedError: It has not joined, its certificate does not hold, or nothing can listen there.
+            RefusedError: The agent has not joined, its certificate is not valid, or it cannot listen there.
         """
         import grpc
 
@@ -82,18 +82,18 @@ class Agent:
         self._guard.start()
 
     def end(self, reason: str) -> None:
-        """Stop traffic, have the controller told why, and serve no more."""
+        """Stop traffic, report the reason to the controller, and stop serving."""
         self.session.end(reason)
-        # Without a grace gRPC itself would wait, and for ever where it has lost track of a call.
+        # Without a grace period, gRPC itself would wait, and forever if it has lost track of a call.
         self._server.stop(_GRACE_S if self.session.held_by else 0).wait(_STOP_S)
         self._ending.set()
         self._guard.join()
 
     def serve(self, ready: Callable[[], None]) -> signal.Signals:
-        """Serve until Ctrl-C or SIGTERM, and return which.
+        """Serve until Ctrl-C or SIGTERM, and return the signal.
 
         Args:
-            ready: Called when signals are heeded.
+            ready: Called after the signal handlers are installed.
         """
         received: list[signal.Signals] = []
         woken = threading.Event()
@@ -107,16 +107,16 @@ class Agent:
         ready()
         while not woken.is_set():
             with suppress(InterruptedError):
-                woken.wait(1.0)  # a wait without end would keep the signal from Python
+                woken.wait(1.0)  # an unbounded wait would keep the signal from Python
         self.end(f"the agent was ended by {received[0].name}")
         return received[0]
 
 
 def _identity(settings: AgentSettings) -> Identity | None:
-    """Return what the agent shows; none without TLS.
+    """Return the agent's identity, or `None` without TLS.
 
     Raises:
-        RefusedError: It has not joined, or must not go without TLS.
+        RefusedError: The agent has not joined, or may not run without TLS.
     """
     if not settings.has_tls:
         if not settings.listen.is_private:

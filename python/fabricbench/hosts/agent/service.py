@@ -1,4 +1,4 @@
-"""The agent's service: turns calls into what its session does, for a controller with a certificate only."""
+"""The agent's gRPC service: maps calls to its session; accepts only controllers with a certificate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SETTINGS_LENGTH_MAX: Final = 1 << 16
 
 
 class AgentService(agent_pb2_grpc.AgentServicer):
-    """What an agent answers. Every call first shows who calls, and which version."""
+    """The agent's calls. Each first checks the caller and its protocol version."""
 
     def __init__(self, session: Session, version: str, *, has_tls: bool) -> None:
         self._session = session
@@ -35,7 +35,7 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         self._has_tls = has_tls
 
     def _admit(self, context: grpc.ServicerContext) -> None:
-        """Check that the caller is a controller that speaks this protocol.
+        """Check that the caller is a controller with this version of the protocol.
 
         Raises:
             RefusedError: It is not.
@@ -51,13 +51,13 @@ class AgentService(agent_pb2_grpc.AgentServicer):
             raise RefusedError("", found, allowed, "bring both to the same version of fabricbench")
 
     def Ping(self, request: pb.PingRequest, context: grpc.ServicerContext) -> pb.PingReply:  # noqa: ARG002, N802
-        """Tell the time."""
+        """Return the time."""
         received_ns = time.monotonic_ns()
         _answered(self, context)
         return pb.PingReply(received_ns=received_ns, sent_ns=time.monotonic_ns())
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.Description:  # noqa: N802
-        """Tell what the host is and what it can do."""
+        """Return the facts, drivers and checks of the host."""
         _answered(self, context)
         address, policy = _address(request.address, context), self._session.policy
         drivers = self._session.drivers(address)
@@ -77,7 +77,7 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         )
 
     def Prepare(self, request: pb.PrepareRequest, context: grpc.ServicerContext) -> pb.Prepared:  # noqa: N802
-        """Take a run."""
+        """Accept a run."""
         order = Order(
             run=request.run,
             controller=one_line(request.controller, _CONTROLLER_LENGTH_MAX),
@@ -108,7 +108,7 @@ class AgentService(agent_pb2_grpc.AgentServicer):
     def Watch(  # noqa: N802
         self, request_iterator: Iterator[pb.Heartbeat], context: grpc.ServicerContext
     ) -> Iterator[pb.Progress]:
-        """Answer each heartbeat with how far the run is."""
+        """Answer each heartbeat with the progress of the run."""
         _answered(self, context)
         for heartbeat in request_iterator:
             run = heartbeat.run
@@ -129,7 +129,7 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         return pb.Stopped()
 
     def Collect(self, request: pb.CollectRequest, context: grpc.ServicerContext) -> Iterator[pb.Piece]:  # noqa: N802
-        """Hand over what was measured."""
+        """Stream the measurements."""
         found = _answered(self, context, lambda: self._session.results(request.run))
         sent, received, before, after, endpoint = found
         for at in range(0, len(sent), PIECE_BYTES):
@@ -139,7 +139,7 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         yield pb.Piece(counters=_counters(before, after, {name: float(n) for name, n in endpoint.items()}))
 
     def Release(self, request: pb.ReleaseRequest, context: grpc.ServicerContext) -> pb.Released:  # noqa: N802
-        """Let go of the run."""
+        """Release the run."""
         _answered(self, context, lambda: self._session.release(request.run))
         return pb.Released()
 
@@ -147,13 +147,13 @@ class AgentService(agent_pb2_grpc.AgentServicer):
 def _answered(
     service: AgentService, context: grpc.ServicerContext, action: Callable[[], Any] | None = None
 ) -> Any:
-    """Admit the caller, do what it asks for, and end the call with what is refused."""
+    """Admit the caller, run an action, and end the call with any refusal."""
     try:
         service._admit(context)
         return action() if action else None
     except RefusedError as refusal:
         abort(context, refusal)
-    except (ValueError, OSError, RuntimeError) as error:  # what the data plane says of peers and sockets
+    except (ValueError, OSError, RuntimeError) as error:  # errors of the data plane about peers and sockets
         abort(context, RefusedError("", one_line(str(error), _REASON_LENGTH_MAX)))
 
 

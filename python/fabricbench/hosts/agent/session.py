@@ -1,4 +1,4 @@
-"""The one run that an agent has: who holds it, how far it is, and its end when its controller is gone."""
+"""The run of an agent: its controller, its state, and its end after the controller has disappeared."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 RUN_BYTES: Final = 16
 _WATCH_S: Final = 0.1
 HEADERS_BYTES: Final = 64
-"""Headers of a RoCEv2 packet within an IPv4 packet: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4."""
+"""Headers of a RoCEv2 packet in IPv4: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4."""
 _PACKET_DRIVERS: Final = ("roce", "verbs")
-"""Drivers whose packets have the MTU of the plan; those of TCP fit whatever the interface takes."""
+"""Drivers that send packets of the plan's MTU; TCP segments adapt to the interface."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What an agent lets a controller do.
+    """Limits of an agent for its controllers.
 
     Attributes:
         name: Name of the agent.
-        networks: Peers must be in one of them.
-        rate_limit_bps: It sends no faster [bit/s]; 0 for as fast as it can.
+        networks: Networks that peers must be in.
+        rate_limit_bps: Maximum send rate [bit/s]; 0 for no limit.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Order:
-    """What a controller wants an agent to run; see PrepareRequest of the protocol."""
+    """A controller's request to run; see PrepareRequest of the protocol."""
 
     run: bytes
     controller: str
@@ -57,7 +57,7 @@ class Order:
 
 @dataclass
 class _Held:
-    """A run that was prepared."""
+    """A prepared run."""
 
     order: Order
     host_run: HostRun
@@ -70,7 +70,7 @@ class _Held:
 
 
 class Session:
-    """Has at most one run, and lets nobody but its controller near it."""
+    """Manages at most one run, which only its controller can access."""
 
     def __init__(
         self, policy: Policy, data_plane: DataPlane, clock: Callable[[], float] = time.monotonic
@@ -84,22 +84,22 @@ class Session:
         self._ended = ""
 
     def drivers(self, address: str = "") -> Mapping[str, str]:
-        """Return each driver with why it cannot be used here (from an address, if given), or nothing."""
+        """Return the reason why each driver is unusable here (for an address, if given); empty if usable."""
         return self._data_plane.drivers(address)
 
     @property
     def held_by(self) -> str:
-        """Who has a run here and since when; empty if nobody."""
+        """The controller of the current run and its start time; empty if there is no run."""
         held = self._held
         if held is None:
             return self._is_preparing
         return f"{held.order.controller}, since {_utc(held.since)}"
 
     def prepare(self, order: Order) -> bytes:
-        """Take a run, and return what its peers must know.
+        """Accept a run, and return its connection parameters for peers.
 
         Raises:
-            RefusedError: Another one is here, or this one cannot or may not run here.
+            RefusedError: The agent already has a run, or this one is not possible or not allowed here.
         """
         self._check(order)
         interface = interface_of(order.address)
@@ -120,7 +120,7 @@ class Session:
         return addresses
 
     def _check(self, order: Order) -> None:
-        """Check that a run may be asked for: who its peers are, and that the order is one."""
+        """Check that the order is valid and that its peers are allowed."""
         if self._ended:
             raise RefusedError("", f"an agent that is ending: {self._ended}")
         if len(order.run) != RUN_BYTES or not order.hosts or len(order.hosts) > HOSTS_MAX:
@@ -139,7 +139,7 @@ class Session:
         return any(address in network for network in self.policy.networks)
 
     def _check_host(self, order: Order, interface: Interface | None) -> None:
-        """Check that the host can carry the run."""
+        """Check that the host can execute the run."""
         drivers = self.drivers(order.address)
         why = drivers.get(order.driver)
         if why is None:
@@ -159,7 +159,7 @@ class Session:
 
     def _limited(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a driver, with the networks and the rate limit of the agent."""
-        # Checked again where packets leave: what peers say of themselves comes from the controller.
+        # The data plane checks again where packets leave: the peers' parameters come from the controller.
         networks = [str(each) for each in self.policy.networks if isinstance(each, IPv4Network)]
         settings = {**settings, "allowed_peers": networks}
         limits = [each for each in (settings.get("rate_limit_bps"), self.policy.rate_limit_bps) if each]
@@ -179,7 +179,7 @@ class Session:
         """Start at a time of CLOCK_MONOTONIC.
 
         Raises:
-            RefusedError: It has been started or was not armed, or the time has passed.
+            RefusedError: The run has already started or is not armed, or the time has passed.
         """
         held = self._own(run)
         if not held.is_armed:
@@ -195,7 +195,7 @@ class Session:
         held.host_run.start(at_ns)
 
     def heartbeat(self, run: bytes) -> tuple[str, Mapping[str, Any]]:
-        """Take the controller's sign of life; return the state of the run and its progress."""
+        """Record a heartbeat of the controller; return the state of the run and its progress."""
         held = self._own(run)
         held.host_run.keep_alive()
         told = held.host_run.progress()
@@ -216,7 +216,7 @@ class Session:
         return host_run.sent(), host_run.received(), held.before, after, host_run.counters()
 
     def release(self, run: bytes) -> None:
-        """Let go of a run; of one that is not here nothing is left to do."""
+        """Release a run; do nothing if it is not the current one."""
         with self._lock:
             if self._held is None or not hmac.compare_digest(self._held.order.run, run):
                 return
@@ -224,16 +224,16 @@ class Session:
         held.host_run.stop("released")
 
     def end(self, reason: str) -> None:
-        """Stop traffic for good, and tell the controller why."""
+        """Stop traffic for good, and report the reason to the controller."""
         self._ended = reason
         if held := self._held:
             held.host_run.stop(reason)
 
     def _own(self, run: bytes) -> _Held:
-        """Return the run if the caller has it, and take the call for a sign of life.
+        """Return the run if the caller owns it, and count the call as a heartbeat.
 
         Raises:
-            RefusedError: There is none, or it is another's.
+            RefusedError: There is no run, or it belongs to another controller.
         """
         held = self._held
         if held is None or not hmac.compare_digest(held.order.run, run):
@@ -244,12 +244,12 @@ class Session:
         return held
 
     def watch_over(self, until: threading.Event) -> None:
-        """Stop a run whose controller is silent, and let go of it later; until told to end."""
+        """Stop a run whose controller is silent, and release it later; return when `until` is set."""
         while not until.wait(_WATCH_S):
             self.look()
 
     def look(self) -> None:
-        """Look once whether the controller is still there."""
+        """Check once whether the controller is still present."""
         held = self._held
         if held is None:
             return

@@ -1,1 +1,1 @@
-"""The controller's side: the file of hosts, calls to agents, one run over all of them."""
+"""The controller's side: the hosts file, calls to agents, and a run over all of them."""

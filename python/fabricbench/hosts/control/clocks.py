@@ -1,13 +1,12 @@
-"""The offset between the controller's clock and that of a host, with its error.
+"""Offset between the controller's clock and that of a host, with its error.
 
 Both are CLOCK_MONOTONIC, which neither jumps nor runs backwards. A round trip of Ping gives four times: asked
-(here), received and sent (there), answered (here). If both ways took the same time, the clock there is ahead
-by ((received - asked) + (sent - answered)) / 2; as they need not, the error is at most half of the round trip
-without the time spent there (RFC 5905, section 8, offset and delay). Of many the one with the least round
-trip counts. Clocks are read before and after a run. What they differ by beyond the errors of both readings
-is drift: times in between are put on the controller's clock by the straight line through both. The error
-that is stated holds whatever course the drift took, as long as it went one way: the larger of both errors,
-plus the difference.
+(here), received and sent (there), answered (here). If both directions take equal time, the clock there is
+ahead by ((received - asked) + (sent - answered)) / 2; otherwise the error is at most half of the round trip
+without the time spent there (RFC 5905, section 8, offset and delay). Of several round trips, the shortest
+counts. Clocks are read before and after a run. A difference between the two offsets beyond the errors of both
+readings is drift: times between the readings are corrected by linear interpolation. The stated error, the
+larger of both errors plus the difference, is valid for any drift in a single direction.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ class Trip(NamedTuple):
 
     @property
     def round_trip_ns(self) -> int:
-        """The time on the way, both ways together."""
+        """Network time of both directions together."""
         return (self.answered - self.asked) - (self.sent - self.received)
 
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How far a clock there is ahead of the one here.
+    """Offset of a remote clock.
 
     Attributes:
-        offset_ns: What the clock there shows more.
-        error_ns: The true offset is at most so far from that.
-        at_ns: When that was, by the clock here.
+        offset_ns: Remote time minus local time.
+        error_ns: Bound on the error of the offset.
+        at_ns: Local time of the measurement.
     """
 
     offset_ns: int
@@ -48,12 +47,12 @@ class ClockOffset:
 
 @dataclass(frozen=True)
 class ClockRun:
-    """How a clock there ran beside the one here, from before a run until after it.
+    """Offset of a remote clock before and after a run.
 
     Attributes:
         first: The offset before.
         last: The offset after.
-        start_ns: Start of the run, by the clock here; the host began at that and the first offset by its own.
+        start_ns: Local start time of the run; the host started at this plus the first offset, by its clock.
     """
 
     first: ClockOffset
@@ -62,26 +61,26 @@ class ClockRun:
 
     @property
     def offset_ns(self) -> int:
-        """What the clock there showed more before the run."""
+        """The offset before the run."""
         return self.first.offset_ns
 
     @property
     def drift_ns(self) -> int:
-        """What it showed more after the run than before; 0 if that is within the errors of the readings."""
+        """Change of the offset during the run; 0 if it is within the errors of the readings."""
         difference_ns = self.last.offset_ns - self.first.offset_ns
         is_told = abs(difference_ns) > self.first.error_ns + self.last.error_ns
         return difference_ns if is_told else 0
 
     @property
     def error_ns(self) -> int:
-        """Times of the host, put on the clock here, are at most so far from the truth."""
+        """Bound on the error of the host's times after their conversion to the local clock."""
         difference_ns = abs(self.last.offset_ns - self.first.offset_ns)
         return max(self.first.error_ns, self.last.error_ns) + difference_ns
 
     def shifts_ps(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """Return two times of the host since its start, each with what is then to be added to it [ps].
+        """Return two times of the host since its start, each with its correction [ps].
 
-        None if its clock did not drift: its times are on the clock here as they are.
+        `None` if its clock did not drift: its times need no correction.
         """
         if not self.drift_ns:
             return None
@@ -90,7 +89,7 @@ class ClockRun:
 
 
 def offset_of(trips: Iterable[Trip]) -> ClockOffset:
-    """Return the offset that the shortest of some round trips gives."""
+    """Return the offset from the shortest of several round trips."""
     best = min(trips, key=lambda trip: trip.round_trip_ns)
     offset_ns = ((best.received - best.asked) + (best.sent - best.answered)) // 2
     return ClockOffset(offset_ns, max(best.round_trip_ns, 0) // 2 + 1, (best.asked + best.answered) // 2)

@@ -1,4 +1,4 @@
-"""The file of hosts: where agents listen, which host of a plan each plays, and how it moves data."""
+"""The hosts file: listen addresses of agents, the hosts of a plan that each plays, driver and settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fabricbench.plan.fields.quantities import Rate
 
 
 class _FieldError(ValueError):
-    """What is wrong with a value, in the words of every error of a file."""
+    """Error in a value: found, allowed, hint."""
 
     def __init__(self, found: str, allowed: str, hint: str = "") -> None:
         super().__init__(allowed)
@@ -47,7 +47,7 @@ _Settings = dict[str, bool | int | float | str]
 
 
 class Movement(PlanModel):
-    """How a host moves data; what is left out is as the driver has it."""
+    """How a host moves data; omitted fields have the driver's defaults."""
 
     driver: str | None = Field(
         default=None,
@@ -65,7 +65,7 @@ class Movement(PlanModel):
 
 
 class Defaults(Movement):
-    """What holds for every host that does not say otherwise."""
+    """Defaults for every host."""
 
     tls: bool = Field(
         default=True,
@@ -94,7 +94,7 @@ class HostEntry(Movement):
 
     @property
     def agent_address(self) -> Address:
-        """Where its agent listens."""
+        """Listen address of its agent."""
         return parse_address(self.agent)
 
 
@@ -111,12 +111,12 @@ _DEFAULT_DRIVER: Final = "roce"
 
 @dataclass(frozen=True)
 class Host:
-    """A host as a run uses it: with its defaults, and what it plays.
+    """A host of a run, with defaults applied.
 
     Attributes:
-        entry: What the file says.
+        entry: The entry of the file.
         plays: Hosts of the plan.
-        driver: What moves its data.
+        driver: The driver that moves its data.
         settings: All settings of the driver.
     """
 
@@ -137,7 +137,7 @@ class Hosts:
 
     Attributes:
         path: The file.
-        hosts: Each, in its order.
+        hosts: The hosts, in the order of the file.
         has_tls: Whether agents are called with certificates.
     """
 
@@ -147,17 +147,17 @@ class Hosts:
 
     @property
     def digest(self) -> str:
-        """Tells files apart that may measure otherwise: 8 hex digits over what each host is and does."""
+        """Hash (8 hex digits) of the fields that affect results: name, address, plays, driver, settings."""
         told = [
             (each.name, each.entry.address, each.plays, each.driver, each.settings) for each in self.hosts
         ]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
 
     def for_plan(self, needed: Iterable[int]) -> tuple[Host, ...]:
-        """Return the hosts that play hosts of a plan, each with those that it plays there.
+        """Return the entries that play hosts of a plan, each limited to those hosts.
 
         Raises:
-            RefusedError: Nobody plays one of them.
+            RefusedError: No entry plays one of them.
         """
         wanted = set(needed)
         played = {number for each in self.hosts for number in each.plays}
@@ -172,10 +172,10 @@ class Hosts:
 
 
 def load_hosts(path: Path) -> Hosts:
-    """Load a file of hosts.
+    """Load a hosts file.
 
     Raises:
-        PlanError: It cannot be read, or something in it cannot be.
+        PlanError: The file is unreadable or invalid.
     """
     document = read_file(path, str(path))
     try:
@@ -198,7 +198,7 @@ def _host(defaults: Defaults, entry: HostEntry, number: int) -> Host:
 
 
 def _problems(read: HostsFile, document: Document) -> Iterator[Problem]:
-    """Yield what is wrong with a file as a whole."""
+    """Yield the problems that concern more than one value."""
     yield from _repeated(read, document)
     yield from _played_twice(read, document)
     if any(each.plays is None for each in read.hosts) and any(each.plays for each in read.hosts):
@@ -233,7 +233,7 @@ def _played_twice(read: HostsFile, document: Document) -> Iterator[Problem]:
 
 
 def hosts_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a file of hosts."""
+    """Return the JSON Schema of the hosts file."""
     from fabricbench.plan.schema import DIALECT
 
     schema = HostsFile.model_json_schema()

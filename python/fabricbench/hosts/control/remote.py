@@ -1,4 +1,4 @@
-"""An agent as the controller calls it: every call with a deadline, every failure in the words of a user."""
+"""Client of an agent: every call has a deadline, and every failure becomes an error for users."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _DEADLINES_S: Final[Mapping[str, float]] = {
 }
 _COLLECT_S: Final = 300.0
 _WATCH_S: Final = 7 * 86_400.0
-"""Longest run; far beyond what a plan asks for, and still a deadline."""
+"""Longest run; far beyond any plan, but still a deadline."""
 _PINGS: Final = 32
 ROWS_BYTES_MAX: Final = 8 << 30
-"""Most bytes of rows of one host."""
+"""Most bytes of rows from one host."""
 
 
 @dataclass
 class Watched:
-    """What the stream of an agent's progress says."""
+    """Latest state of an agent's progress stream."""
 
     progress: pb.Progress = field(default_factory=pb.Progress)
     heard: float = field(default_factory=time.monotonic)
@@ -50,11 +50,11 @@ class Watched:
 
 @dataclass(frozen=True)
 class Collected:
-    """What an agent measured.
+    """Measurements of an agent.
 
     Attributes:
         sent: Arrow IPC stream of the sender's halves.
-        received: That of the receiver's.
+        received: Arrow IPC stream of the receiver's halves.
         counters: Counters of devices, and of the endpoint.
     """
 
@@ -64,7 +64,7 @@ class Collected:
 
 
 class RemoteAgent:
-    """The agent of a host."""
+    """Client of the agent of a host."""
 
     def __init__(self, host: Host, identity: Identity | None, run: bytes = b"") -> None:
         self.host = host
@@ -86,13 +86,13 @@ class RemoteAgent:
         self.close()
 
     def close(self) -> None:
-        """Watch no more, and close the channel."""
+        """Stop watching, and close the channel."""
         self._unwatched.set()
         self._channel.close()
 
     @property
     def who(self) -> str:
-        """The agent, in words."""
+        """Description of the agent for messages."""
         return f"the agent of host {self.host.name} at {self._address}"
 
     def _call(self, name: str, request: Any) -> Any:
@@ -102,7 +102,7 @@ class RemoteAgent:
             raise self._failure(error) from error
 
     def _failure(self, error: grpc.RpcError) -> RefusedError:
-        """Return what a failed call means; what is wrong with a certificate is looked up."""
+        """Translate a failed call into an error; certificates are checked if the agent is unavailable."""
         is_unavailable = error.code() is grpc.StatusCode.UNAVAILABLE
         if self._identity is not None and is_unavailable and not self._address.path:
             problem = calls.tls_problem(self._address, self._identity, agent_name(self.host.name))
@@ -114,12 +114,12 @@ class RemoteAgent:
         return RefusedError(field_name, refusal.found, refusal.allowed, refusal.hint)
 
     def describe(self) -> pb.Description:
-        """Return what the host is and what it can do."""
+        """Return the facts, drivers and checks of the host."""
         reply: pb.Description = self._call("Describe", pb.DescribeRequest(address=self.host.entry.address))
         return reply
 
     def clock(self) -> ClockOffset:
-        """Return how far the host's clock is ahead of ours."""
+        """Measure the offset of the host's clock from ours."""
         return offset_of([self._trip() for _ in range(_PINGS)])
 
     def _trip(self) -> Trip:
@@ -128,7 +128,7 @@ class RemoteAgent:
         return Trip(asked, reply.received_ns, reply.sent_ns, time.monotonic_ns())
 
     def prepare(self, spec_json: str, controller: str, peers: list[str]) -> bytes:
-        """Have the host take the run; return what its peers must know."""
+        """Prepare the run at the host; return its connection parameters for peers."""
         request = pb.PrepareRequest(
             run=self._run,
             controller=controller,
@@ -142,27 +142,27 @@ class RemoteAgent:
         return bytes(self._call("Prepare", request).addresses)
 
     def connect(self, peers: Mapping[int, bytes]) -> None:
-        """Have the host connect to its peers."""
+        """Connect the host to its peers."""
         self._call("Connect", pb.ConnectRequest(run=self._run, peers=dict(peers)))
 
     def arm(self) -> None:
-        """Have the host read its counters."""
+        """Read the host's counters before the run."""
         self._call("Arm", pb.ArmRequest(run=self._run))
 
     def start(self, at_ns: int) -> None:
-        """Have the host start at a time of its own clock."""
+        """Start the host at a time of its own clock."""
         self._call("Start", pb.StartRequest(run=self._run, at_ns=at_ns))
 
     def stop(self, reason: str) -> None:
-        """Have the host stop its traffic."""
+        """Stop the host's traffic."""
         self._call("Stop", pb.StopRequest(run=self._run, reason=reason))
 
     def release(self) -> None:
-        """Have the host let go of the run."""
+        """Release the run at the host."""
         self._call("Release", pb.ReleaseRequest(run=self._run))
 
     def collect(self) -> Collected:
-        """Return what the host measured."""
+        """Return the measurements of the host."""
         sent, received, counters = bytearray(), bytearray(), pb.Counters()
         request = pb.CollectRequest(run=self._run)
         try:
@@ -178,7 +178,7 @@ class RemoteAgent:
         return Collected(bytes(sent), bytes(received), counters)
 
     def watch(self, beat_s: float = HEARTBEAT_S) -> None:
-        """Speak to the agent every `beat_s` from now on, and take its progress."""
+        """Send a heartbeat every `beat_s` from now on, and store the agent's progress."""
         self.watched = Watched()
         self._watcher = threading.Thread(target=self._watch, args=(beat_s,), daemon=True)
         self._watcher.start()

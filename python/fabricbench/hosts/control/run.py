@@ -1,6 +1,6 @@
-"""One run over all its hosts: prepared, connected, started together, watched, collected, and let go of.
+"""One run over all its hosts: prepare, connect, start together, watch, collect, release.
 
-Whatever goes wrong at one host ends the run at all of them, with the reason; Ctrl-C first stops the traffic.
+A failure at one host ends the run at all of them, with the reason; Ctrl-C stops the traffic first.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 _CALLS_AT_ONCE: Final = 32
 _CLOCKS_AT_ONCE: Final = 2
-"""More at once would wait for each other, and the error of the clocks grows by it."""
+"""More in parallel would delay each other and increase the clock error."""
 _LEAD_S: Final = 0.3
 _LEAD_PER_HOST_S: Final = 0.005
-"""The start lies so far ahead that every agent has heard of it."""
+"""Lead time of the start, so that every agent has received it in time."""
 _LOOK_S: Final = 0.1
 PATIENCE_S: Final = 30.0
-"""A run in which nothing is delivered for so long is stopped: longer than a queue pair takes to give up."""
+"""A run without deliveries for this long is stopped: longer than a queue pair takes to give up."""
 _IDLE_S: Final = 2 * HEARTBEAT_MAX_S
-"""So long all hosts say that they wait for others, so that none said so before another one sent."""
+"""How long all hosts must report that they wait, so that no report predates a message of another host."""
 _LOST_REASON: Final = (
     "chunks were acknowledged and never arrived whole; possibly packets were changed on the way"
 )
@@ -54,7 +54,7 @@ State = pb.Progress
 
 @dataclass(frozen=True)
 class Step:
-    """How far a run is, over all hosts; see `Progress` of the protocol."""
+    """Progress of a run over all hosts; see `Progress` of the protocol."""
 
     delivered_bytes: int
     total_bytes: int
@@ -63,14 +63,14 @@ class Step:
 
 @dataclass(frozen=True)
 class HostResult:
-    """What one host measured, and what is to be known of it.
+    """Measurements of one host, and their context.
 
     Attributes:
         host: The host.
-        description: What it is.
-        clock: How its clock ran, with the error that holds over the whole run.
-        collected: What it measured.
-        failure: Why it failed; empty if it did not.
+        description: Description by its agent.
+        clock: Offset of its clock, with an error that is valid for the whole run.
+        collected: Its measurements.
+        failure: Reason of its failure; empty if it did not fail.
     """
 
     host: Host
@@ -81,17 +81,17 @@ class HostResult:
 
 
 def _last_start_s(spec_json: str) -> float:
-    """Return when the last job of a RunSpec starts, after the start of the run [s]."""
+    """Return the latest start of a job of a RunSpec, after the start of the run [s]."""
     starts_ps = (job.get("start_ps", 0) for job in json.loads(spec_json).get("jobs", []))
     return max(starts_ps, default=0) / 1e12
 
 
 class HostsRun:
-    """Leads one run.
+    """Coordinates one run.
 
     Attributes:
-        ended_early: Why it ended before all was delivered; empty if it did not.
-        spans_s: What each part of it took [s].
+        ended_early: Reason if the run ended before all was delivered; else empty.
+        spans_s: Duration of each phase [s].
     """
 
     def __init__(self, hosts: Sequence[Host], identity: Identity | None) -> None:
@@ -102,14 +102,14 @@ class HostsRun:
         self.spans_s: dict[str, float] = {}
 
     def carry_out(self, spec_json: str, progressed: Callable[[Step], None]) -> list[HostResult]:
-        """Carry a RunSpec out and return what each host measured.
+        """Run a RunSpec and return the measurements of each host.
 
         Args:
             spec_json: The RunSpec.
-            progressed: Told how far the run is, about ten times a second; what it raises stops the run.
+            progressed: Called with the progress about ten times a second; an exception from it stops the run.
 
         Raises:
-            RefusedError: A host refuses the run, or is lost while it runs.
+            RefusedError: A host refuses the run, or is lost during it.
         """
         with self._let_go():
             descriptions = self._timed("describe", lambda: self._each(RemoteAgent.describe))
@@ -129,14 +129,14 @@ class HostsRun:
             ]
 
     def _timed(self, name: str, part: Callable[[], _T]) -> _T:
-        """Carry out a part and note what it took."""
+        """Run a phase and record its duration."""
         began = time.monotonic()
         result = part()
         self.spans_s[name] = round(time.monotonic() - began, 3)
         return result
 
     def _prepare(self, spec_json: str) -> None:
-        """Have every host take the run and connect to the others."""
+        """Prepare the run at every host and connect the hosts to each other."""
         controller = f"{_user()}@{socket.gethostname()}, process {os.getpid()}"
         peers = [agent.host.entry.address for agent in self._agents]
         told = self._each(lambda agent: self._take(agent, spec_json, controller, peers))
@@ -150,7 +150,7 @@ class HostsRun:
         return addresses
 
     def _start(self, clocks: Sequence[ClockOffset]) -> int:
-        """Start all hosts at one time, each by its own clock; return that time by the clock here [ns]."""
+        """Start all hosts at one time, each by its own clock; return the local time of the start [ns]."""
         lead_s = _LEAD_S + _LEAD_PER_HOST_S * len(self._agents)
         at_ns = time.monotonic_ns() + round(lead_s * 1e9)
         offsets = {id(agent): clock.offset_ns for agent, clock in zip(self._agents, clocks, strict=True)}
@@ -158,9 +158,9 @@ class HostsRun:
         return at_ns
 
     def _wait(self, progressed: Callable[[Step], None], starts_at_s: float) -> None:
-        """Wait until every host has ended, or one has failed, or nothing moves any more.
+        """Wait until every host has ended, one has failed, or no progress is made.
 
-        Before `starts_at_s`, by the monotonic clock, a job is still to start.
+        Before `starts_at_s`, by the monotonic clock, a job has still to start.
         """
         delivered_bytes, moved, busy = -1, time.monotonic(), time.monotonic()
         while True:
@@ -198,7 +198,7 @@ class HostsRun:
         """Return the state of every host.
 
         Raises:
-            RefusedError: One is lost or has stopped.
+            RefusedError: A host is lost or has stopped.
         """
         now = time.monotonic()
         for agent in self._agents:
@@ -228,7 +228,7 @@ class HostsRun:
             return list(few.map(RemoteAgent.clock, self._agents))
 
     def _each(self, call: Callable[[RemoteAgent], _T]) -> list[_T]:
-        """Call every agent at once and return the answers; raises the first failure once all have ended."""
+        """Call all agents in parallel and return their replies; once all ended, raise the first error."""
         futures = [self._pool.submit(call, agent) for agent in self._agents]
         failures = [error for future in futures if (error := future.exception()) is not None]
         if failures:
@@ -237,7 +237,7 @@ class HostsRun:
 
     @contextmanager
     def _let_go(self) -> Iterator[None]:
-        """Have every agent stop and let go when the block ends, however it does; traffic first."""
+        """Stop and release all agents when the block ends, for any reason; traffic first."""
         with ExitStack() as stack:
             for agent in self._agents:
                 stack.callback(agent.close)
@@ -252,7 +252,7 @@ class HostsRun:
                 self._at_most_try(RemoteAgent.release)
 
     def _at_most_try(self, call: Callable[[RemoteAgent], None]) -> None:
-        """Call every agent at once; one that does not answer stops by itself."""
+        """Call all agents in parallel, ignoring refusals; an agent that does not answer stops by itself."""
 
         def tried(agent: RemoteAgent) -> None:
             with suppress(RefusedError):
@@ -273,6 +273,6 @@ def _failure(agent: RemoteAgent) -> str:
 
 
 def _user() -> str:
-    with suppress(Exception):  # no name of a user in some containers
+    with suppress(Exception):  # some containers have no user name
         return getpass.getuser()
     return "somebody"

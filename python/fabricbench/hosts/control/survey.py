@@ -1,4 +1,4 @@
-"""What every host of a file can do, asked all at once."""
+"""Checks of every host of a file, in parallel."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _STATES: Final = {
 
 @dataclass(frozen=True)
 class HostReport:
-    """What a host can do.
+    """Result of the checks of one host.
 
     Attributes:
         host: The host.
-        description: What its agent says; none if it did not answer.
-        clock: How far its clock is ahead of ours.
+        description: Description by its agent; `None` if it did not answer.
+        clock: Offset of its clock from ours.
         refusal: Why it did not answer.
-        larger_mtu: The host with the largest MTU of all, and that [bytes]; none if this one has it.
+        larger_mtu: The host with the largest MTU of all, and that MTU [bytes]; `None` if it is this one.
     """
 
     host: Host
@@ -47,7 +47,7 @@ class HostReport:
 
     @property
     def mtu_bytes(self) -> int:
-        """MTU of its interface; 0 if that is not known."""
+        """MTU of its interface; 0 if unknown."""
         return int(self.description.facts.get("mtu_bytes", 0)) if self.description else 0
 
     @property
@@ -56,7 +56,7 @@ class HostReport:
         return any(row["state"] == "PROBLEM" for row in self.rows())
 
     def told(self) -> dict[str, Any]:
-        """Return everything, for JSON."""
+        """Return facts and checks as a dictionary for JSON."""
         facts = dict(self.description.facts) if self.description else {}
         checks = [{key: value for key, value in row.items() if key != "host"} for row in self.rows()]
         return {"host": self.host.name, "facts": facts, "checks": checks}
@@ -92,11 +92,11 @@ class HostReport:
 
 
 def survey(path: Path, authority: Path) -> list[HostReport]:
-    """Ask every host of a file.
+    """Check every host of a file.
 
     Raises:
-        PlanError: The file has a mistake.
-        RefusedError: There is no authority that it could be asked with.
+        PlanError: The file is invalid.
+        RefusedError: There is no authority for the calls.
     """
     hosts = load_hosts(path)
     identity = controller_identity(hosts, authority)
@@ -105,7 +105,7 @@ def survey(path: Path, authority: Path) -> list[HostReport]:
 
 
 def _compared(reports: list[HostReport]) -> list[HostReport]:
-    """Return the reports, with what one host alone cannot tell."""
+    """Add the largest MTU to the reports of hosts with a smaller one."""
     largest = max(reports, key=lambda report: report.mtu_bytes)
     named = (largest.host.name, largest.mtu_bytes)
     return [
@@ -115,7 +115,7 @@ def _compared(reports: list[HostReport]) -> list[HostReport]:
 
 
 def ask(host: Host, identity: Identity | None) -> HostReport:
-    """Ask a host, with what the controller shows to agents; see `controller_identity`."""
+    """Check a host, with the identity of the controller from `controller_identity`."""
     with RemoteAgent(host, identity) as agent:
         try:
             return HostReport(host, agent.describe(), agent.clock())
@@ -124,7 +124,7 @@ def ask(host: Host, identity: Identity | None) -> HostReport:
 
 
 def controller_identity(hosts: Hosts, folder: Path) -> Identity | None:
-    """Return what the controller shows to agents; none without TLS.
+    """Return the identity of the controller, or `None` without TLS.
 
     Raises:
         RefusedError: No host has joined an authority here.

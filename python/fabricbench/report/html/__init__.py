@@ -1,6 +1,6 @@
-"""The report: one HTML file that opens offline, in the order in which data passes its modules.
+"""The report: one HTML file that opens offline, built by these modules in order.
 
-`build` reads a run from the store, `model` holds it, `fabricbench.figures` draws it, `page` puts the
-drawings and tables into the template. Nothing here computes a metric: every quantity comes from `analysis`
-or is a column of a table.
+`build` reads a run from the store, `model` holds it, `fabricbench.figures` draws it, `page` renders the
+drawings and tables with the template. No metric is computed here: every quantity is from `analysis` or a
+column of a table.
 """

@@ -1,4 +1,4 @@
-"""The sections about where the figures come from: the plan, the facts of the run, the model's limits."""
+"""Sections about the origin of the results: the plan, the facts of the run, the model's limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plan_section(focus: Trial) -> Section:
-    """Give the plan as the user wrote it, what was changed for this run, and the focus trial's whole spec."""
+    """Return the plan as written, the changes for this run, and the complete spec of the focus trial."""
     parts: list[Part] = [TextPart(focus.facts.plan_source.rstrip())]
     configured, changed = configurations(focus.facts.overrides)
     if changed:
@@ -32,7 +32,7 @@ def plan_section(focus: Trial) -> Section:
 
 
 def facts_section(trials: Sequence[Trial], focus: Trial) -> Section:
-    """Give the facts of the focus trial: what ran it, where, how long it took."""
+    """Return the facts of the focus trial: backend, machine, duration."""
     return Section("run", "Run", [FactsPart([*_identity(trials, focus), *_engine(focus), *_machine(focus)])])
 
 
@@ -51,7 +51,7 @@ def _identity(trials: Sequence[Trial], focus: Trial) -> list[tuple[str, str]]:
 
 
 def _engine(focus: Trial) -> list[tuple[str, str]]:
-    """Give what the run cost and what it counted, as far as its backend tells."""
+    """Return costs and counters of the run, as far as its backend reports them."""
     engine, summary = focus.engine, focus.summary or {}
     pairs = [("Time of the run", time_text(summary["end_ps"])), *_facts(engine, _ENGINE)]
     if {"packet_hops", "wall_s"} <= set(engine):
@@ -68,7 +68,7 @@ def _engine(focus: Trial) -> list[tuple[str, str]]:
 
 
 _Facts = Mapping[str, tuple[str, Callable[[Any], str]]]
-"""Title of each, and how its value is written."""
+"""Title and formatter of each fact."""
 
 
 def _facts(found: Mapping[str, Any], known: _Facts) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ def _utc(moment: str | None) -> str:
 
 
 def model_section(focus: Trial) -> Section | None:
-    """Give what a model covers and what it leaves out; none of what was measured."""
+    """Return what a model covers and leaves out, or `None` for measurements."""
     notes = {SIMULATED: MODEL_NOTES, FLOW_MODEL: FLOW_NOTES}.get(made(focus))
     if notes is None:
         return None

@@ -1,4 +1,4 @@
-"""What the first screen answers: how long, how far from ideal, why, and what to do."""
+"""Answers of the first screen: how long, how far from ideal, why, and what to do."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _IDEAL = BY_NAME["ideal_percent"]
 
 
 def answers(rows: Sequence[ResultRow], found: Insight | None) -> list[Answer]:
-    """Return the answers about the trial in focus, each beside the range of its run.
+    """Return the answers about the trial in focus, each with the range of its run.
 
     Args:
         rows: Every row of the report.
-        found: What the counters of the trial in focus tell; none where its record holds nothing of it.
+        found: Insight from the counters of the trial in focus; `None` if its record has no data of them.
     """
     own = [row for row in rows if row.is_focus]
     run = [row for row in rows if not row.trial.is_printed]
@@ -37,7 +37,7 @@ def answers(rows: Sequence[ResultRow], found: Insight | None) -> list[Answer]:
 
 
 def _how_long(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
-    """Tell the time of the slowest job, or what stands for it where jobs have no end."""
+    """Return the time of the slowest job, or a substitute if jobs have no end."""
     broken = [row for row in own if row.summary.status != "complete"]
     if broken:
         return Answer(
@@ -56,7 +56,7 @@ def _how_long(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | No
 
 
 def _how_far(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
-    """Tell the least share of the ideal, and what the worst of several jobs keeps of its run alone."""
+    """Return the smallest percentage of the ideal, and the worst job's ratio to itself alone."""
     known = [row for row in own if row.summary.value(_IDEAL.name) is not None]
     worst = worst_of([row.report for row in own]) if len(own) > 1 else ""
     beside = f"; worst: {worst}" if worst else ""
@@ -70,7 +70,7 @@ def _how_far(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | Non
 
 
 def _why(own: Sequence[ResultRow], found: Insight) -> list[Answer]:
-    """Tell the first cause of the job that loses most, and the first remedy."""
+    """Return the first cause of the job with the largest loss, and the first remedy."""
     if not found.unhealthy:
         return [
             Answer(
@@ -91,7 +91,7 @@ def _why(own: Sequence[ResultRow], found: Insight) -> list[Answer]:
 
 
 def _first_finding(own: Sequence[ResultRow], found: Insight) -> Finding:
-    """Return the first finding of the job with the least share of its ideal, or the first of all."""
+    """Return the first finding of the job with the smallest percentage of its ideal, or the first of all."""
     shares = {row.summary.job: row.summary.value(_IDEAL.name) for row in own}
     failed = {row.summary.job for row in own if row.report.is_rejected}
     order = sorted(
@@ -106,7 +106,7 @@ def _text(row: ResultRow, metric: Metric) -> str:
 
 
 def _range(run: Sequence[ResultRow], metric: Metric) -> str:
-    """Write the least and the most of a metric in the run, where there are several results."""
+    """Format the minimum and maximum of a metric in the run, if there are several results."""
     known = [row for row in run if row.summary.value(metric.name) is not None]
     if len({row.trial.id for row in known}) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""From the trials of a run to a page."""
+"""Builds the report page from the trials of a run."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def write_report(
     """Write the report of a run as one HTML file that opens offline.
 
     Args:
-        trials: The finished trials of the run, in the order of the plan; `focus` is one of them. Trials of
-            other runs in which one of its jobs ran alone may be among them.
+        trials: The finished trials of the run, in the order of the plan; `focus` is one of them. They may
+            include trials of other runs in which one of its jobs ran alone.
         focus: The trial whose chunks, links and queues are drawn.
-        path: The file; replaced if it exists, left as it was if anything fails.
-        others: Trials of another run that are added to the table and the plots of bandwidth, such as
-            measured ones.
-        twins: Trials of the same run specs by other backends, set beside the run.
+        path: The file; replaced if it exists, unchanged if anything fails.
+        others: Trials of another run that are added to the table and the plots of bandwidth, such as measured
+            ones.
+        twins: Trials of the same run specs by other backends, for comparison with the run.
 
     Returns:
         Size of the file [bytes].
@@ -66,7 +66,7 @@ def write_report(
 def build_page(
     trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = (), twins: Sequence[Trial] = ()
 ) -> Page:
-    """Put the page together; see `write_report`."""
+    """Build the page; see `write_report`."""
     rows = result_rows(trials, focus, others)
     own = [row for row in rows if row.is_focus]
     label = own[0].label if len(own) == 1 else trial_label(own)
@@ -76,12 +76,12 @@ def build_page(
     variants = RunVariants(trials, focus)
 
     def told(*sections: Section | None) -> list[Section]:
-        """Keep the sections that there are, each with the trial that it shows."""
+        """Drop missing sections, and label each with its trial."""
         about = f"{label} · trial {focus.id}"
         return [replace(section, about=about) for section in sections if section is not None]
 
     first, second = _present(bandwidth_section(rows, focus)), [fct_section(rows, focus)]
-    if len({row.trial.id for row in rows}) == 1:  # a curve of one point says little
+    if len({row.trial.id for row in rows}) == 1:  # a curve with one point has little information
         first, second = second, first
     return Page(
         name=focus.facts.plan,
@@ -119,25 +119,25 @@ def _present(section: Section | None) -> list[Section]:
 
 
 def _verdict(rows: Sequence[ResultRow], label: str) -> str:
-    """Say in one line how the run ended, and which jobs the focus trial has."""
+    """Describe in one line how the run ended, and the jobs of the focus trial."""
     jobs = jobs_text([row.report for row in rows if row.is_focus])
     return "; ".join([_ending(rows), *([f"{label}: {jobs}"] if jobs else [])])
 
 
 def _tone(rows: Sequence[ResultRow]) -> Tone:
-    """Say whether the run passed or failed; neither where no criterion judges it."""
+    """Return whether the run passed or failed; neutral if no criterion judges it."""
     if _not_met(rows) or any(row.summary.status != "complete" for row in rows):
         return "bad"
     return "good" if any(row.judgements for row in rows) else ""
 
 
 def _not_met(rows: Sequence[ResultRow]) -> int:
-    """Return how many criteria are not met."""
+    """Return the number of criteria that are not met."""
     return sum(1 for row in rows for each in row.judgements if not each.passed)
 
 
 def _ending(rows: Sequence[ResultRow]) -> str:
-    """Say how the run ended, and whether it met the criteria of the plan; measured results do not count."""
+    """Describe how the run ended, and whether it met the criteria of the plan; without measured results."""
     rows = [row for row in rows if not row.trial.is_printed]
     complete = sum(1 for row in rows if row.summary.status == "complete")
     results = counted(len(rows), "result")

@@ -1,4 +1,4 @@
-"""The page of a campaign: what its factors do to each metric, its settings, its trials, its file."""
+"""The page of a campaign: effects of its factors on each metric, its settings, trials and file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fabricbench.results.response import Front, Response, Setting
 
 _ENDS: Final = 10
-"""Settings that are listed of the best, and of the worst."""
+"""Number of listed best settings, and of worst settings."""
 _ROWS_MAX: Final = 1_000
 
 
@@ -48,7 +48,7 @@ def write_campaign_report(report: CampaignReport, path: Path) -> int:
 
     Args:
         report: The campaign.
-        path: The file; replaced if it exists, left as it was if anything fails.
+        path: The file; replaced if it exists, unchanged if anything fails.
 
     Returns:
         Size of the file [bytes].
@@ -61,7 +61,7 @@ def write_campaign_report(report: CampaignReport, path: Path) -> int:
 
 
 def campaign_page(report: CampaignReport) -> Page:
-    """Put the page together."""
+    """Build the page."""
     front = report.front
     answers = [each for response in report.responses[:1] for each in _answers(response)]
     notes = map(NotePart, report.table.notes)
@@ -83,7 +83,7 @@ def campaign_page(report: CampaignReport) -> Page:
 
 
 def _answers(response: Response) -> list[Answer]:
-    """Say what the first metric tells: best, worst, and what matters most."""
+    """Return the answers from the first metric: best, worst, and the strongest factor."""
     effects, metric = response.effects, response.metric
     if effects is None:
         return []
@@ -109,7 +109,7 @@ def _value(response: Response, setting: Setting) -> str:
 
 
 def _sections(response: Response) -> list[Section]:
-    """Give the sections of a metric: effects, and settings."""
+    """Return the sections of a metric: effects, and settings."""
     metric, effects, title = response.metric, response.effects, response.title
     if effects is None:
         return [Section(f"{metric.name}-effects", title, [NotePart("No trial has it.")])]
@@ -181,7 +181,7 @@ def _settings_table(response: Response) -> TablePart:
 
 
 def _of_each_table(response: Response) -> list[Part]:
-    """Give the best setting of each plan and size."""
+    """Return the table of the best setting of each plan and size."""
     rows = [
         Row([*_setting_cells(response, each), Cell(count(response.as_good(each)))])
         for each in response.best_of_each()[:_ROWS_MAX]

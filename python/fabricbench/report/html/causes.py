@@ -1,4 +1,4 @@
-"""The sections about what the counters of one trial tell: likely causes, uplinks, losses and pauses."""
+"""Sections from the counters of one trial: likely causes, uplinks, losses and pauses."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 MAX_CAUSE_ROWS = 40
 MAX_CAUSES_OF_JOB = 8
-"""As many as `show` tells in the terminal."""
+"""The same number as `show` prints in the terminal."""
 MAX_PAUSED_ROWS = 24
 
 
 def diagnosis_section(found: Insight) -> Section | None:
-    """Give the likely causes; none where every job reaches 95 % of its ideal."""
+    """Return the likely causes, or `None` if every job reaches 95 % of its ideal."""
     if not found.unhealthy:
         return None
     parts: list[Part] = []
@@ -68,7 +68,7 @@ def _remedy_lines(finding: Finding) -> tuple[str, list[str]]:
 
 
 def shown_findings(found: Insight) -> list[Finding]:
-    """Return the most telling findings of each job: as many of each, and `MAX_CAUSE_ROWS` at most."""
+    """Return the top findings of each job: equal numbers of each, and at most `MAX_CAUSE_ROWS`."""
     jobs = list(dict.fromkeys(finding.job for finding in found.findings))
     most = max(1, min(MAX_CAUSES_OF_JOB, MAX_CAUSE_ROWS // len(jobs))) if jobs else 0
     return [finding for job in jobs for finding in found.of_job(job)[:most]][:MAX_CAUSE_ROWS]
@@ -90,7 +90,7 @@ def _cause_caption(shown: int, total: int) -> str:
 
 
 def uplinks_section(subject: Subject) -> Section | None:
-    """Give how each switch spread its traffic over its uplinks; none where no switch has several."""
+    """Return the traffic distribution over uplinks, or `None` if no switch has several uplinks."""
     plots = plot_parts([UPLINKS_FIGURE], subject)
     if not plots:
         return None
@@ -125,7 +125,7 @@ def uplinks_section(subject: Subject) -> Section | None:
 
 
 def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]:
-    """Give rates and ECN marks of the uplinks; nothing where no frame was marked."""
+    """Return rates and ECN marks of the uplinks; empty if no frame was marked."""
     if not any(each.has_marks for each in distributions):
         return []
     columns = [
@@ -146,7 +146,7 @@ def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]
 
 
 def loss_and_pause_parts(found: Insight) -> list[Part]:
-    """Give the frames lost by cause and the ports that were paused; nothing where there was neither."""
+    """Return the frames lost by cause and the paused ports; empty if there were neither."""
     parts: list[Part] = []
     if any(found.losses.values()):
         rows = [
@@ -162,7 +162,7 @@ def loss_and_pause_parts(found: Insight) -> list[Part]:
 
 
 def _priority_table(found: Insight) -> TablePart:
-    """List the pause frames of each priority, XOFF and XON apart."""
+    """Return a table of the pause frames of each priority, with separate columns for XOFF and XON."""
     columns = [Column("port", numeric=False), Column("priority")]
     columns += [Column(f"{kind} {way}", "frames") for way in ("sent", "received") for kind in ("XOFF", "XON")]
     columns.append(Column("paused"))

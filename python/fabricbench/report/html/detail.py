@@ -1,4 +1,4 @@
-"""The sections about one trial: chunk transfers, links, queues, latency, counters."""
+"""Sections about one trial: chunk transfers, links, queues, latency, counters."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ _PORT_COLUMNS = {
 
 
 def trial_sections(trial: Trial, found: Insight | None, loss_parts: Sequence[Part] = ()) -> list[Section]:
-    """Give the sections about a trial, from the chunks down to the counters.
+    """Return the sections about a trial, from the chunks down to the counters.
 
     Args:
         trial: The trial.
-        found: What its counters tell; without, its record holds its chunks, and of a lab its links.
-        loss_parts: What stands first among the counters.
+        found: Insight from its counters; if `None`, its record has chunks only, and links in a lab.
+        loss_parts: First parts of the section of counters.
 
     Raises:
         StoreError: A table is missing or cannot be read.
@@ -79,7 +79,7 @@ def trial_sections(trial: Trial, found: Insight | None, loss_parts: Sequence[Par
 
 
 def _transfers(subject: Subject) -> Section:
-    """Draw the chunk transfers; where some are left out, the progress of all before them."""
+    """Draw the chunk transfers, after the progress of all chunks if some are left out."""
     timeline = plot_parts([TIMELINE_FIGURE], subject)
     is_reduced = any(part.plot.reduced for part in timeline)
     whole = plot_parts([PROGRESS_FIGURE], subject) if is_reduced else []
@@ -94,14 +94,14 @@ def _counters(subject: Subject, loss_parts: Sequence[Part]) -> Section:
 
 
 def _port_table(ports: pl.DataFrame) -> TablePart:
-    """List the ports with most trouble: drops, then the longest queues, then the most bytes."""
+    """Return a table of the ports with most trouble: by drops, then longest queues, then bytes."""
     shown = [name for name in _PORT_COLUMNS if name in _ALWAYS or (ports[name] != 0).any()]
     worst = ["dropped_frames", "dropped_headroom_frames", "queue_max_bytes", "tx_bytes"]
     chosen = ports.sort(worst, descending=True, maintain_order=True).head(MAX_PORT_ROWS)
     rows = sorted(
         chosen.iter_rows(named=True), key=lambda row: (-row["tier"], natural_key(row["node"]), row["port"])
     )
-    # What a link does not have, such as PFC on InfiniBand, was not counted and found to be 0.
+    # Features that a link lacks, such as PFC on InfiniBand, are null rather than 0.
     counted = [name for name in _PORT_COLUMNS if ports[name].null_count() < ports.height]
     empty = [name for name in counted if name not in shown]
     columns = [Column("port", numeric=False), Column("to", numeric=False)]
@@ -127,7 +127,7 @@ def _event_table(events: pl.DataFrame) -> TablePart:
 
 
 def _rare_first(events: pl.DataFrame) -> pl.DataFrame:
-    """Put changes of thresholds behind what is worse, where not all can be shown."""
+    """Sort threshold changes last if not all events can be shown."""
     import polars as pl
 
     if events.height <= MAX_EVENT_ROWS:

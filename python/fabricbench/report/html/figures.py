@@ -1,4 +1,4 @@
-"""Figures of the registry: of trials of a run, and as sections of the page."""
+"""Figures of the registry as sections of the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def figure_section(section: Section, subject: Subject, *, half: bool = False) -> PageSection:
     """Return a section with its figures, or with the reason why there are none.
 
-    In a section about the run, those of the run include what a trial has by itself.
+    If a section has figures of the run, only those are shown: they include the figures of a trial.
 
     Raises:
         StoreError: A table cannot be read.
@@ -29,7 +29,7 @@ def figure_section(section: Section, subject: Subject, *, half: bool = False) ->
 
 
 def plot_parts(figures: Iterable[Figure], subject: Subject, *, half: bool = False) -> list[PlotPart]:
-    """Draw figures; those with nothing to draw are left out.
+    """Draw figures, skipping empty ones.
 
     Raises:
         StoreError: A table cannot be read.

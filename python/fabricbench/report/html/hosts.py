@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def hosts_section(focus: Trial) -> Section | None:
-    """Give what each host is, how sure its clock is, and the counters that changed; none without hosts.
+    """Return the facts of each host, its clock error, and the changed counters, or `None` without hosts.
 
     Raises:
         StoreError: A table cannot be read.

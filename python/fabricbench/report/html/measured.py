@@ -1,4 +1,4 @@
-"""The page of measured results: what is known of them, and nothing else."""
+"""The page of measured results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_value
 from fabricbench.words import counted
 
 MAX_LINES = 60
-"""A longer file is folded."""
+"""Longer files are folded."""
 
 if TYPE_CHECKING:
     from fabricbench.results.rows import ResultRow
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
-    """Put the page of a measured run together.
+    """Build the page of a measured run.
 
     Args:
-        rows: Its results, and those of a run beside it.
+        rows: Its results, and those of a compared run.
         focus: The trial that is shown in full.
-        label: What tells it from the others.
+        label: Its label.
     """
     own = [row for row in rows if row.trial.facts.suite == focus.facts.suite]
     broken = sum(1 for row in own if row.summary.status != "complete")

@@ -23,7 +23,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, the small lines below it, its tone, and where in the page it leads."""
+    """A cell: its text, small lines below it, tone, and link target in the page."""
 
     text: str
     below: Sequence[str] = ()
@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(frozen=True)
 class TablePart:
-    """A table with a caption; columns without any content have been left out by whoever made it."""
+    """A table with a caption, without empty columns."""
 
     columns: Sequence[Column]
     rows: Sequence[Row]
@@ -59,7 +59,7 @@ class FactsPart:
 
 @dataclass(frozen=True)
 class TextPart:
-    """A text shown as it is, such as the plan; `folded` hides it until the reader opens it."""
+    """Preformatted text, such as the plan; `folded` hides it until the reader opens it."""
 
     text: str
     title: str = ""
@@ -69,11 +69,11 @@ class TextPart:
 
 @dataclass(frozen=True)
 class PlotPart:
-    """A plot; two of `half` width stand side by side where there is room.
+    """A plot; two of `half` width are side by side if there is space.
 
     Attributes:
-        name: That of its figure, unique in the page.
-        plot: What is drawn.
+        name: Name of its figure, unique in the page.
+        plot: The plot.
         half: Whether it takes half of the width.
     """
 
@@ -96,14 +96,14 @@ Part = TablePart | FactsPart | TextPart | PlotPart | NotePart
 
 @dataclass(frozen=True)
 class Answer:
-    """One of the things that the first screen tells.
+    """An answer on the first screen.
 
     Attributes:
-        question: What a reader asks.
+        question: The reader's question.
         text: The answer in a few words.
-        about: What it is of, and its evidence.
-        tone: How it is coloured.
-        section: Key of the section that has more; empty if none has.
+        about: Its subject and evidence.
+        tone: Its colour.
+        section: Key of the section with more details; empty if none.
     """
 
     question: str
@@ -120,9 +120,9 @@ class Section:
     Attributes:
         key: Its anchor.
         title: Its title.
-        parts: What is in it; pictures come first.
-        about: Which trial it shows, if not all.
-        in_contents: Whether the list of sections at the top leads to it.
+        parts: Its parts; plots are first.
+        about: The trial that it shows, if not all.
+        in_contents: Whether the list of sections at the top has it.
     """
 
     key: str
@@ -133,27 +133,27 @@ class Section:
 
     @property
     def plots(self) -> list[PlotPart]:
-        """Its pictures."""
+        """Its plots."""
         return [part for part in self.parts if isinstance(part, PlotPart)]
 
     @property
     def rest(self) -> list[Part]:
-        """What is told besides."""
+        """Its other parts."""
         return [part for part in self.parts if not isinstance(part, PlotPart)]
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report.
+    """A complete report.
 
     Attributes:
         name: Name of the plan.
         title: Its title.
-        verdict: One line: how the run ended.
+        verdict: How the run ended, in one line.
         tone: `good` if every criterion of the plan is met, `bad` if one is not or a trial did not complete;
-            otherwise neither: that a trial completed is no verdict.
-        focus: Which trial the detailed plots show, in words.
-        answers: What the first screen tells.
+            neutral otherwise, because completion is no verdict.
+        focus: Description of the trial in the detailed plots.
+        answers: Answers of the first screen.
         sections: From top to bottom.
         footer: Program and version.
     """

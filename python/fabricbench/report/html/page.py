@@ -1,4 +1,4 @@
-"""Put a page into the template: one HTML text that needs nothing else to be shown."""
+"""Renders a page with the template to one self-contained HTML text."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PLOTLY_FALLBACK = "</script"
 def render_page(page: Page) -> str:
     """Render a page as HTML.
 
-    Every text is escaped; the figures are JSON without `<`; the style sheet, the script and Plotly are
-    embedded once. A content security policy in the page forbids the browser to fetch anything.
+    All text is escaped; the figures are JSON without `<`; the style sheet, the script and Plotly are embedded
+    once. A content security policy in the page prevents the browser from fetching anything.
     """
     from plotly.offline import get_plotlyjs
 
@@ -31,7 +31,7 @@ def render_page(page: Page) -> str:
 
 
 def write_page(page: Page, path: Path) -> int:
-    """Write a page as an HTML file, whole or not at all.
+    """Write a page as an HTML file atomically.
 
     Returns:
         Size of the file [bytes].

@@ -15,7 +15,7 @@ _ROWS_MAX: Final = 512
 
 
 def ports_section(focus: Trial) -> Section | None:
-    """Give a row for each rank and port; none of a result without a run spec."""
+    """Return a row for each rank and port, or `None` for a result without a run spec."""
     rows = ports_of(focus)
     if not rows:
         return None

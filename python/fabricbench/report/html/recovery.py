@@ -1,4 +1,4 @@
-"""The section about failures: how each job went through them."""
+"""The section about failures and the recovery of each job."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _COLUMNS = (
 
 
 def recovery_section(recoveries: Sequence[Recovery], unreached: Sequence[str] = ()) -> Section | None:
-    """List how each job went through each failure and repair; none where nothing was to fail.
+    """List the effect of each failure and repair on each job, or return `None` without failures.
 
     Args:
-        recoveries: What happened.
-        unreached: What would have failed after the end of the run, in words.
+        recoveries: Recoveries of the jobs.
+        unreached: Descriptions of failures scheduled after the end of the run.
     """
     parts: list[Part] = [NotePart(f"{text}.") for text in unreached[:MAX_ROWS]]
     if recoveries:
@@ -66,7 +66,7 @@ def _row(recovery: Recovery) -> Row:
 
 
 def recovery_words(recovery: Recovery) -> str:
-    """Say how long it took to recover."""
+    """Format the time to recover."""
     if recovery.fell_ps is None:
         return "no dip"
     if recovery.stopped_ps is not None:

@@ -1,4 +1,4 @@
-"""The page of a suite, in the sections that a benchmark report of the BMWG has."""
+"""The page of a suite, with the sections of a BMWG benchmark report."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _WAYS_MAX: Final = 4
 _NOT_SIMULATED: Final = "none: the device under test is a model"
 _TOPOLOGY: Final = "topology"
 FIGURE_NAMES: Final = tuple(FIGURES)
-"""The figures that a suite may ask for."""
+"""The figures that a suite may request."""
 
 
 def write_suite_report(report: SuiteReport, path: Path) -> int:
@@ -61,7 +61,7 @@ def write_suite_report(report: SuiteReport, path: Path) -> int:
 
     Args:
         report: The suite.
-        path: The file; replaced if it exists, left as it was if anything fails.
+        path: The file; replaced if it exists, unchanged if anything fails.
 
     Returns:
         Size of the file [bytes].
@@ -75,7 +75,7 @@ def write_suite_report(report: SuiteReport, path: Path) -> int:
 
 
 def suite_page(report: SuiteReport) -> Page:
-    """Put the page together."""
+    """Build the page."""
     trials = report.trials
     return Page(
         name=report.name,
@@ -106,7 +106,7 @@ def _tone(report: SuiteReport) -> Tone:
 
 
 def _answers(report: SuiteReport) -> list[Answer]:
-    """Tell how much was run, what stands out and how results repeat."""
+    """Return the answers: number of tests and trials, anomalies, repeatability."""
     anomalies = list(report.anomalies())
     known = [(test.cv_percent, test) for test in report.tests if test.cv_percent is not None]
     largest = max(known, key=lambda each: each[0], default=None)
@@ -137,7 +137,7 @@ def _makers(trials: Sequence[Trial]) -> str:
 
 
 def _dut(trials: Sequence[Trial]) -> list[Part]:
-    """Give what identifies the device under test; of a model what it is a model of."""
+    """Return the identity of the device under test; for a model, what it models."""
     if not trials:
         return [NotePart("No trial has finished.")]
     spec = trials[0].facts.run_spec
@@ -165,7 +165,7 @@ def _facts(facts: Sequence[tuple[str, str]]) -> TablePart:
 
 
 def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
-    """Give the map of each fabric that was tested, of the first trial that has it, and its description."""
+    """Return the map of each tested fabric, from the first trial that has it, and its description."""
     shown: dict[str, Trial] = {}
     for trial in trials:
         if not is_solo(trial.facts.variant):
@@ -182,7 +182,7 @@ def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
 
 
 def _configuration(report: SuiteReport) -> list[Part]:
-    """Give what switches were set to in each test."""
+    """Return the switch settings of each test."""
     columns = [Column("test", numeric=False), *(Column(title, numeric=False) for title, _ in CONFIGURATION)]
     rows = []
     for test in report.tests:
@@ -195,7 +195,7 @@ def _configuration(report: SuiteReport) -> list[Part]:
 
 
 def _several(texts: Sequence[str]) -> Cell:
-    """Write what a test has in several ways: a line for each, of many the first."""
+    """Format the different settings of a test, one per line, cut after the first `_WAYS_MAX`."""
     left = len(texts) - _WAYS_MAX
     more = [f"and {counted(left, 'more way')}"] if left > 0 else []
     return Cell(texts[0], [*texts[1:_WAYS_MAX], *more]) if texts else Cell("–")
@@ -242,7 +242,7 @@ def _key(test: TestReport) -> str:
 
 
 def _results(report: SuiteReport) -> list[Part]:
-    """Give the list of tests with the range of their primary metrics beside the indicative values."""
+    """Return the list of tests with the range of their primary metrics and the indicative values."""
     titles = ("category", "test", "plan")
     columns = [Column("5.", numeric=False), *(Column(title, numeric=False) for title in titles)]
     columns += [Column("trials"), Column("primary KPI", numeric=False), Column("least"), Column("most")]
@@ -276,7 +276,7 @@ def _results(report: SuiteReport) -> list[Part]:
 
 
 def _formulas(report: SuiteReport) -> TablePart:
-    """Give each KPI of the tests by its name in the document, with its formula."""
+    """Return each KPI of the tests by its name in the document, with its formula."""
     titles = ("KPI", "unit", "seen at", "metric", "formula")
     kpis = dict.fromkeys(kpi for test in report.tests for kpi in test.kpis)
     rows = [
@@ -322,7 +322,7 @@ def _plots(test: TestReport) -> Iterator[PlotPart]:
 
 
 def _search_table(test: TestReport) -> TablePart:
-    """Give the value that holds in each case, and the nearest that does not."""
+    """Return for each case the value that passes, and the nearest that does not."""
     first = test.found[0]
     columns = [Column("variant", numeric=False)]
     columns += [
@@ -349,7 +349,7 @@ def _search_table(test: TestReport) -> TablePart:
 
 
 def _points(test: TestReport) -> list[Part]:
-    """Give what each class of observation point tells of one trial, the classes side by side."""
+    """Return the values from each class of observation point for one trial, side by side."""
     row = test.rows[-1]
     found = points_of(row.trial)
     if found is None:
@@ -365,9 +365,9 @@ def _points(test: TestReport) -> list[Part]:
 
 
 def _kpi_table(test: TestReport) -> list[Part]:
-    """Give a row for each case: what tells it from others, and its metrics by their names in the document.
+    """Return a row for each case: its parameters, and its metrics by their names in the document.
 
-    A metric that a case does not have stands there with the number of the reason, which follows the table.
+    A missing metric is shown as the number of its reason, which follows the table.
     """
     rows, kpis = test.rows[:_ROWS_MAX], test.shown
     reasons = _Reasons(test)
@@ -395,7 +395,7 @@ def _kpi_table(test: TestReport) -> list[Part]:
 
 
 class _Reasons:
-    """Why cases of a test have no value of a metric, each reason with a number."""
+    """Numbered reasons why cases of a test have no value of a metric."""
 
     def __init__(self, test: TestReport) -> None:
         self._hidden = [kpi for kpi in test.kpis if kpi not in test.shown]
@@ -403,14 +403,14 @@ class _Reasons:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def mark(self, kpi: KpiName, absent: Mapping[str, str]) -> str:
-        """Return the mark of the reason for which a case does not have a metric; empty if it has it."""
+        """Return the mark of the reason why a case lacks a metric; empty if it has it."""
         reason = absent.get(kpi.metric)
         if reason is None:
             return ""
         return f"[{self._numbers.setdefault((kpi.title, reason), len(self._numbers) + 1)}]"
 
     def texts(self) -> Iterator[str]:
-        """Yield the reason of each mark, and of each metric without a column why no case has it."""
+        """Yield the reason of each mark, and why metrics without a column are missing."""
         for (title, reason), number in self._numbers.items():
             yield f"[{number}] No {title}: {reason}."
         for kpi in self._hidden:
@@ -426,7 +426,7 @@ def _kpi_cell(row: KpiRow, kpi: KpiName, mark: str) -> Cell:
 
 
 def _span(value: Repeated, kpi: KpiName, iterations: int) -> list[str]:
-    """Write the least and the most of several iterations, where they differ, and how many have a value."""
+    """Format the range over several iterations, if they differ, and the number of values if incomplete."""
     ends = [kpi.text(each) for each in (value.least, value.most)]
     span = [f"{ends[0]} – {ends[1]}"] if ends[0] != ends[1] else []
     return [*span, *([f"{value.count} of {iterations} iterations"] if value.count < iterations else [])]
@@ -441,7 +441,7 @@ def _caption(test: TestReport) -> str:
 
 
 def _anomalies(report: SuiteReport) -> list[Part]:
-    """Give what was out of the ordinary, each deviation from the procedures, and what was not carried out."""
+    """Return anomalies, deviations from the procedures, and tests that were not run."""
     found = list(report.anomalies())
     plain = [Column("test", numeric=False), Column("what", numeric=False)]
     parts: list[Part] = [
@@ -465,7 +465,7 @@ def _anomalies(report: SuiteReport) -> list[Part]:
 
 
 def _repeatability(report: SuiteReport) -> list[Part]:
-    """Give iterations and coefficient of variation of each primary metric, the worst case of each test."""
+    """Return iterations and coefficients of variation of primary metrics, with each test's worst case."""
     titles = ("test", "primary KPI", "worst case")
     columns = [Column(titles[0], numeric=False), Column(titles[1], numeric=False), Column("iterations")]
     columns += [

@@ -1,4 +1,4 @@
-"""The sections about the whole run: the table of its trials, bandwidth, flow completion times."""
+"""Sections about the whole run: the table of its trials, bandwidth, flow completion times."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MAX_REASONS = 20
 
 
 def summary_section(rows: Sequence[ResultRow]) -> Section:
-    """Give the table of all trials, with published values and deviations below ours."""
+    """Return the table of all trials, with published values and deviations below ours."""
     has_parts = any(row.part for row in rows)
     names = axis_names([row.trial for row in rows])
     columns = [Column(below, above) for above, below in axis_heads(names)]
@@ -57,7 +57,7 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
 
 
 def _fabric(rows: Sequence[ResultRow]) -> list[Part]:
-    """Give what is of the whole fabric, a line for each trial whose jobs share it; nothing without one."""
+    """Return the metrics of the whole fabric, one line per trial with a shared fabric; empty without one."""
     shown = per_trial(rows)
     metrics = columns_of(shown)
     if not metrics:
@@ -132,7 +132,7 @@ def _has_operations(summary: Summary) -> bool:
 
 
 def _notes(rows: Sequence[ResultRow]) -> list[Part]:
-    """Say what has to be said of each result, and of how many where that is not all of them."""
+    """Return the notes of the results, each with the number of trials if not all have it."""
     trials = {row.trial.id: row.trial for row in rows}
     counts = Counter(note for trial in trials.values() for note in trial.notes)
     every = len(trials)
@@ -143,7 +143,7 @@ def _notes(rows: Sequence[ResultRow]) -> list[Part]:
 
 
 def _published_notes(rows: Sequence[ResultRow]) -> list[Part]:
-    """Say what the plan says about the published results, where they stand in the table."""
+    """Return the plan's notes about the published results in the table."""
     published = [row.trial.facts.published for row in rows if row.published]
     notes = dict.fromkeys(each["note"] for each in published if each and each.get("note"))
     return [NotePart(f"About the published results: {note}") for note in notes]
@@ -161,7 +161,7 @@ def _reasons(rows: Sequence[ResultRow]) -> list[Part]:
 
 
 def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
-    """Say which criteria of the plan are not met, or that all are; nothing if it has none."""
+    """Return the criteria of the plan that are not met, or that all are; empty without criteria."""
     judged = [(row, judgement) for row in rows for judgement in row.judgements]
     failed = [f"{row.label}: {judgement_text(each)}" for row, each in judged if not each.passed]
     if not failed:
@@ -173,13 +173,13 @@ def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
 
 
 def bandwidth_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
-    """Give bus bandwidth and share of the ideal against data size; none where no job has a bus bandwidth."""
+    """Return bus bandwidth and its percentage of the ideal against data size, or `None` without any."""
     rows = [row for row in rows if row.summary.kind is JobKind.COLLECTIVE]
     return figure_section(BANDWIDTH, Subject(focus, lambda: rows), half=True) if rows else None
 
 
 def fct_section(rows: Sequence[ResultRow], focus: Trial) -> Section:
-    """Give the distribution of flow completion times of each trial.
+    """Return the distribution of flow completion times of each trial.
 
     Raises:
         StoreError: A table `chunks` cannot be read.

@@ -1,4 +1,4 @@
-"""The section that shows what a run measured over the fields that its plan sweeps."""
+"""The section with the results of a run over the swept fields of its plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JOBS_MAX = 4
 
 
 def sweep_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
-    """Give the figures of each job; none where no field is swept, or each has one value."""
+    """Return the figures of each job, or `None` if no field is swept over several values."""
     subject = Subject(focus, lambda: rows)
     own = [row.report for row in rows if row.trial.facts.suite == focus.facts.suite]
     parts: list[Part] = [

@@ -1,4 +1,4 @@
-"""The section about TCP traffic beside the jobs."""
+"""The section about TCP traffic in parallel with the jobs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNITS = ("Gb/s", "%", "us", "1/s")
 
 
 def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
-    """Return one line for each TCP traffic of each trial; none where there is no TCP."""
+    """Return one line for each TCP traffic of each trial, or `None` without TCP."""
     trials = {row.trial.attempt: row for row in rows}.values()
     results = [(row, result) for row in trials for result in results_of(row.trial)]
     if not results:
@@ -45,7 +45,7 @@ def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
 
 
 def _connections(focus: Trial) -> TablePart | None:
-    """Return the first TCP connections of the trial that is shown in full; none without a table of them."""
+    """Return the first TCP connections of the focus trial, or `None` without a table of them."""
     found = connections_of(focus)
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""The section about jobs beside others and alone."""
+"""The section that compares jobs among others with the same jobs alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METRICS = [metric for metric in in_views(View.TENANTS, View.SHARED) if metric.s
 
 
 def tenants_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
-    """Set each job beside the others next to itself alone; none where no job was run alone.
+    """Compare each job among others with itself alone, or return `None` if no job was run alone.
 
     Raises:
         StoreError: A table of a trial cannot be read.
@@ -82,7 +82,7 @@ def _values(summary: Summary) -> list[Cell]:
 
 
 def _seeds(subject: Subject) -> list[Part]:
-    """Give how the kept share spreads over iterations, and which placement gives which; nothing for one."""
+    """Return the spread of the ratio over iterations, and effects of placement; empty for one iteration."""
     if not subject.kept:
         return []
     plots = plot_parts([KEPT_FIGURE], subject)

@@ -1,4 +1,4 @@
-"""The section that sets a measured run beside what the simulator predicts of it."""
+"""The section that compares a measured run with the simulator's prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_CAUSES = 3
 
 
 def twins_section(run: Sequence[Trial], focus: Trial, twins: Sequence[Trial]) -> Section | None:
-    """Give table, causes and figure; none where no trial of the run has a twin.
+    """Return table, causes and figure, or `None` if no trial of the run has a twin.
 
     Raises:
         StoreError: A table cannot be read.

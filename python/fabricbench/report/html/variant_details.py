@@ -1,4 +1,4 @@
-"""The variants of a run on its page: side by side, and each with plots of its own."""
+"""The variants of a run on its page: their comparison, and separate plots of each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 MAX_OTHERS = 3
-"""Variants beside that of the focus trial that have plots of their own."""
+"""Maximum variants with separate plots, in addition to that of the focus trial."""
 
 
 class RunVariants:
-    """The variants of the run that a trial belongs to; none of a plan without, or of a job alone."""
+    """The variants of a trial's run; empty for a plan without variants, or a job run alone."""
 
     def __init__(self, trials: Sequence[Trial], focus: Trial) -> None:
         """Find the trials of the variants at the size and iteration of the focus trial."""
@@ -41,14 +41,14 @@ class RunVariants:
         ]
 
     def comparison(self) -> Section | None:
-        """Return the section that sets the variants side by side."""
+        """Return the section that compares the variants."""
         if self._found is None:
             return None
         shown = [trial for trial in self._suite if not is_solo(trial.facts.variant)]
         return variants_section(subject_of(self._focus, shown), self._found)
 
     def headline(self, trial: Trial) -> Section | None:
-        """Return the section that the sections of one variant begin with."""
+        """Return the first section of one variant."""
         if self._found is None or trial.facts.variant not in self._found.labels:
             return None
         label = trial.facts.variant
@@ -61,7 +61,7 @@ class RunVariants:
         return Section(anchor(label), f"Variant {label}", notes, about)
 
     def others(self) -> list[Section]:
-        """Return the sections of every variant but that of the focus trial.
+        """Return the sections of every variant except that of the focus trial.
 
         Raises:
             StoreError: A table of a trial cannot be read.
@@ -82,7 +82,7 @@ class RunVariants:
 
 
 def _comparison(trials: Sequence[Trial], focus: Trial) -> Comparison | None:
-    """Compare the variants of a run, with the first that has run where the reference has not."""
+    """Compare the variants of a run with the reference, or return `None` if it has not run."""
     names = [trial.facts.variant for trial in trials]
     if focus.facts.reference is None or focus.facts.variant not in names:
         return None
@@ -90,7 +90,7 @@ def _comparison(trials: Sequence[Trial], focus: Trial) -> Comparison | None:
 
 
 def _of_variant(section: Section, variant: str, about: str) -> Section:
-    """Return a section under anchors that no other variant has."""
+    """Return a section with anchors that are unique to the variant."""
     parts = [
         replace(part, name=f"{part.name}-{variant}") if isinstance(part, PlotPart) else part
         for part in section.parts

@@ -1,4 +1,4 @@
-"""The section that sets the variants of a plan side by side."""
+"""The section that compares the variants of a plan."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "same": "", "": "mu
 
 
 def variants_section(subject: Subject, found: Comparison) -> Section | None:
-    """Give the ratios of all variants to the reference; none for a plan without variants.
+    """Return the ratios of all variants to the reference, or `None` for a plan without variants.
 
     Args:
         subject: Every job of every trial of the run.
-        found: What they differ in.
+        found: Their differences.
     """
     rows = versus_rows([row.report for row in subject.rows])
     if not rows:
@@ -62,7 +62,7 @@ def _variants(rows: Sequence[VersusRow]) -> list[str]:
 
 
 def _findings(rows: Sequence[VersusRow]) -> list[Part]:
-    """Say in a sentence for each variant how it compares over all jobs and sizes."""
+    """Return a sentence for each variant about its ratios over all jobs and sizes."""
     notes: list[Part] = []
     for name in _variants(rows):
         told = [_told(name, ratio, rows) for ratio in dict.fromkeys(row.ratio for row in rows)]
@@ -72,7 +72,7 @@ def _findings(rows: Sequence[VersusRow]) -> list[Part]:
 
 
 def _told(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
-    """Say between what a ratio of a variant is; empty where it has none."""
+    """Format the range of a variant's ratio; empty if it has none."""
     own = [
         result for row in rows if row.ratio == ratio for result in row.results if result.variant == variant
     ]
@@ -117,7 +117,7 @@ def _ratio_cell(row: VersusRow, variant: str) -> Cell:
 
 
 def _below(row: VersusRow, result: VariantResult) -> list[str]:
-    """Return the value that the ratio is of, and how the ratio spreads over several seeds."""
+    """Return the value behind the ratio, and the spread of the ratio over several seeds."""
     lines = []
     if len(result.jobs) == 1:
         value = result.jobs[0].summary.value(row.metric.name)
@@ -146,7 +146,7 @@ def _caption(rows: Sequence[VersusRow]) -> str:
 
 
 def _plots(subject: Subject, rows: Sequence[VersusRow]) -> list[Part]:
-    """Return bars over the data sizes for each job, or over the jobs where there is one size."""
+    """Return bars over the data sizes for each job, or over the jobs if there is one size."""
     groups = ratio_groups(rows)
     chosen = groups[:MAX_PLOTS]
     plots = [

@@ -1,6 +1,6 @@
 """Trials as text for people: the table of a run, one trial in full, a list of trials, a comparison.
 
-Each is imported when it is used: the table of a run must not wait for what only a comparison needs.
+Modules are imported on first use, so that the table of a run does not wait for imports of a comparison.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for."""
+    """Import a function on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

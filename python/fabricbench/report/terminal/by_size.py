@@ -1,4 +1,4 @@
-"""Two runs side by side, size by size: times and bandwidths with their ratios."""
+"""Comparison of two runs by size: times and bandwidths with their ratios."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DECIMALS = 3
 
 
 def sizes_text(found: Comparison, *, colour: bool = False) -> str:
-    """Return a table with a line for each size that two runs have in common; ratios are second over first."""
+    """Return a table with a line for each common size of two runs; ratios are second over first."""
     title = f"{found.labels[0]} (1) and {found.labels[1]} (2); ratios are 2 over 1"
     kinds = list(dict.fromkeys(map(_kind, found.pairs)))
     ordered = sorted(found.pairs, key=lambda pair: kinds.index(_kind(pair)))
@@ -61,7 +61,7 @@ def _row(pair: JobPair, metrics: Sequence[Metric]) -> Row:
 
 
 def _has_ratio(metric: Metric) -> bool:
-    """Whether a ratio tells more than the two values; of shares it does not."""
+    """Return whether a ratio adds information to the two values; for percentages it does not."""
     return metric.unit != "%"
 
 

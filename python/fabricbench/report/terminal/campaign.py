@@ -1,4 +1,4 @@
-"""A campaign as plain text: what each factor does, what explains the variance, best and worst settings."""
+"""A campaign as plain text: effects of factors, explained variance, best and worst settings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from fabricbench.results.response import Front, Response, Setting
 
 _LEVELS_MAX: Final = 24
-"""Values of a factor that are shown."""
+"""Maximum shown values of a factor."""
 _PAIRS_MAX: Final = 5
 _ENDS: Final = 3
-"""Settings that are shown of the best, and of the worst."""
+"""Number of shown best settings, and of worst settings."""
 _LOADS_MAX: Final = 12
-"""Plans and sizes of which the best settings are shown."""
+"""Maximum plans and sizes with a shown best setting."""
 _FRONT_MAX: Final = 12
 _MISSING_MAX: Final = 5
 
@@ -81,7 +81,7 @@ def _level(response: Response, value: str, level: LevelEffect) -> Row:
 
 
 def _shares(response: Response, effects: Effects, *, colour: bool) -> str:
-    """Return what explains the variance besides single factors; of pairs those that explain most."""
+    """Return the variance explained by combinations of factors; of pairs only the strongest."""
     together = shares_together(response, effects)
     pairs = len(effects.pairs)
     rows = [*together[: min(pairs, _PAIRS_MAX)], *together[pairs:]]

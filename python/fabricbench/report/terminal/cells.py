@@ -1,4 +1,4 @@
-"""What the tables have in common: columns, headings, labels, and how values are written."""
+"""Common parts of the tables: columns, headings, labels, and number formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
-    """Return the head of each column; what begins as the one to its left does not repeat the word."""
+    """Return the head of each column, without a first word that the column to its left has."""
     lines = [metric.lines for metric in metrics]
     return [
         (name.removeprefix(f"{before.partition(' ')[0]} "), below)
@@ -30,7 +30,7 @@ def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:
 
 
 def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: bool = True) -> str:
-    """Write what a table of one job is about, and what made it unless that is the simulator.
+    """Format the heading of a job's table, with the backend unless it is the simulator.
 
     Args:
         job: The job.
@@ -47,7 +47,7 @@ def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: b
 
 
 def _what(summaries: Sequence[Summary]) -> str:
-    """Write the collective and the ranks of a job; of collectives that differ each, of ranks the range."""
+    """Format collective and ranks of a job: all different collectives, and the range of ranks."""
     hows = (" ".join(part for part in (each.collective, each.algorithm) if part) for each in summaries)
     ranks = sorted({each.ranks for each in summaries})
     span = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
@@ -55,7 +55,7 @@ def _what(summaries: Sequence[Summary]) -> str:
 
 
 def round_text(job: JobReport) -> list[str]:
-    """Say what rounds a job has beside those that are measured, and how they differ from rounds in a row."""
+    """Format the options of a job's rounds: warm-up rounds, changing root, barriers."""
     spec = job.job_spec
     warm_up = spec.get("warm_up_rounds", 0)
     told = {
@@ -67,17 +67,17 @@ def round_text(job: JobReport) -> list[str]:
 
 
 def sized(job: JobReport) -> str:
-    """Write what size a job has, and of which kind."""
+    """Format the size of a job and its kind."""
     return f"{size_title([job.trial])} {job.size}"
 
 
 def label(job: JobReport, *, with_iteration: bool) -> str:
-    """Write the size of a job, and its iteration where there are several."""
+    """Format the size of a job, and its iteration if there are several."""
     return f"{job.size} #{job.trial.facts.iteration}" if with_iteration else job.size
 
 
 def full_label(job: JobReport, *, with_iteration: bool) -> str:
-    """Write the label of a job with its swept values, and its variant where the plan has variants."""
+    """Format the label of a job with its swept values, and its variant if the plan has variants."""
     variant = job.trial.facts.variant if job.trial.facts.reference else ""
     parts = (label(job, with_iteration=with_iteration), job.axes, variant)
     return ", ".join(part for part in parts if part)
@@ -89,7 +89,7 @@ def axis_columns(names: Sequence[str]) -> list[Column]:
 
 
 def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
-    """Yield the published values of a job and the deviation of ours, if there are any, after their names."""
+    """Yield the rows of a job's published values and of their deviations, if there are any."""
     if job.deviations:
         known = {deviation.metric: deviation for deviation in job.deviations}
         found = [known.get(metric.name) for metric in metrics]
@@ -99,14 +99,14 @@ def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
 
 
 def deviation_text(deviation: Deviation | None) -> str:
-    """Write how far a value is from the published one."""
+    """Format the deviation of a value from the published one."""
     if deviation is None:
         return ""
     return "-" if deviation.deviation_percent is None else f"{deviation.deviation_percent:+.2f}%"
 
 
 def metric_text(metric: Metric, value: float | int | None) -> str:
-    """Write a metric's value as tables show it, without its unit; `-` where it could not be measured."""
+    """Format a metric's value as in tables, without its unit; `-` if it could not be measured."""
     if metric.digits:
         return count(value) if isinstance(value, int) else number(value, metric.digits)
     if metric.decimals:
@@ -115,7 +115,7 @@ def metric_text(metric: Metric, value: float | int | None) -> str:
 
 
 def value_text(trial: Trial, summary: Summary | None, metric: Metric) -> str:
-    """Write a metric of a job; of a time between hosts that is below the error of their clocks that error."""
+    """Format a metric of a job; for a time between hosts below their clock error, that error."""
     if summary is None:
         return metric_text(metric, None)
     error_ms = known_above_ms(trial, summary, metric.name)

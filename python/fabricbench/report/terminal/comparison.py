@@ -1,4 +1,4 @@
-"""Trials side by side: the parameters that differ, and every metric with its ratio to the first."""
+"""Comparison of trials: differing parameters, and every metric with its ratio to the first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RATIO_DECIMALS = 4
 
 
 def comparison_text(found: Comparison, *, colour: bool = False) -> str:
-    """Return the parameters that differ, the variants of a run side by side, and every metric of each job."""
+    """Return the differing parameters, the table of a run's variants, and every metric of each job."""
     parts = [_parameters(found, colour=colour)]
     parts += [run_table(found.jobs, colour=colour)] if found.jobs else []
     ordered = sorted(found.focus, key=lambda pair: _place(found, pair))
@@ -52,7 +52,7 @@ def _parameters(found: Comparison, *, colour: bool) -> str:
 
 
 def _short(text: str) -> str:
-    """Cut a value that would make the table too wide; JSON and the report have the whole."""
+    """Truncate a value that would make the table too wide; JSON and the report have it in full."""
     return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
 
 
@@ -73,7 +73,7 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
 
 
 def _concerns(change: Change, kinds: Collection[JobKind]) -> bool:
-    """Whether jobs of one of the kinds have a metric, though it could not be measured."""
+    """Return whether the metric applies to jobs of one of the kinds, even if it could not be measured."""
     return any(change.metric.concerns(kind) for kind in kinds)
 
 
@@ -82,7 +82,7 @@ def _has_any(change: Change) -> bool:
 
 
 def _name(job: JobReport) -> str:
-    """Return what tells a job from the others in its table: its variant, or the id of its trial."""
+    """Return the label of a job in its table: its variant, or the id of its trial."""
     return job.trial.facts.variant if job.against else job.trial.id
 
 

@@ -1,4 +1,4 @@
-"""What a trial keeps of each real host: what it is, how sure its clock is, what its devices counted."""
+"""Tables of the real hosts of a trial: facts, clock errors, counters of their devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def hosts_table(trial: Trial, *, colour: bool = False) -> str:
-    """Return the hosts of a trial and the known counters that changed; empty of one without hosts.
+    """Return the hosts of a trial and the known counters that changed; empty without hosts.
 
     Raises:
         StoreError: A table cannot be read.

@@ -40,11 +40,11 @@ _TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
 
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
-    """Return the table of a run: one line for each job of each trial, published values and deviations below.
+    """Return the table of a run: one line per job and trial, published values and deviations below.
 
     Args:
-        jobs: Jobs of the trials, in order. Those of one plan and job stand together, their variants side by
-            side.
+        jobs: Jobs of the trials, in order. Those of one plan and job are grouped, with their variants in
+            adjacent lines.
         colour: Use the styles of a terminal.
     """
     beside = [job for job in jobs if job.alone]
@@ -67,7 +67,7 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
 
 
 def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Write tables over two swept fields; empty if there are not two."""
+    """Format tables over two swept fields; empty if there are not two."""
     if len(axis_names(job.trial for job in jobs)) < _FIELDS_OF_A_TABLE:
         return ""
     from fabricbench.report.terminal.sweep import sweep_text
@@ -76,7 +76,7 @@ def _swept_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 
 def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Write what is of the whole fabric, a line for each trial that shares it; empty if there is none."""
+    """Format the metrics of the whole fabric, a line for each trial with a shared one; empty without any."""
     rows = sorted(per_trial(jobs), key=_position)
     metrics = columns_of(rows)
     if not metrics:
@@ -97,7 +97,7 @@ def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 
 def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Write the table of TCP traffic; empty if there is none."""
+    """Format the table of TCP traffic; empty if there is none."""
     if not any(job.trial.facts.run_spec.get("tcp") for job in jobs):
         return ""
     from fabricbench.report.tcp import tcp_table
@@ -106,7 +106,7 @@ def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 
 def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Name the failures of the plan that trials did not reach; empty if there are none."""
+    """List the failures of the plan that trials did not reach; empty if there are none."""
     if not any(job.trial.facts.run_spec.get("fabric", {}).get("failures") for job in jobs):
         return ""
     from fabricbench.analysis.unreached import unreached_failures
@@ -121,7 +121,7 @@ def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 
 def _named_trials(jobs: Sequence[JobReport]) -> Iterator[tuple[str, Trial]]:
-    """Yield each trial once, called by its data size, iteration, swept values and variant."""
+    """Yield each trial once, labelled by its data size, iteration, swept values and variant."""
     repeats = any(job.trial.facts.iteration for job in jobs)
     for trial in {job.trial.attempt: job.trial for job in jobs}.values():
         facts = trial.facts
@@ -141,10 +141,9 @@ def _suite(job: JobReport) -> str:
 
 
 def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
-    """Put the jobs of a table together; tables of one plan come in the order of their first trials.
+    """Group the jobs of each table; tables of one plan are in the order of their first trials.
 
-    Of the jobs of a plan the one comes first of which a trial failed, then that with the least share of its
-    ideal.
+    Jobs of a plan with a failed trial are first, then those with the smallest percentage of their ideal.
     """
     first: dict[tuple[str, str, str], int] = {}
     worst: dict[tuple[str, ...], tuple[bool, bool, float]] = {}
@@ -199,7 +198,7 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 
 def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: bool) -> list[str]:
-    """Write each criterion that is not met, or that all are; nothing if the plan has none."""
+    """Format each criterion that is not met, or that all are; empty if the plan has none."""
     if not any(job.judgements for job in jobs):
         return []
     failed = [

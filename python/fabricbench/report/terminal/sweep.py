@@ -1,4 +1,4 @@
-"""A metric over two swept fields."""
+"""Table of a metric over two swept fields."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _ROWS_MAX = 40
 
 
 def sweep_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
-    """Return the metric that says most about each job over the first two swept fields, a table for each size.
+    """Return the main metric of each job over the first two swept fields, a table for each size.
 
-    Empty where fewer than two fields have several values, which the table of the run shows well enough.
+    Empty if fewer than two fields have several values: then the table of the run is sufficient.
     """
     parts = [_tables(each, colour=colour) for each in sweeps(jobs) if len(each.fields) > 1]
     return "\n\n".join(part for part in parts if part)
 
 
 def _tables(sweep: Sweep, *, colour: bool) -> str:
-    """Return the tables of one job; few of them, none that is too large for a terminal."""
+    """Return the tables of one job, limited in number, and in size to a terminal."""
     grids = [each for each in sweep.grids() if _fits(each)]
     tables = [_table(sweep, grid, colour=colour) for grid in grids[:_GRIDS_MAX]]
     left = len(grids) - _GRIDS_MAX

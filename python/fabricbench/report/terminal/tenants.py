@@ -1,4 +1,4 @@
-"""Jobs beside others and alone, and what they keep over the seeds."""
+"""Jobs among others compared with the same jobs alone, and the spread of the ratio over the seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_CHUNKS = [
     for metric in in_views(View.TENANTS, View.SHARED)
     if View.SIZES not in metric.views and metric.scope is Scope.JOB
 ]
-"""What a job beside others and alone are compared by: what is kept of the bandwidth stands between these."""
+"""Metrics that compare a job among others with itself alone, on both sides of the bandwidth ratio."""
 _COLUMNS = [
     Column(("", "size"), is_text=True),
     Column(("job",), is_text=True),
@@ -30,10 +30,10 @@ _COLUMNS = [
 
 
 def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
-    """Return a line for each job beside the others and one for the same job alone.
+    """Return a line for each job among others and one for the same job alone.
 
     Args:
-        jobs: Jobs of one run that know how they did alone.
+        jobs: Jobs of one run with results of themselves alone.
         colour: Use the styles of a terminal.
     """
     repeats = any(job.trial.facts.iteration for job in jobs)
@@ -50,7 +50,7 @@ def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
 
 
 def _worst_lines(jobs: Sequence[JobReport], *, with_iteration: bool) -> list[str]:
-    """Name the job that fares worst of all these trials, and the ranks that they have together."""
+    """Name the job with the worst ratio in all these trials, and the total number of ranks."""
     worst = worst_job(jobs)
     if worst is None:
         return []
@@ -73,7 +73,7 @@ _PLACEMENT_COLUMNS = [
 
 
 def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
-    """Return how what each job keeps spreads over the seeds, and its placement in each; empty for one seed.
+    """Return the spread of each job's ratio over the seeds, and its placement in each; empty for one seed.
 
     Raises:
         StoreError: A table of a trial cannot be read.

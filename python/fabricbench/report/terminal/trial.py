@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: bool = False) -> str:
-    """Return one trial in full: what was run, by what, and every metric of each job.
+    """Return one trial in full: plan, backend, and every metric of each job.
 
     Args:
         jobs: The jobs of the trial.
@@ -56,7 +56,7 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
 
 
 def _fabric_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    """Write the metrics of the whole fabric of a trial whose jobs share it; empty for any other."""
+    """Format the metrics of the whole fabric of a trial whose jobs share it; empty for any other."""
     rows = [_metric_row(row, metric, None) for row in per_trial(jobs) for metric in held(row)]
     if not rows:
         return ""
@@ -84,7 +84,7 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
 
 
 def _cost(trial: Trial) -> list[tuple[str, str]]:
-    """Write what a run cost: the facts of the simulator, and those of any other backend by their names."""
+    """Format the cost of a run: facts of the simulator, or those of another backend by their names."""
     engine, host = trial.engine, trial.machine["host"]
     if not set(_OF_SIMULATOR) <= set(engine):
         counts = {name: value for name, value in engine.items() if isinstance(value, int | float)}
@@ -104,7 +104,7 @@ def _tags_text(trial: Trial, tags: Sequence[str]) -> str:
 
 
 def _printed(trial: Trial) -> list[str]:
-    """Return the table of what the benchmark printed, and what a measured trial does not have."""
+    """Return the table of the benchmark's printed values, and the limits of a measured trial."""
     rows = [Row([name, value]) for name, value in printed_values(trial)]
     heads = [Column(("printed",), is_text=True), Column(("value",))]
     return [*([render(heads, rows, colour=False)] if rows else []), NO_CHUNKS]
@@ -131,7 +131,7 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
 
 
 def _is_shown(job: JobReport, metric: Metric) -> bool:
-    """Whether a job has a metric; one that is missing since the job did not complete is shown as missing."""
+    """Return whether to show a metric: it has a value, or lacks it because the job is incomplete."""
     if metric.is_on_demand or ((metric.scope is Scope.RUN) and shares_fabric(job.trial)):
         return False
     if View.SHARED in metric.views and not shares_fabric(job.trial):
@@ -143,7 +143,7 @@ def _is_shown(job: JobReport, metric: Metric) -> bool:
 
 
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
-    """Write every criterion of a job, and whether it is met."""
+    """Format every criterion of a job, and whether it is met."""
     return [
         styled(f"criterion: {judgement_text(each)}", Style.PLAIN if each.passed else Style.RED, colour=colour)
         for each in job.judgements
@@ -180,12 +180,12 @@ def trial_list(
     *,
     colour: bool = False,
 ) -> str:
-    """Return a list of trials, unfinished ones included: one line for each job.
+    """Return a list of trials, including unfinished ones: one line for each job.
 
     Args:
         trials: The trials.
         jobs: The jobs of those that have finished.
-        tags: All tags of trials by their ids; of others that of the plan is shown.
+        tags: All tags of trials by their ids; the plan's tag for trials that are missing here.
         colour: Use the styles of a terminal.
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
@@ -204,7 +204,7 @@ def trial_list(
 
 
 def _beside_cells(trial: Trial, job: JobReport | None, *, is_worst: bool) -> list[str]:
-    """Write the ranks of a job and of all, and what it keeps of its bandwidth alone, the worst marked."""
+    """Format the ranks of a job and of all, and its bandwidth relative to itself alone; marks the worst."""
     ranks = total_ranks(trial)
     if job is None:
         return [f"{ranks}", ""]
@@ -236,6 +236,6 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
 
 
 def status_text(job: JobReport) -> str:
-    """Return how a job ended; of a complete one that misses a criterion that."""
+    """Return the status of a job, or "not met" if it is complete but fails a criterion."""
     is_not_met = job.summary.status == "complete" and job.is_rejected
     return "not met" if is_not_met else job.summary.status

@@ -1,4 +1,4 @@
-"""Measured beside predicted, size by size, with the likely causes of the difference."""
+"""Comparison of measured and predicted results by size, with the likely causes of differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CAUSES = 4
 
 
 def twins_text(groups: Sequence[TwinGroup], *, colour: bool = False) -> str:
-    """Return a table for each job: measured and predicted time and bandwidths, and how far apart they are."""
+    """Return a table for each job: measured and predicted time and bandwidths, and their deviation."""
     return "\n\n".join(_group_text(group, colour=colour) for group in groups)
 
 

@@ -1,4 +1,4 @@
-"""Variants of a plan side by side, with their ratios to the reference."""
+"""Comparison of the variants of a plan, with their ratios to the reference."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")
 def variant_table(
     jobs: Sequence[JobReport], shown: Sequence[Metric], *, with_iteration: bool, colour: bool
 ) -> list[str]:
-    """Return the title and the table of one job: for each point of the sweep and iteration all variants.
+    """Return the title and the table of one job: all variants for each point of the sweep and iteration.
 
     Args:
         jobs: The job under every variant, in the order of the plan.
-        shown: What is shown.
+        shown: The metrics.
         with_iteration: Whether there are several iterations.
         colour: Use the styles of a terminal.
     """
@@ -57,7 +57,7 @@ def variant_table(
 
 
 def _group_rows(texts: Sequence[str], jobs: Sequence[JobReport], shown: Sequence[Metric]) -> Iterator[Row]:
-    """Yield the rows of one point and iteration; only the first says which."""
+    """Yield the rows of one point and iteration; only the first row has their labels."""
     for index, job in enumerate(jobs):
         style = Style.PLAIN if job.summary.status == "complete" else Style.RED
         head = [*("" if index else text for text in texts), job.trial.facts.variant]
@@ -80,9 +80,9 @@ def _cells(job: JobReport, metric: Metric) -> Iterator[str]:
 
 
 def versus_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
-    """Return the ratios alone: all jobs with a column for each variant, and their spread over the seeds.
+    """Return the ratios only: all jobs with a column for each variant, and their spread over the seeds.
 
-    Empty where the other tables show it at a glance: for one job and one seed.
+    Empty for one job and one seed, for which the other tables are sufficient.
     """
     rows = versus_rows(jobs)
     several_jobs = len({row.job for row in rows}) > 1
