@@ -1,1 +1,1 @@
-"""Backends: what carries a run out and returns its record."""
+"""Backends: run trials and return their records."""

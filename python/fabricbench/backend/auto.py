@@ -1,4 +1,4 @@
-"""Packets or the flow model, trial by trial: whichever suits; see `fabricbench.plan.choice`."""
+"""Backend that chooses packet simulation or flow model for each trial; see `fabricbench.plan.choice`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class AutoBackend:
-    """Has each trial carried out by the simulator or by the flow model; their records are as without it.
+    """Runs each trial with the simulator or the flow model; records are the same as those of the chosen one.
 
     Attributes:
-        carriers: Both by their names.
+        carriers: Both backends, by name.
     """
 
     name = AUTO
@@ -26,33 +26,33 @@ class AutoBackend:
 
     @property
     def version(self) -> str:
-        """Versions of the results of both."""
+        """Versions of the results of both backends."""
         return ", ".join(carrier.version for carrier in self.carriers.values())
 
     @property
     def engine_version(self) -> str:
-        """Version of the compiled core, which both are part of."""
+        """Version of the compiled core, which contains both backends."""
         return self.carriers[SIMULATOR].engine_version
 
     @property
     def observed(self) -> Mapping[str, Observation]:
-        """What the simulator observes; a trial's own is that of what carries it out."""
+        """Observations of the simulator; a trial has those of the backend that runs it."""
         return self.carriers[SIMULATOR].observed
 
     def carrier(self, planned: PlannedTrial) -> tuple[Backend, str]:
-        """Return what carries a trial out, and why; see `Choosing`."""
+        """Return the backend that runs a trial, and the reason; see `Choosing`."""
         from fabricbench.plan.choice import choose
 
         choice = choose(planned.spec_json)
         return self.carriers[choice.backend], choice.why
 
     def sharing(self, cores: int) -> AutoBackend:
-        """Return it for a trial beside others; see `SharingCores.sharing`."""
+        """Return the backend for a trial that runs concurrently; see `SharingCores.sharing`."""
         carriers = cast("Mapping[str, SharingCores]", self.carriers)
         return AutoBackend({name: carrier.sharing(cores) for name, carrier in carriers.items()})
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
-        """Return what it chose and why, and what that says of itself; see `Announcing.notes`."""
+        """Return the reason for the choice and the notes of the chosen backend; see `Announcing.notes`."""
         from fabricbench.backend.protocol import Announcing
 
         carrier, why = self.carrier(planned)

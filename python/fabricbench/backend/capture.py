@@ -1,4 +1,4 @@
-"""The frames of chosen queue pairs as the simulator sends them, byte for byte: what a capture file holds."""
+"""Captures the frames of chosen queue pairs in the simulator, byte for byte, for a capture file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def wiring(planned: PlannedTrial) -> Wiring:
 
 
 def _connection(each: ConnectionDescription, hosts: Sequence[str]) -> QueuePair:
-    """Return a TCP connection as a queue pair without parts and channels."""
+    """Return a TCP connection as a queue pair with part 0 and channel 0."""
     return QueuePair(
         qp=each["qp"],
         job=each["job"],
@@ -72,7 +72,7 @@ def frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[
     Args:
         planned: The trial.
         qps: Numbers of the queue pairs.
-        count: How many frames to return at most.
+        count: Largest number of frames to return.
 
     Returns:
         (time in ps, Ethernet frame without FCS or InfiniBand packet) of data, acknowledgements and negative

@@ -1,8 +1,8 @@
-"""What the links of a fabric that can be read counted during a run: rows of `links`, `ports` and `counters`.
+"""Counters of the links of a real fabric during a run, as rows of `links`, `ports` and `counters`.
 
-Only what means the same as in the simulator is in `links` and `ports`; the rest of their columns is null. A
-batch that software forwards whole counts as one packet, with the headers, preamble and gap of one: so frames
-are not known, and bytes are too few by the headers of the others.
+`links` and `ports` contain only columns with the same meaning as in the simulator; their other columns are
+null. A batch that software forwards as a whole counts as one packet with one set of headers, preamble and
+gap. The number of frames is therefore unknown, and bytes are too low by the headers of the other frames.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ OBSERVED: Final[Mapping[str, Observation]] = {
     "ports": {"at": "device", "unmeasured": _UNKNOWN_OF_PORTS},
     "links": {"at": "device", "unmeasured": ("frames",)},
 }
-"""What such a fabric adds to a record."""
+"""Tables that such a fabric adds to a record."""
 
 
 class LinkCounts(Protocol):
-    """What one direction of a link has counted; `fabricbench.lab.counters.LinkCounters` says it of a lab."""
+    """Counters of one direction of a link; `fabricbench.lab.counters.LinkCounters` implements it for labs."""
 
     @property
     def from_node(self) -> str:
@@ -52,7 +52,7 @@ class LinkCounts(Protocol):
 
     @property
     def from_port(self) -> int:
-        """Its port."""
+        """Port of the node that sends."""
 
     @property
     def to_node(self) -> str:
@@ -68,23 +68,23 @@ class LinkCounts(Protocol):
 
     @property
     def drops(self) -> int:
-        """Packets that the full queue of the sending port dropped."""
+        """Packets dropped because the queue of the sending port was full."""
 
     @property
     def marked(self) -> int | None:
-        """Frames marked by the sending port; none where it never marks."""
+        """Frames marked by the sending port; None if it never marks."""
 
     @property
     def lost(self) -> int | None:
-        """Frames lost on the way in at the receiving port; none where it never loses any."""
+        """Frames lost at ingress of the receiving port; None if it never loses any."""
 
     @property
     def queue_max_bytes(self) -> int | None:
-        """Longest queue at the sending port; none where nobody looks."""
+        """Longest queue at the sending port; None if it is not monitored."""
 
 
 ReadLinks = Callable[[], Sequence[LinkCounts]]
-"""Reads both directions of every link of a fabric."""
+"""Reads the counters of both directions of every link of a fabric."""
 _End = tuple[str, int]
 _Ends = Mapping[_End, LinkCounts]
 
@@ -95,9 +95,9 @@ def fabric_rows(
     """Yield the rows of each table.
 
     Args:
-        description: The plan's fabric, whose nodes and ports have the names that the counts go by.
-        before: Counts before the run.
-        after: Counts after it.
+        description: The plan's fabric, with the same names of nodes and ports as the counters.
+        before: Counters before the run.
+        after: Counters after the run.
     """
     import pyarrow as pa
 
@@ -110,7 +110,7 @@ def fabric_rows(
 
 
 def _link_rows(description: Description, before: _Ends, after: _Ends) -> dict[_End, dict[str, Any]]:
-    """Return the rows of `links` by their sending ends: both directions of each cable."""
+    """Return the rows of `links` by their sending ends, for both directions of each cable."""
     rows: dict[_End, dict[str, Any]] = {}
     for link in description["links"]:
         ends = ((link["from"], link["from_port"]), (link["to"], link["to_port"]))
@@ -134,7 +134,7 @@ def _link_rows(description: Description, before: _Ends, after: _Ends) -> dict[_E
 def _port_rows(
     description: Description, links: Mapping[_End, Mapping[str, Any]], before: _Ends, after: _Ends
 ) -> list[dict[str, Any]]:
-    """Return the rows of `ports`, node by node."""
+    """Return the rows of `ports`, ordered by node."""
     places = {node["name"]: (place, node["tier"]) for place, node in enumerate(description["nodes"])}
     rows = []
     for end in sorted(links, key=lambda each: (places[each[0]][0], each[1])):
@@ -155,7 +155,7 @@ def _port_rows(
 
 
 def _counter_rows(before: LinkCounts, after: LinkCounts) -> Iterator[dict[str, Any]]:
-    """Yield what has another meaning than the columns of `links` and `ports`."""
+    """Yield counters whose meaning differs from the columns of `links` and `ports`."""
     told = {
         "tx_packets": ("packets", "Packets sent; a batch of frames that was forwarded whole counts as one."),
         "queue_max_bytes": ("bytes", "Longest queue that a frame has met since the lab was made."),

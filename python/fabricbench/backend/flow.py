@@ -1,4 +1,4 @@
-"""The flow model: transfers as fluid flows with max-min fair rates. Approximate, and fast."""
+"""The flow model: transfers as fluid flows with max-min fair rates. Approximate and fast."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
 
 RESULTS: Final = "3"
-"""Version of the results: one more whenever a RunSpec gives other tables than before, and only then."""
+"""Version of the results, increased whenever a RunSpec gives different tables, and only then."""
 
 ENGINE_FACTS: Final = ("rate_changes", "events", "wall_s", "cpu_s", "peak_rss_bytes")
-"""What a run cost."""
+"""Cost of a run."""
 
 UNMEASURED: Final = (
     "rx_frames",
@@ -39,11 +39,11 @@ UNMEASURED_OF_STEPS: Final = (
     *(name for name in UNMEASURED if name != "frames_delta"),
     "latency_frames",
 )
-"""The same of `chunk_steps`."""
+"""Columns of `chunk_steps` that need packets."""
 
 
 class FlowBackend:
-    """Runs trials with fluid flows in the compiled core, inside this process."""
+    """Runs trials as fluid flows in the compiled core, in this process."""
 
     name = "flow"
     version = RESULTS
@@ -55,7 +55,7 @@ class FlowBackend:
     }
 
     def sharing(self, cores: int) -> FlowBackend:  # noqa: ARG002 (it takes one)
-        """Return it for a trial beside others; see `SharingCores.sharing`."""
+        """Return the backend for a trial that runs concurrently; see `SharingCores.sharing`."""
         return self
 
     @property
@@ -66,7 +66,7 @@ class FlowBackend:
         return _core.__version__
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
-        """Return that the result is approximate, and how far it may be off; see `Announcing.notes`."""
+        """Return that results are approximate, with their error bounds; see `Announcing.notes`."""
         from fabricbench.plan.choice import error_text
 
         return [f"results of a flow model are approximate; {error_text(planned.run_spec)}"]
@@ -81,7 +81,7 @@ class FlowBackend:
         """Run one trial; see `Backend.run`.
 
         Raises:
-            RefusedError: The RunSpec cannot be run, or has what the model does not cover.
+            RefusedError: The RunSpec cannot be run, or uses a feature that the model does not cover.
             KeyboardInterrupt: The user stopped the run.
         """
         from fabricbench import _core
@@ -104,7 +104,7 @@ class FlowBackend:
 
 
 def _without_unmeasured(batch: pa.RecordBatch, unmeasured: Sequence[str]) -> pa.RecordBatch:
-    """Return the rows with null in place of what needs packets."""
+    """Return the rows with null in the columns that need packets."""
     import pyarrow as pa
 
     for name in unmeasured:

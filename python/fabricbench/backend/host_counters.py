@@ -1,7 +1,7 @@
-"""Rows of table `counters`: what the devices and the endpoint of each host counted.
+"""Rows of table `counters`: the counters of the devices and the endpoint of each host.
 
-Devices name their counters themselves, and the agent knows what their vendors mean. Of the numbers that an
-endpoint tells, those with a meaning here are counters; the others are facts, such as the timeout it used.
+Devices name their own counters, and the agent has the meanings from their vendors. Of the numbers that an
+endpoint reports, those with a meaning in this module are counters; the others are facts, such as its timeout.
 """
 
 from __future__ import annotations

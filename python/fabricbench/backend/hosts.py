@@ -1,4 +1,4 @@
-"""Real hosts: agents carry the ranks of a plan out, through a real network."""
+"""Backend for real hosts: agents run the ranks of a plan over a real network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
 
 RESULTS: Final = "3"
-"""Version of the results; with it goes a digest of the hosts, for others measure the same plan otherwise."""
+"""Version of the results; a digest of the hosts is appended, because other hosts give other results."""
 
 _NO_HOSTS: Final = "no hosts to run on"
 _NO_HOSTS_HINT: Final = "name a file of hosts: `fabricbench run PLAN --backend hosts --hosts hosts.yaml`"
@@ -33,9 +33,9 @@ class HostsBackend:
     """Runs trials on the hosts of a file.
 
     Attributes:
-        path: The file of hosts; a backend without can be asked for its name only.
-        authority: Folder of the authority by which agents know their controller.
-        read_links: Reads the counters of the links between them, where somebody can.
+        path: The file of hosts; without one only the backend's name is available.
+        authority: Folder of the certificate authority that authenticates the controller to agents.
+        read_links: Reads the counters of the links between the hosts, if available.
     """
 
     name = "hosts"
@@ -57,7 +57,7 @@ class HostsBackend:
 
     @cached_property
     def _driver(self) -> str:
-        """The driver of all hosts: halves of a chunk that two of them measured would not go together."""
+        """The common driver of all hosts: the two halves of a chunk are measured by different hosts."""
         drivers = sorted({host.driver for host in self._hosts.hosts})
         if len(drivers) > 1:
             raise BackendError(f"drivers {', '.join(drivers)} in {self.path}", "one driver for all hosts")
@@ -70,14 +70,14 @@ class HostsBackend:
 
     @property
     def engine_version(self) -> str:
-        """Version of fabricbench, which agents and the controller have in common."""
+        """Version of fabricbench, the same for agents and controller."""
         from fabricbench import __version__
 
         return __version__
 
     @property
     def observed(self) -> Mapping[str, Observation]:
-        """Chunks, as both ends saw them, without what their driver cannot see, and counters."""
+        """Counters, and chunks as both ends saw them, without the columns that the driver cannot measure."""
         from fabricbench import _core
 
         return {
@@ -87,10 +87,10 @@ class HostsBackend:
         }
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
-        """Return what of a trial does not apply on hosts; see `Announcing`.
+        """Return which parts of a trial apply on hosts and which do not; see `Announcing`.
 
         Raises:
-            RefusedError: It cannot be carried out on hosts, or nobody plays one of its hosts.
+            RefusedError: It cannot run on hosts, or no host is assigned to one of the plan's hosts.
         """
         spec = planned.run_spec
         _check(spec)
@@ -116,7 +116,7 @@ class HostsBackend:
 
         Raises:
             RefusedError: The RunSpec cannot be run on hosts.
-            BackendError: A host refuses it, or is lost while it runs.
+            BackendError: A host refuses it, or is lost during the run.
             KeyboardInterrupt: The user stopped the run.
         """
         from fabricbench.hosts.control.run import HostsRun
@@ -184,7 +184,7 @@ def _no_chunks() -> pa.Table:
 
 
 def _check(spec: Mapping[str, Any]) -> None:
-    """Check that endpoints can carry a run out.
+    """Check that endpoints can execute a run.
 
     Raises:
         RefusedError: They cannot.
@@ -203,7 +203,7 @@ def _check(spec: Mapping[str, Any]) -> None:
 
 
 def _applied(driver: str) -> str:
-    """Return what of a plan a driver carries out."""
+    """Return the parts of a plan that a driver applies."""
     if driver == "tcp":
         return "jobs, sizes and queue pairs"
     if driver == "verbs":
@@ -212,7 +212,7 @@ def _applied(driver: str) -> str:
 
 
 def _not_applied(spec: Mapping[str, Any], driver: str) -> Iterator[str]:
-    """Yield what of a run describes the fabric, and so holds for a prediction only."""
+    """Yield the parts of a run that describe the fabric, and so apply to predictions only."""
     if driver == "tcp":
         yield (
             "each queue pair is a TCP connection of the kernel: what the plan says of the transport, rate "
@@ -236,7 +236,7 @@ def _not_applied(spec: Mapping[str, Any], driver: str) -> Iterator[str]:
 
 
 class _Steps:
-    """Hands on how far a run is, as the observer wants it."""
+    """Forwards the progress of a run to the observer, in its format."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -245,7 +245,7 @@ class _Steps:
         self._elapsed_ps = 0
 
     def take(self, step: Step) -> None:
-        """Take how far the run is now."""
+        """Forward the current progress."""
         span_ps = step.elapsed_ps - self._elapsed_ps
         progress: Progress = {
             "delivered_bytes": step.delivered_bytes,
@@ -270,7 +270,7 @@ class _Steps:
 
 
 def _host_facts(result: HostResult) -> dict[str, Any]:
-    """Return what is kept of a host beside its counters: what it is, and how sure its clock is."""
+    """Return the description of a host for the record: identity, settings, clock error and endpoint facts."""
     return {
         "host": result.host.name,
         "plays": list(result.host.plays),
@@ -290,7 +290,7 @@ def _host_facts(result: HostResult) -> dict[str, Any]:
 
 
 def _completion_times(endpoint: Mapping[str, float]) -> str:
-    """Return who says when chunks of a host are delivered and completed: `adapter`, `software`, or both."""
+    """Return the source of the completion times of a host: `adapter`, `software`, or both."""
     used, refused = (endpoint.get(name, 0) for name in ("completion_stamps", "completion_stamps_refused"))
     if not used:
         return "software"

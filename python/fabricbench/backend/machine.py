@@ -1,4 +1,4 @@
-"""What this machine can give: memory and cores, as far as the system tells."""
+"""Available memory and cores of this machine, as reported by the system."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ _CORES_OF_VERSION_1 = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
 
 
 def available_memory_bytes() -> int | None:
-    """Return the memory that this process can still get; none where nothing tells.
+    """Return the memory still available to this process; None if it is not reported.
 
-    It is the least of what is free of the machine, of each control group and of the own address space.
+    It is the minimum of the machine's free memory and of what each control group and the limit of the address
+    space leave.
     """
     known = [bytes_ for bytes_ in (_free(), _address_space(), *_control_groups()) if bytes_ is not None]
     return max(min(known), 0) if known else None
 
 
 def available_cores() -> int:
-    """Return how many cores this process may keep busy: those that it may run on, or its groups' share."""
+    """Return the number of cores available to this process, by its affinity and the quotas of its groups."""
     return min([len(os.sched_getaffinity(0)), *_quotas()])
 
 
 def _free() -> int | None:
-    """Return what the kernel thinks can be had without swapping (proc(5), MemAvailable)."""
+    """Return the kernel's estimate of memory available without swapping (proc(5), MemAvailable)."""
     return _kib(_PROC / "meminfo", "MemAvailable:")
 
 
 def _address_space() -> int | None:
-    """Return what a limit of the address space leaves (getrlimit(2), RLIMIT_AS)."""
+    """Return the memory left by the limit of the address space (getrlimit(2), RLIMIT_AS)."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     taken = _kib(_PROC / "self/status", "VmSize:")
     return None if limit == resource.RLIM_INFINITY or taken is None else limit - taken
@@ -46,7 +47,7 @@ def _kib(file: Path, key: str) -> int | None:
 
 
 def _control_groups() -> Iterator[int | None]:
-    """Yield what each control group of this process, and each around it, leaves; of version 1 and 2."""
+    """Yield the memory left in each control group of this process and its ancestors, version 1 or 2."""
     for group, version in _groups("memory"):
         names = ("memory.max", "memory.current") if version == 2 else _MEMORY_OF_VERSION_1
         limit, usage = (_number(group / name) for name in names)
@@ -55,7 +56,7 @@ def _control_groups() -> Iterator[int | None]:
 
 
 def _quotas() -> Iterator[int]:
-    """Yield the cores that each control group of this process, and each around it, gives it."""
+    """Yield the core quota of each control group of this process and its ancestors."""
     for group, version in _groups("cpu"):
         if version == 2:
             quota, _, period = (_text(group / "cpu.max") or "").strip().partition(" ")
@@ -66,7 +67,7 @@ def _quotas() -> Iterator[int]:
 
 
 def _groups(controller: str) -> Iterator[tuple[Path, int]]:
-    """Yield the control groups of this process for a controller and those around them, with their version."""
+    """Yield the control groups of this process for a controller, and their ancestors, with their version."""
     for line in (_text(_PROC / "self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
@@ -75,7 +76,7 @@ def _groups(controller: str) -> Iterator[tuple[Path, int]]:
             root, version = _CGROUPS / controller, 1
         else:
             continue
-        # In a container the path is that of the host; what is mounted at the root is then the group itself.
+        # In a container the path is that of the host; the group itself is then mounted at the root.
         folder = root / path.lstrip("/")
         for group in (folder, *folder.parents):
             yield group, version
@@ -84,7 +85,7 @@ def _groups(controller: str) -> Iterator[tuple[Path, int]]:
 
 
 def _cached(group: Path) -> int:
-    """Return the file cache that a group would give back (Linux, cgroup-v2.rst: inactive_file)."""
+    """Return the file cache of a group that can be reclaimed (Linux, cgroup-v2.rst: inactive_file)."""
     for line in (_text(group / "memory.stat") or "").splitlines():
         name, _, value = line.partition(" ")
         if name in ("inactive_file", "total_inactive_file"):

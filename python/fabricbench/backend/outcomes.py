@@ -1,9 +1,9 @@
-"""What became of each job, from the rows of its chunks alone: of backends whose engine does not say it.
+"""Computes the outcome of each job from the rows of its chunks, for backends whose engine does not report it.
 
-A round is complete when all of its chunks are. Back to back a rank ends a round when all that it sends in it
-is acknowledged and all that it receives in it has arrived; where ranks wait for each other in between, a
-round begins with the first chunk posted in it, so the time of single ranks is not known there, and a round
-whose first rank to go on has nothing to send counts as shorter than it is.
+A round is complete when all of its chunks are. In back-to-back rounds, a rank ends a round when all that it
+sends is acknowledged and all that it receives has arrived. With a barrier between rounds, a round begins with
+its first posted chunk: the times of single ranks are then unknown, and a round appears shorter if the first
+rank to continue has nothing to send.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def run_summary(
     Args:
         run_spec: The RunSpec.
         chunks: All rows of the table `chunks`.
-        why: Why the run ended early; empty if it did not.
-        wrong: Bytes that arrived and were not those sent, by host: no job is complete with any.
+        why: Reason why the run ended early; empty if it did not.
+        wrong: Received bytes that differ from those sent, by host: any of them makes all jobs incomplete.
     """
     jobs = [_job_summary(job, _rows_of(chunks, job["name"]), why) for job in run_spec["jobs"]]
     if wrong:
@@ -48,7 +48,7 @@ def run_summary(
 
 
 def wrong_bytes_text(wrong: Mapping[str, int]) -> str:
-    """Say how many bytes arrived at hosts that were not those sent."""
+    """Return a message with the number of corrupted bytes at each host."""
     return f"wrong bytes arrived: {', '.join(f'{count:,} at {host}' for host, count in wrong.items())}"
 
 
@@ -64,7 +64,7 @@ def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary
     }
     complete, failed = statuses.get("complete", 0), statuses.get("failed", 0)
     goes_on = job["repeat"]["kind"] == "until-others-end"
-    # What was cut off is no failure of a job that others end.
+    # Chunks cut off at the end are no failure of a job that runs until the others end.
     is_complete = not failed if goes_on else complete == rows.num_rows
     rounds = _Rounds(job, rows)
     summary: JobSummary = {
@@ -87,7 +87,7 @@ def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary
 
 
 def _reason(rows: pa.Table, failed: int, complete: int, why: str) -> str:
-    """Say why a job is incomplete, with the first chunk concerned."""
+    """Return why a job is incomplete, with the first chunk concerned."""
     import pyarrow.compute as pc
 
     waiting = rows.num_rows - complete - failed
@@ -104,12 +104,12 @@ def _reason(rows: pa.Table, failed: int, complete: int, why: str) -> str:
 
 
 class _Rounds:
-    """The complete rounds of a job, those to warm up included.
+    """The complete rounds of a job, including warm-up rounds.
 
     Attributes:
-        count: How many, before the first that is not.
-        counted: Those of them that count.
-        end_ps: When the last chunk of the last of them was acknowledged.
+        count: Number of rounds before the first incomplete one.
+        counted: Number of these rounds that are not warm-up rounds.
+        end_ps: Time when the last chunk of the last of these rounds was acknowledged.
     """
 
     def __init__(self, job: Mapping[str, Any], rows: pa.Table) -> None:
@@ -123,19 +123,19 @@ class _Rounds:
         self._rank_ends = {} if job["barrier"] else _rank_ends(rows)
 
     def times(self) -> dict[str, int] | None:
-        """Return what the rounds that count took: all of them, the shortest, the longest."""
+        """Return the total, shortest and longest time of the counted rounds."""
         took = self._took()
         if not took:
             return None
         found = {"sum_ps": sum(took), "min_ps": min(took), "max_ps": max(took)}
         if not self._job["barrier"]:
-            # Ranks may still be at the last round to warm up when others begin those that count.
+            # Some ranks may still be in the last warm-up round when others begin the first counted round.
             slowest = max(sum(times) for times in self._of_ranks()) if self._warm_up else None
             found["sum_ps"] = self.end_ps - self._start_ps if slowest is None else slowest
         return found
 
     def size_times(self) -> list[dict[str, int]]:
-        """Return the same by data size, of a job whose rounds have several; each takes its slowest rank."""
+        """Return the same by data size, for jobs with several sizes; the slowest rank sets a round's time."""
         cycle = self._job.get("round_bytes") or ()
         sizes: dict[int, list[int]] = defaultdict(list)
         for number, took in enumerate(self._took() if cycle else (), self._warm_up):
@@ -152,7 +152,7 @@ class _Rounds:
         ]
 
     def _took(self) -> list[int]:
-        """Return what each round that counts took."""
+        """Return the time of each counted round."""
         if self._job["barrier"]:
             return [self._ends[number] - self._begin(number) for number in range(self._warm_up, self.count)]
         if self.count == 1:
@@ -164,14 +164,14 @@ class _Rounds:
         return self._start_ps if number == 0 else self._begins[number]
 
     def rank_times(self) -> dict[str, int] | None:
-        """Return the mean time of a round at each rank: the least, the mean and the most over ranks."""
+        """Return the smallest, mean and largest of the ranks' mean round times."""
         if self._job["barrier"] or not self.counted or not self._rank_ends:
             return None
         means = [sum(times) // len(times) for times in self._of_ranks()]
         return {"min_ps": min(means), "mean_ps": sum(means) // len(means), "max_ps": max(means)}
 
     def _of_ranks(self) -> list[list[int]]:
-        """Return what each round that counts took each rank."""
+        """Return the time of each counted round at each rank."""
         found = []
         for ends in self._rank_ends.values():
             at, times = self._start_ps, []
@@ -184,7 +184,7 @@ class _Rounds:
 
 
 def _complete_rounds(rows: pa.Table) -> int:
-    """Return how many rounds are complete before the first that is not."""
+    """Return the number of complete rounds before the first incomplete one."""
     import pyarrow.compute as pc
 
     if not rows.num_rows:
@@ -196,14 +196,14 @@ def _complete_rounds(rows: pa.Table) -> int:
 
 
 def _extent(rows: pa.Table) -> tuple[dict[int, int], dict[int, int]]:
-    """Return when each round began and ended, as far as that is known."""
+    """Return the start and the end of each round, as far as known."""
     grouped = rows.group_by("round").aggregate([("start_ps", "min"), ("completed_ps", "max")]).to_pylist()
     begins = {each["round"]: each["start_ps_min"] for each in grouped}
     return begins, {each["round"]: each["completed_ps_max"] for each in grouped}
 
 
 def _rank_ends(rows: pa.Table) -> dict[int, dict[int, int]]:
-    """Return when each rank ended each round: all acknowledged that it sent, all there that it receives."""
+    """Return the end of each round at each rank: all sent data acknowledged, all received data delivered."""
     ends: dict[int, dict[int, int]] = defaultdict(dict)
     for rank, time in (("src_rank", "completed_ps"), ("dst_rank", "delivered_ps")):
         grouped: Sequence[Mapping[str, Any]] = (

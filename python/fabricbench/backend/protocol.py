@@ -1,4 +1,4 @@
-"""What every backend offers: run one planned trial, hand its rows over while running, return its summary."""
+"""Interface of backends: run one planned trial, pass rows to an observer, and return the summary."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Observation(TypedDict):
-    """Where the rows of a table were seen, and which of its columns were not measured: those are null.
+    """Where the rows of a table were observed, and which of its columns were not measured and are null.
 
     `at` is `fabric` (on links and in switches themselves), `device` (by the counter of a device) or
-    `endpoint` (by what sends and receives).
+    `endpoint` (by senders and receivers).
     """
 
     at: Literal["fabric", "device", "endpoint"]
@@ -25,7 +25,7 @@ class Observation(TypedDict):
 
 
 class JobSummary(TypedDict):
-    """How one job of a run ended. Times in picoseconds since the start of the run."""
+    """Outcome of one job of a run. Times in picoseconds since the start of the run."""
 
     name: str
     status: str
@@ -44,10 +44,10 @@ class JobSummary(TypedDict):
 
 
 class RunSummary(TypedDict):
-    """Facts of a whole run. What a backend does not know, it leaves out: nothing is filled in.
+    """Facts of a whole run. Values that a backend does not have are omitted, not filled in.
 
-    `frames_lost` has the frames that were lost in the fabric by cause; `window_ps` is one of the simulator.
-    `notes` is what every report of the result has to say of it, a sentence each.
+    `frames_lost` has the frames lost in the fabric by cause; `window_ps` is set by the simulator only.
+    `notes` are sentences that every report of the result must include.
     """
 
     status: str
@@ -63,11 +63,12 @@ class RunSummary(TypedDict):
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came of a run.
+    """Result of a run.
 
     Attributes:
-        summary: What it measured; the tables say the rest.
-        engine: What it cost, by names of the backend's own; differs from run to run, so it is kept apart.
+        summary: The measurements that are not in tables.
+        engine: Cost of the run, by names of the backend's own; stored separately because it differs between
+            runs.
     """
 
     summary: RunSummary
@@ -75,11 +76,11 @@ class RunResult:
 
 
 class Sample(TypedDict):
-    """What happened between two samples of a run: in bytes, frames and simulated picoseconds.
+    """Changes between two samples of a run: in bytes, frames and simulated picoseconds.
 
-    `queue_max_bytes` is the deepest queue of all ports of switches at the end of the time, `marked_frames`
-    and `paused_ps` (the sum of ports and priorities) are those of the sampled ports; all are none if no port
-    is sampled. `span_ps` is never zero.
+    `queue_max_bytes` is the deepest queue of all switch ports at the end of the interval; `marked_frames` and
+    `paused_ps` (the sum over ports and priorities) cover the sampled ports. All are None if no port is
+    sampled. `span_ps` is never zero.
     """
 
     sim_ps: int
@@ -91,12 +92,13 @@ class Sample(TypedDict):
 
 
 class Progress(TypedDict):
-    """How far a run is: payload bytes, picoseconds of the run, seconds on the clock.
+    """Progress of a run: payload bytes, picoseconds of the run, seconds of wall-clock time.
 
-    `samples` are those since the last report, in order of time, 128 at the most: of more, neighbours are
-    joined to one, with the longer queue of the two. The rest is the simulator's: frames crossing links
-    (`packet_hops`); `waiting_ps`, simulated time since payload was last delivered of a job that ends by
-    itself; after `patience_ps` of it the run is ended. `open_chunks` of those jobs have not ended.
+    `samples` are those since the last report, in order of time, at most 128: beyond that, neighbours are
+    merged, with the longer queue of the two. The other fields are set by the simulator only: `packet_hops`
+    counts frames that cross links; `waiting_ps` is the simulated time since a job that ends by itself last
+    delivered payload, and the run is ended after `patience_ps` of it; `open_chunks` is the number of
+    unfinished chunks of those jobs.
     """
 
     delivered_bytes: int
@@ -111,13 +113,13 @@ class Progress(TypedDict):
 
 
 class Observer(Protocol):
-    """Told what a run does. What a method raises stops the run and comes out of it."""
+    """Receives the events of a run. An exception in a method stops the run and is raised from it."""
 
     def progressed(self, progress: Progress) -> None:
-        """Take how far the run is: about ten times a second and at the end."""
+        """Process the progress of the run: about ten times a second and at the end."""
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
-        """Take rows of a record table, while running and at the end."""
+        """Process rows of a record table, during the run and at its end."""
 
 
 class RefusedError(Exception):
@@ -125,9 +127,9 @@ class RefusedError(Exception):
 
     Attributes:
         field: Dotted path in the RunSpec, such as `jobs[0].hosts[3]`.
-        found: What stands there.
-        allowed: What may stand there.
-        hint: What to do; may be empty.
+        found: Value of the field.
+        allowed: Allowed values.
+        hint: Suggested remedy; may be empty.
     """
 
     def __init__(self, field: str, found: str, allowed: str, hint: str = "") -> None:
@@ -139,7 +141,7 @@ class RefusedError(Exception):
 
 
 class Backend(Protocol):
-    """Carries planned trials out."""
+    """Runs planned trials."""
 
     @property
     def name(self) -> str:
@@ -149,16 +151,16 @@ class Backend(Protocol):
     def version(self) -> str:
         """Version of its results, part of the identity of a trial.
 
-        It changes when the same RunSpec gives other tables than before, and not with every release.
+        It changes when the same RunSpec gives different tables, not with every release.
         """
 
     @property
     def engine_version(self) -> str:
-        """Version of the program, kept with the record: a new one may give the same results."""
+        """Version of the program, stored in the record: a new one may give the same results."""
 
     @property
     def observed(self) -> Mapping[str, Observation]:
-        """What its records hold: every table that it observes; the others stay without rows."""
+        """Tables in its records, with where they are observed; all other tables have no rows."""
 
     def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:
         """Run one trial.
@@ -166,8 +168,8 @@ class Backend(Protocol):
         Args:
             planned: The trial; its RunSpec is complete. `fabricbench.plan.engine.describe` gives its queue
                 pairs.
-            observer: Gets the rows of the record tables, and the progress of the run.
-            threads: Worker threads, as many as help if none; the result does not depend on them.
+            observer: Receives the rows of the record tables and the progress of the run.
+            threads: Worker threads, None for as many as help; the result does not depend on them.
 
         Raises:
             RefusedError: The RunSpec cannot be run.
@@ -177,21 +179,21 @@ class Backend(Protocol):
 
 @runtime_checkable
 class SharingCores(Protocol):
-    """A backend that can carry out several trials side by side, each in a process of its own.
+    """A backend that can run several trials concurrently, each in its own process.
 
-    It is handed to these processes by pickle.
+    It is passed to these processes by pickle.
     """
 
     def sharing(self, cores: int) -> Backend:
-        """Return it as it carries out a trial that may use so many cores of this machine."""
+        """Return the backend for a trial that may use this many cores of the machine."""
 
 
 @runtime_checkable
 class Announcing(Protocol):
-    """A backend that can say before it runs what of a trial applies, and what does not."""
+    """A backend that can report before a run which parts of a trial apply."""
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
-        """Return what a user is to know before the trial runs, a sentence each.
+        """Return notes for the user before the trial runs, one sentence each.
 
         Raises:
             RefusedError: The RunSpec cannot be run.
@@ -200,20 +202,20 @@ class Announcing(Protocol):
 
 @runtime_checkable
 class Choosing(Protocol):
-    """A backend that has each trial carried out by another one."""
+    """A backend that delegates each trial to another one."""
 
     def carrier(self, planned: PlannedTrial) -> tuple[Backend, str]:
-        """Return what carries a trial out, whose results they are, and why in a sentence."""
+        """Return the backend that runs a trial and owns its results, and the reason in one sentence."""
 
 
 def carrier_of(backend: Backend, planned: PlannedTrial) -> Backend:
-    """Return what carries a trial out: the backend itself, or the one that it chooses."""
+    """Return the backend that runs a trial: the given one, or the one that it chooses."""
     return backend.carrier(planned)[0] if isinstance(backend, Choosing) else backend
 
 
 @runtime_checkable
 class Capturing(Protocol):
-    """A backend that can also tell the frames of a trial, byte for byte, as they leave the NICs."""
+    """A backend that can also capture the frames of a trial, byte for byte, as they leave the NICs."""
 
     def wiring(self, planned: PlannedTrial) -> Wiring:
         """Return the queue pairs and hosts of a trial, without running it.
@@ -228,7 +230,7 @@ class Capturing(Protocol):
         Args:
             planned: The trial.
             qps: Numbers of the queue pairs.
-            count: How many frames to return at most.
+            count: Largest number of frames to return.
 
         Returns:
             (time in ps, Ethernet frame without FCS or InfiniBand packet) of data, acknowledgements and

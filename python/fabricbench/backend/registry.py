@@ -1,4 +1,4 @@
-"""Which backends there are, and how each is made: the only place that names one."""
+"""Registry of the backends: their names, settings and constructors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class BackendError(Exception):
-    """A backend that there is not, whose prerequisites are missing, or that cannot do what was asked of it.
+    """A backend that does not exist, lacks a prerequisite, or cannot do what was requested.
 
     Attributes:
-        found: What was found.
-        allowed: What may be there; may be empty.
-        hint: What to do; may be empty.
+        found: The problem.
+        allowed: Allowed values; may be empty.
+        hint: Suggested remedy; may be empty.
 
     Args:
-        field: What it is about; may be empty.
+        field: The field concerned; may be empty.
     """
 
     def __init__(self, found: str, allowed: str = "", hint: str = "", field: str = "") -> None:
@@ -37,8 +37,8 @@ class Registered:
     """A backend that can be chosen.
 
     Attributes:
-        make: Makes it of its settings; raises `BackendError` where a prerequisite is missing.
-        settings: Names of the settings that it knows.
+        make: Creates it from its settings; raises `BackendError` if a prerequisite is missing.
+        settings: Names of its settings.
     """
 
     make: Callable[..., Backend]
@@ -80,18 +80,18 @@ BACKENDS: Final[dict[str, Registered]] = {
     "auto": Registered(_auto, _OF_SIMULATOR),
     "hosts": Registered(_hosts, ("hosts", "hosts_authority", "read_links")),
 }
-"""Every backend by its name."""
+"""All backends, by name."""
 
 
 def get_backend(name: str, settings: Mapping[str, Any] | None = None) -> Backend:
-    """Return the backend of a name.
+    """Return a backend by its name.
 
     Args:
         name: Its name.
-        settings: Settings of its own, those that the user gave; its defaults for all others.
+        settings: The user's settings of this backend; others have their defaults.
 
     Raises:
-        BackendError: There is none, a prerequisite of it is missing, or it does not know a setting.
+        BackendError: There is none, a prerequisite of it is missing, or it does not have a setting.
     """
     known = BACKENDS.get(name)
     if known is None:
@@ -106,10 +106,10 @@ def get_backend(name: str, settings: Mapping[str, Any] | None = None) -> Backend
 
 
 def capturing(name: str) -> Capturing:
-    """Return the backend of a name, which can tell the frames of a trial.
+    """Return a backend that can capture frames, by its name.
 
     Raises:
-        BackendError: There is none, a prerequisite of it is missing, or it cannot.
+        BackendError: There is none, a prerequisite of it is missing, or it cannot capture.
     """
     from fabricbench.backend.protocol import Capturing
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
 
 RESULTS: Final = "5"
-"""Version of the results: one more whenever a RunSpec gives other tables than before, and only then.
+"""Version of the results, increased whenever a RunSpec gives different tables, and only then.
 
-`tests/integration/golden/results.txt` holds what it gives; it is part of the identity of each trial.
+It is part of the identity of each trial; `tests/integration/golden/results.txt` has the expected results.
 """
 
 ENGINE_FACTS: Final = (
@@ -28,7 +28,7 @@ ENGINE_FACTS: Final = (
     "peak_rss_bytes",
     "threads",
 )
-"""What a run cost and which path it took: the simulator's own facts, which differ from run to run."""
+"""Cost of a run and the path that the simulator used; they differ from run to run."""
 
 _AT_ENDPOINTS: Final = ("chunks", "chunk_steps", "chunk_times", "reordering", "connections")
 _IN_THE_FABRIC: Final = ("ports", "priorities", "links", "paths", "series", "events")
@@ -36,17 +36,16 @@ OBSERVED: Final[Mapping[str, Observation]] = {
     **{table: {"at": "endpoint", "unmeasured": ()} for table in _AT_ENDPOINTS},
     **{table: {"at": "fabric", "unmeasured": ()} for table in _IN_THE_FABRIC},
 }
-"""Everything, where it happens."""
+"""All tables of the simulator, observed where the events occur."""
 
 
 class SimBackend:
-    """Runs trials in the compiled core, inside this process.
+    """Runs trials in the compiled core, in this process.
 
     Attributes:
-        path: `auto` chooses the fast path where it gives the same result; `exact` keeps to the reference
-            path.
-        fast_forward: On one thread, skip what repeats; the result is the same.
-        cores: How many threads may help at most; as many as the machine has cores if none.
+        path: `auto` uses the fast path where it gives the same result; `exact` uses the reference path.
+        fast_forward: On one thread, skip repeated intervals; the result is the same.
+        cores: Largest number of threads; None for the cores of the machine.
     """
 
     name = "sim"
@@ -59,7 +58,7 @@ class SimBackend:
         self.cores: int | None = None
 
     def sharing(self, cores: int) -> SimBackend:
-        """Return it for a trial beside others; see `SharingCores.sharing`."""
+        """Return the backend for a trial that runs concurrently; see `SharingCores.sharing`."""
         backend = SimBackend(self.path, fast_forward=self.fast_forward)
         backend.cores = cores
         return backend

@@ -1,4 +1,4 @@
-"""What a capture needs to know of a trial before it runs: its queue pairs and hosts."""
+"""Queue pairs and hosts of a trial, as needed for a capture before it runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class QueuePair:
-    """A queue pair of a trial, or a TCP connection: those are numbered after the queue pairs.
+    """A queue pair of a trial, or a TCP connection; connections are numbered after the queue pairs.
 
     Attributes:
         qp: Its number in the run, from 0.
         job: Name of its job.
-        part: Which part of the data between its ranks it carries.
+        part: Index of its part of the data between its ranks.
         channel: Channel (ring) of the algorithm.
         src_rank: Sending rank.
         dst_rank: Receiving rank.
@@ -21,7 +21,7 @@ class QueuePair:
         dst_host: Name of the receiving host.
         src_ip: IPv4 address of the requester.
         dst_ip: IPv4 address of the responder.
-        udp_source_port: UDP source port of its data; of a TCP connection its TCP source port.
+        udp_source_port: UDP source port of its data; for a TCP connection, its TCP source port.
     """
 
     qp: int
@@ -39,7 +39,7 @@ class QueuePair:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What a capture needs to know of a trial before it runs.
+    """Queue pairs, link rates and addresses of a trial, as needed for a capture.
 
     Attributes:
         queue_pairs: Every queue pair, by number.

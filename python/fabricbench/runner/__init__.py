@@ -1,4 +1,4 @@
 """Runs plans into a workspace.
 
-`loading` loads a plan whose backend is there, `trials` runs it trial by trial, `interrupts` ends that early.
+`loading` loads a plan and checks its backend, `trials` runs it, `interrupts` handles Ctrl-C and SIGTERM.
 """

@@ -1,4 +1,4 @@
-"""What is run to learn what a plan should give: its trials over seeds, and over placements of its jobs."""
+"""Runs the trials of `expect`: a plan with many seeds and, if asked, random placements of its jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Placed:
     """A plan with its jobs in one placement.
 
     Attributes:
-        placement: Number of the placement, from 1; 0 as the plan itself says.
+        placement: Number of the placement, from 1; 0 for that of the plan itself.
         loaded: The plan, with a trial for each seed, size and variant.
     """
 
@@ -36,12 +36,12 @@ class Placed:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A trial with what was drawn for it.
+    """A trial with its random choices.
 
     Attributes:
         placement: Number of its placement.
         trial: The trial.
-        busiest: Where the hash puts most queue pairs; none where it decides nothing.
+        busiest: Link to which the hash assigns most queue pairs; None if the hash does not choose links.
     """
 
     placement: int
@@ -50,11 +50,11 @@ class Drawn:
 
 
 def placed(loaded: LoadedPlan, placements: int) -> Iterator[Placed]:
-    """Yield a plan in each of so many placements, or as it is for none.
+    """Yield a plan in each of `placements` random placements, or unchanged if there are none.
 
-    A placement puts the servers of the fabric in another order, the same one for every job, as a scheduler
-    does that gives out hosts in any order: rank r of a job is then on the server that took the place of its
-    own, and on rails on the same rail.
+    A placement permutes the servers of the fabric, with the same permutation for every job, like a scheduler
+    that assigns hosts in any order. Rank r of a job then runs on the server that replaces its own, and with
+    rails on the same rail.
 
     Raises:
         PlanError: A variant or the sweep sets the ranks or the topology itself.
@@ -87,7 +87,7 @@ def _check_ranks_are_free(loaded: LoadedPlan) -> None:
 
 
 def _moved(loaded: LoadedPlan, number: int) -> Iterator[str]:
-    """Yield an override for each job that puts its ranks where the placement has them."""
+    """Yield an override for each job that moves its ranks to the hosts of the placement."""
     spec: Mapping[str, Any] = next(trial for trial in loaded.trials if not trial.is_solo).run_spec
     estimate = next((each for each in loaded.estimates if each), None)
     used = [dict.fromkeys(job["hosts"]) for job in spec["jobs"]]
@@ -100,15 +100,15 @@ def _moved(loaded: LoadedPlan, number: int) -> Iterator[str]:
 
 
 def _order(text: str, count: int) -> list[int]:
-    """Return the numbers below `count` in an order that a text draws: by SHA-256 of it and each number."""
+    """Return a permutation of the numbers below `count`: sorted by SHA-256 of a text and the number."""
     keys = [hashlib.sha256(f"{text}/{number}".encode()).digest() for number in range(count)]
     return sorted(range(count), key=keys.__getitem__)
 
 
 def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
-    """Return finished trials with what was drawn for each; those of jobs alone are left out.
+    """Return finished trials with their random choices, without the trials of single jobs.
 
-    The hash does not depend on the data size, so it is asked once for all sizes.
+    The hash does not depend on the data size, so it is computed once for all sizes.
     """
     known: dict[tuple[object, ...], BusiestLink | None] = {}
     found: list[Drawn] = []
@@ -126,7 +126,7 @@ def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
 
 
 def carry_out(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list[Drawn], Outcome | None]:
-    """Run what has no record yet; return all finished trials, and the run that was stopped if one was."""
+    """Run the trials without a record; return all finished trials, and the outcome of a stopped run."""
     parts: list[tuple[Placed, Sequence[Trial]]] = []
     stopped: Outcome | None = None
     for part in placed(loaded, placements):
@@ -139,10 +139,10 @@ def carry_out(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list
 
 
 def packets_of(loaded: LoadedPlan) -> LoadedPlan:
-    """Return a plan as the packet simulator carries it out with its first seed, to check a model of flows.
+    """Return a plan changed to the packet simulator with its first seed, to check a flow model.
 
     Raises:
-        PlanError: The simulator cannot carry it out.
+        PlanError: The simulator cannot run it.
     """
     from fabricbench.plan.engine import SIMULATOR
 

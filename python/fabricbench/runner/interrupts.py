@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while trials run."""
+"""Handling of Ctrl-C and SIGTERM while trials run."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any, Self
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end by SIGTERM; everything that Ctrl-C tidies up, this does too."""
+    """SIGTERM was received; handled with the same clean-up as Ctrl-C."""
 
 
 class Interrupts:
-    """Ctrl-C and SIGTERM as exceptions, but only where they do no harm.
+    """Turns SIGINT and SIGTERM into exceptions at safe points.
 
-    A signal raises at once inside `allowed`, and elsewhere waits for the next `check`: half-way through
-    putting a record in place, an exception would leave it half there. `check` also catches up on an exception
-    that a library has swallowed. Signals are handled in the main thread only; elsewhere this does nothing.
+    Inside `allowed` a signal raises at once; elsewhere it is deferred until the next `check`, because an
+    exception in the middle of finishing a record would leave it incomplete. `check` also raises again if a
+    library has swallowed the exception. Signals are handled in the main thread only; in other threads this
+    does nothing.
     """
 
     def __init__(self) -> None:
@@ -27,25 +28,25 @@ class Interrupts:
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        """Take the signals over."""
+        """Install the signal handlers."""
         with suppress(ValueError):  # not the main thread
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._previous[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Give the signals back."""
+        """Restore the previous signal handlers."""
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self.received = self.received or signal.Signals(number)
         if self._may_raise:
-            self._may_raise = False  # a second one must not interrupt the tidying up
+            self._may_raise = False  # a second signal must not interrupt the clean-up
             self.check()
 
     def check(self) -> None:
-        """Raise if a signal has come.
+        """Raise if a signal was received.
 
         Raises:
             Terminated: It was SIGTERM.

@@ -1,8 +1,8 @@
-"""What a run may be asked for, by themselves: the help of the program names them, and runs nothing."""
+"""Limits of the options of a run, in a module without heavy imports for the help of the command line."""
 
 from typing import Final
 
 THREADS_MAX: Final = 1024
-"""Most worker threads that may be asked for."""
+"""Largest number of worker threads."""
 JOBS_MAX: Final = 1024
-"""Most trials at once that may be asked for."""
+"""Largest number of concurrent trials."""

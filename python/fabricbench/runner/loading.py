@@ -1,4 +1,4 @@
-"""Loads plans that are to be run: each with a backend that is there, within what the machine has."""
+"""Loads plans for a run: checks that their backend is available and that trials fit the machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.loaded import LoadedPlan
 
 TIME_LIMIT_MIN = 60
-"""A trial that is estimated to take longer is hardly meant, so it is to be asked for."""
+"""Default limit on the estimated time of a trial [min]; longer trials must be requested explicitly."""
 
 
 def load(
@@ -28,10 +28,10 @@ def load(
 ) -> LoadedPlan:
     """Load a plan by the name of a shipped one or by its file, with overrides FIELD=VALUE.
 
-    With `quick` it is changed first as its own `quick` says.
+    With `quick`, the changes of the plan's `quick` field are applied first.
 
     Raises:
-        PlanError: It cannot be carried out as it is written, or would cost more than the limits.
+        PlanError: It cannot run as written, or would exceed the limits.
     """
     from fabricbench.plan.load import load_plan
 
@@ -42,7 +42,7 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     """Load a plan from the fields of its YAML.
 
     Raises:
-        PlanError: It cannot be carried out as it is written.
+        PlanError: It cannot run as written.
     """
     from fabricbench.plan import load
 
@@ -56,10 +56,10 @@ def load_text(
     limits: Limits | None = None,
     chosen: Sequence[str] = (),
 ) -> LoadedPlan:
-    """Load a plan from YAML text, without a look at any file; see `fabricbench.plan.load.load_text`.
+    """Load a plan from YAML text without reading any file; see `fabricbench.plan.load.load_text`.
 
     Raises:
-        PlanError: It cannot be carried out as it is written, or would cost more than the limits.
+        PlanError: It cannot run as written, or would exceed the limits.
     """
     from fabricbench.plan import load
 
@@ -72,10 +72,10 @@ def reload(
     limits: Limits | None = None,
     chosen: Sequence[str] = (),
 ) -> LoadedPlan:
-    """Load a plan again with more overrides FIELD=VALUE, with limits, or some of its variants.
+    """Load a plan again with more overrides FIELD=VALUE, with limits, or with some of its variants.
 
     Raises:
-        PlanError: It cannot be carried out, or would cost more than the limits.
+        PlanError: It cannot run, or would exceed the limits.
     """
     from fabricbench.plan import load
 
@@ -83,10 +83,10 @@ def reload(
 
 
 def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
-    """Return a plan whose backend is there.
+    """Return the plan after checking that its backend is available.
 
     Raises:
-        PlanError: There is no such backend, or a prerequisite of it is missing.
+        PlanError: There is no such backend, or one of its prerequisites is missing.
     """
     from fabricbench.backend.registry import BackendError, get_backend
     from fabricbench.plan.errors import PlanError
@@ -101,11 +101,11 @@ def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
 
 
 def check_no_search(loaded: LoadedPlan, who: str) -> None:
-    """Check that a plan has no search, for who takes a plan and does not carry it out.
+    """Check that a plan has no search, for callers that do not run searches.
 
     Args:
         loaded: The plan.
-        who: What does not, such as a command.
+        who: The caller, such as a command.
 
     Raises:
         PlanError: It has one.
@@ -121,11 +121,11 @@ def check_no_search(loaded: LoadedPlan, who: str) -> None:
 
 
 def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[str] = ()) -> LoadedPlan:
-    """Return the plan as the simulator carries it out, to predict what another backend measures.
+    """Return the plan with the simulator as its backend, to predict the measurements of another backend.
 
     Raises:
-        PlanError: The plan's backend is, or may choose, the simulator; or that cannot carry it out within the
-            limits; or the plan has a search, of which both would try other values.
+        PlanError: The plan's backend is, or may choose, the simulator; the simulator cannot run the plan
+            within the limits; or the plan has a search, in which both would try different values.
     """
     from fabricbench.backend.registry import BACKENDS
     from fabricbench.plan.engine import AUTO, SIMULATOR
@@ -143,7 +143,7 @@ def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[s
 
 
 def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
-    """Return what a trial may cost on this machine: the memory that is left, and so many minutes or any."""
+    """Return the limits of a trial on this machine: available memory, and a time in minutes if given."""
     from fabricbench.backend.machine import available_memory_bytes
     from fabricbench.plan.cost import Limits
 
@@ -152,10 +152,10 @@ def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
 
 
 def backend_of(loaded: LoadedPlan, settings: Mapping[str, Any] | None = None) -> Backend:
-    """Return the backend that a plan names, with settings of its own that the user gave.
+    """Return the backend of a plan, with the user's settings for it.
 
     Raises:
-        BackendError: It does not know one of the settings.
+        BackendError: It does not have one of the settings.
     """
     from fabricbench.backend.registry import get_backend
 
@@ -163,9 +163,9 @@ def backend_of(loaded: LoadedPlan, settings: Mapping[str, Any] | None = None) ->
 
 
 def notes_of(loaded: LoadedPlan, backend: Backend) -> list[str]:
-    """Return what a backend says of a plan before it runs, each sentence once; nothing of most.
+    """Return the notes of a backend about a plan before it runs, without duplicates; usually empty.
 
-    A sentence that is not of all trials says of how many.
+    A note that does not apply to all trials starts with the number of trials.
 
     Raises:
         RefusedError: It cannot run one of the trials.
@@ -174,7 +174,7 @@ def notes_of(loaded: LoadedPlan, backend: Backend) -> list[str]:
 
 
 def notes_of_trials(carried: Sequence[tuple[PlannedTrial, Backend]]) -> list[str]:
-    """Return what backends say of the trials that they are to carry out; see `notes_of`."""
+    """Return the notes of backends about their trials; see `notes_of`."""
     from fabricbench.backend.protocol import Announcing
 
     counts: Counter[str] = Counter()
@@ -189,7 +189,7 @@ def notes_of_trials(carried: Sequence[tuple[PlannedTrial, Backend]]) -> list[str
 
 
 def problem_text(error: Exception) -> str | None:
-    """Return what to tell the user of an error about the plan or its backend; none of any other."""
+    """Return the message for an error about the plan or its backend; None for any other error."""
     from fabricbench.backend.protocol import RefusedError
     from fabricbench.backend.registry import BackendError
     from fabricbench.plan.errors import PlanError

@@ -1,6 +1,6 @@
-"""What the process of a run and those that carry out its trials tell each other.
+"""Messages between the process of a run and the processes that run its trials.
 
-An `Order` is answered by the reports of progress of the backend, then by `Done` or `Failed`.
+The answer to an `Order` is progress reports of the backend, followed by `Done` or `Failed`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """What all trials of a process have in common; see `Runner`."""
+    """Common settings of all trials of a process; see `Runner`."""
 
     backend: SharingCores
     results: Results
@@ -31,13 +31,13 @@ class Setup:
 
 @dataclass(frozen=True)
 class Order:
-    """A trial to carry out.
+    """A trial to run.
 
     Attributes:
         planned: The trial.
-        facts: What is known of it.
-        folder: Where its record is to be written.
-        cores: How many cores it may use.
+        facts: Its facts.
+        folder: Folder for its record.
+        cores: Number of cores that it may use.
     """
 
     planned: PlannedTrial
@@ -48,7 +48,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Done:
-    """A trial was carried out, and its record is whole."""
+    """A trial has finished and its record is complete."""
 
     summary: Mapping[str, Any]
     engine: Mapping[str, Any]
@@ -57,7 +57,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """A trial came to nothing: the parts of what was raised, and the traceback as text."""
+    """A trial has failed: the parts of its exception, and the traceback as text."""
 
     kind: type[BaseException]
     arguments: tuple[Any, ...]
@@ -66,7 +66,7 @@ class Failed:
 
     @classmethod
     def by(cls, error: BaseException) -> Failed:
-        """Take apart what was raised; what cannot be sent becomes a RuntimeError that says the same."""
+        """Convert an exception; one that cannot be pickled becomes a RuntimeError with the same message."""
         trace = "".join(traceback.format_exception(error))
         parts: Any = error.__reduce__()
         try:
@@ -78,8 +78,8 @@ class Failed:
 
     @property
     def error(self) -> BaseException:
-        """What was raised, put together again."""
-        # Not by a call: classes of errors take other arguments than those that they keep.
+        """The exception, rebuilt from its parts."""
+        # Not by a call: the arguments of exception classes differ from the ones that they store.
         error = self.kind.__new__(self.kind, *self.arguments)
         vars(error).update(self.attributes)
         error.add_note(f"in the process of the trial:\n{self.trace}")
@@ -87,10 +87,10 @@ class Failed:
 
 
 class TrialProcessError(Exception):
-    """The process of a trial is gone.
+    """The process of a trial has ended unexpectedly.
 
     Attributes:
-        hint: What to do.
+        hint: Suggested remedy.
     """
 
     hint = (
@@ -103,7 +103,7 @@ class ClusterError(Exception):
     """Ray is missing, or a cluster cannot be used.
 
     Attributes:
-        hint: What to do about it.
+        hint: Suggested remedy.
     """
 
     def __init__(self, found: str, hint: str) -> None:
@@ -112,10 +112,10 @@ class ClusterError(Exception):
 
 
 class TuningError(Exception):
-    """A search that cannot be carried out as asked.
+    """A search cannot run as requested.
 
     Attributes:
-        hint: What to do about it.
+        hint: Suggested remedy.
     """
 
     def __init__(self, found: str, hint: str) -> None:

@@ -1,4 +1,4 @@
-"""A process of this Python that is told over a connection what to do."""
+"""A child process of this Python interpreter that receives its work over a connection."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 
 class Peer:
-    """The process, and this end of the connection."""
+    """The process and this end of the connection."""
 
     def __init__(self, module: str, stdout: int = subprocess.DEVNULL) -> None:
-        """Start `main` of a module, which gets the descriptor of its end of the connection."""
+        """Start `main` of a module with the file descriptor of the other end of the connection."""
         self.connection: Connection[Any, Any]
         self.connection, there = Pipe()
-        # It finds modules where this process does, also those of a backend that is not of fabricbench.
+        # It uses the module path of this process, to find backends from other packages too.
         start = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main({there.fileno()})"
-        # Of a session of its own, it does not get the Ctrl-C of a terminal.
+        # In a session of its own, it does not receive Ctrl-C from the terminal.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", start],
             stdin=subprocess.DEVNULL,
@@ -30,7 +30,7 @@ class Peer:
         there.close()
 
     def end(self, grace_s: float = 0) -> None:
-        """Close the connection, and end the process if it does not end by itself within so long [s]."""
+        """Close the connection, and kill the process if it does not end within a grace period [s]."""
         self.connection.close()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(grace_s)
@@ -38,7 +38,7 @@ class Peer:
         self.process.wait()
 
     def ending(self) -> str:
-        """Wait until the process has ended, and return how it did."""
+        """Wait until the process has ended, and return how it ended, as text."""
         status = self.process.wait()
         if status < 0:
             return f"was ended by {signal.Signals(-status).name}"

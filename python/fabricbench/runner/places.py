@@ -1,4 +1,4 @@
-"""How many trials run at once: by what each is estimated to take, and the cores and the memory there are."""
+"""Decides how many trials run concurrently, from their estimated time and the available cores and memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from fabricbench.plan.loaded import LoadedPlan
 
 _GAIN_MS: Final = 2_000
-"""Time that running side by side has to save: each process takes a good half second to start."""
+"""Time that concurrency has to save [ms]: each process takes at least half a second to start."""
 _LONG_MS: Final = 10_000
-"""Estimated time of a first trial that is not waited for to learn how long the others take."""
+"""Estimated time of a first trial [ms] above which concurrency starts without measuring that trial first."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """What trials that run side by side share.
+    """Resources shared by concurrent trials.
 
     Attributes:
-        at_once: How many of them run at once at most.
+        at_once: Largest number of concurrent trials.
         cores: Cores of the machine.
-        memory_bytes: Memory that it has left for all of them; none where it does not tell.
-        allowed: Asked before each trial how many may run at once just now.
+        memory_bytes: Memory available to all trials [bytes]; None if the machine does not report it.
+        allowed: Called before each trial; returns the number of concurrent trials allowed at that time.
     """
 
     at_once: int
@@ -34,13 +34,13 @@ class Places:
     allowed: Callable[[], int] | None = None
 
     def have_room(self, running: Sequence[int | None], wanted: int | None) -> bool:
-        """Tell whether a trial may start beside others.
+        """Return whether a trial may start while others are running.
 
-        One alone always may: whether the machine can carry it at all has been asked before.
+        A single trial always may: its memory was checked against the machine before.
 
         Args:
-            running: Memory that each of the others is estimated to take [bytes]; none if that is not known.
-            wanted: The same of the trial.
+            running: Estimated memory of each running trial [bytes]; None if unknown.
+            wanted: Estimated memory of the trial [bytes]; None if unknown.
         """
         if not running:
             return True
@@ -53,25 +53,25 @@ class Places:
         return len(known) == len(running) + 1 and sum(known) <= self.memory_bytes
 
     def cores_of(self, wanted: int | None, left: int) -> int:
-        """Return how many cores a trial can have while trials like it run beside it.
+        """Return the number of cores for a trial while similar trials run concurrently.
 
         Args:
-            wanted: Memory that it is estimated to take [bytes]; none if that is not known.
-            left: How many trials run or wait, itself included.
+            wanted: Its estimated memory [bytes]; None if unknown.
+            left: Number of trials that run or wait, including this one.
         """
         fitting = self.memory_bytes // wanted if wanted and self.memory_bytes is not None else left
         return max(1, self.cores // max(1, min(self.at_once, fitting, left)))
 
 
 class Pace:
-    """Tells from when on the trials of a run are better carried out side by side.
+    """Decides when the trials of a run switch from sequential to concurrent.
 
-    Short ones begin one after the other: starting processes would take longer, and what repeats may make a
-    trial take far less than is estimated of it. How long they take tells what to expect of the others.
+    Short runs start sequentially: starting processes would take longer, and `repeat` may make a trial take
+    far less than estimated. The measured times of the first trials correct the estimates of the others.
     """
 
     def __init__(self, places: Places, estimates: Sequence[Estimate | None], *, is_asked: bool) -> None:
-        """Take what trials share and what each is estimated to cost; `is_asked` if the user wants it so."""
+        """Take the resources and the estimated cost of each trial; `is_asked` if the user set `--jobs`."""
         self.places = places
         self._times_ms = [each["time_ms"] if each else 0 for each in estimates]
         self._is_asked = is_asked
@@ -79,12 +79,12 @@ class Pace:
         self._taken_ms = 0.0
 
     def took(self, index: int, time_s: float) -> None:
-        """Learn how long a trial took."""
+        """Record how long a trial took."""
         self._estimated_ms += self._times_ms[index]
         self._taken_ms += time_s * 1000
 
     def is_side_by_side(self, begun: int) -> bool:
-        """Tell whether the trials that are left after so many are to run side by side."""
+        """Return whether the trials after the first `begun` should run concurrently."""
         left_ms = self._times_ms[begun:]
         if self._is_asked or len(left_ms) < 2:
             return self._is_asked
@@ -103,14 +103,14 @@ def pace_of(
     jobs: int | None,
     allowed: Callable[[], int] | None = None,
 ) -> Pace | None:
-    """Return when the trials of a plan are to run side by side; none if they cannot.
+    """Return the pace of a plan's trials; None if they cannot run concurrently.
 
     Args:
         loaded: The plan.
-        backend: What carries it out.
-        threads: Threads of each trial; as many as help if none.
-        jobs: How many run at once; if none, as many as there are cores, where that saves time.
-        allowed: Asked before each trial how many may run at once just now.
+        backend: The backend that runs it.
+        threads: Threads of each trial; None for as many as help.
+        jobs: Number of concurrent trials; None for as many as there are cores, if that saves time.
+        allowed: Called before each trial; returns the number of concurrent trials allowed at that time.
     """
     from fabricbench.backend.machine import available_cores, available_memory_bytes
     from fabricbench.backend.protocol import SharingCores

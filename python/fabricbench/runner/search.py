@@ -1,8 +1,8 @@
-"""Carries out the search of a plan: halves the range of each case until it is known which value still holds.
+"""Runs the search of a plan: bisects the range of each case to find the limit value that meets the criteria.
 
-Every value that is tried is a trial like any other, with the value as that of a swept field, and all of a
-search are one run. What is tried follows from what the trials before came to, which depends on the seed
-alone: the same search tries the same values, so that one that was stopped goes on where it was.
+Every value that is tried is a normal trial, as if the field were swept, and all trials of a search form one
+run. The values depend on the results of earlier trials, which depend only on the seed: the same search tries
+the same values, so a stopped search resumes where it ended.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial, TrialFacts
 
 Judge = Callable[["Trial"], bool]
-"""Tells whether a finished trial meets the criteria of its plan."""
+"""Returns whether a finished trial meets the criteria of its plan."""
 
 _Key = tuple[str, tuple[tuple[str, str], ...], int | None]
-"""A case: variant, other swept values, and the size where sizes are swept."""
+"""Key of a case: variant, other swept values, and the size if sizes are swept."""
 
 
 @dataclass(frozen=True)
 class Found(Searched):
-    """What a search found in one case, with the trials that show it.
+    """Result of a search in one case, with the trials that show it.
 
     Attributes:
-        trials: Those at the value that holds, one for each iteration, and those of jobs alone.
+        trials: Trials at the best value that meets the criteria, one per iteration, and those of single jobs.
     """
 
     trials: Sequence[Trial] = dataclasses.field(repr=False)
@@ -48,7 +48,7 @@ class Found(Searched):
 
 @dataclass
 class _Bracket:
-    """A case while it is searched: the best value that holds, and the nearest to it that does not."""
+    """State of the search in a case: the best value that passes, and the nearest value that fails."""
 
     range: Range
     holds: float | None = None
@@ -58,7 +58,7 @@ class _Bracket:
 
     @property
     def left(self) -> int:
-        """How many values are tried at most from now on."""
+        """Largest number of values still to try."""
         if self.next() is None:
             return 0
         if self.holds is None:
@@ -67,12 +67,12 @@ class _Bracket:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The end that is looked for, and the other one."""
+        """The preferred end of the range, then the other one."""
         low, high = self.range.low, self.range.high
         return (high, low) if self.range.is_highest else (low, high)
 
     def next(self) -> float | None:
-        """Return the value to try now; none when it is known."""
+        """Return the next value to try; None if the search is complete."""
         best, worst = self.ends
         if not self.tried:
             return best
@@ -86,7 +86,7 @@ class _Bracket:
         )
 
     def told(self, value: float, trials: list[Trial], *, holds: bool) -> None:
-        """Learn what came of a value."""
+        """Record whether a value passes."""
         self.steps += value not in self.ends
         self.tried[value] = trials
         if holds:
@@ -95,7 +95,7 @@ class _Bracket:
             self.fails = value
 
     def found(self, key: _Key) -> Found:
-        """Return what is known."""
+        """Return the result so far."""
         variant, axes, size = key
         return Found(
             self.range.field,
@@ -111,14 +111,14 @@ class _Bracket:
 
 
 class Searching:
-    """The search of a plan, round by round: in each the next value of every case that is not known yet.
+    """The search of a plan in rounds: each round tries the next value of every incomplete case.
 
     Attributes:
-        count: How many trials there are at most, all rounds together, as far as is known.
+        count: Upper bound on the number of trials of all rounds, as known so far.
     """
 
     def __init__(self, loaded: LoadedPlan, backend: Backend, judge: Judge) -> None:
-        """Take a plan with a search.
+        """Prepare the search of a plan.
 
         Raises:
             PlanError: There is no such field.
@@ -137,23 +137,23 @@ class Searching:
 
     @property
     def found(self) -> list[Found]:
-        """What is known of each case, in the order of the plan."""
+        """Results of the cases so far, in the order of the plan."""
         return [bracket.found(key) for key, bracket in self._brackets.items() if bracket.tried]
 
     @property
     def trials_left(self) -> int:
-        """How many trials are run at most from now on."""
+        """Largest number of trials still to run."""
         return sum(self._trials[key] * bracket.left for key, bracket in self._brackets.items())
 
     def run(self, run: RunOf, listener: Listener) -> None:
-        """Try values until every case is known.
+        """Try values until every case is complete.
 
         Args:
             run: Runs the trials of a plan.
-            listener: Told which trials a round has; those of all rounds are numbered together.
+            listener: Receives the trials of each round; their numbers continue from round to round.
 
         Raises:
-            PlanError: The plan cannot be carried out with a value.
+            PlanError: The plan cannot run with a value.
         """
         while wanted := self._wanted():
             loaded = self._with(sorted(set(wanted.values())))
@@ -171,12 +171,12 @@ class Searching:
         listener.trials_chosen([], self.count)
 
     def _wanted(self) -> dict[_Key, float]:
-        """Return the next value of each case that is not known yet."""
+        """Return the next value of each incomplete case."""
         following = ((key, bracket.next()) for key, bracket in self._brackets.items())
         return {key: value for key, value in following if value is not None}
 
     def _with(self, values: Sequence[float]) -> LoadedPlan:
-        """Return the plan with the field swept over some values, and no search."""
+        """Return the plan with the field swept over some values, without its search."""
         texts = ", ".join(map(self._range.text, values))
         own = [*self._range.opening, "search=null", f"sweep.{self._range.field}=[{texts}]"]
         chosen = dict.fromkeys(shared_variant(trial.variant) for trial in self._loaded.trials)
@@ -184,7 +184,7 @@ class Searching:
         return loading.reload(self._loaded, own, chosen=names)
 
     def _facts(self, loaded: LoadedPlan) -> list[tuple[PlannedTrial, TrialFacts]]:
-        """Return the trials with their facts, as trials of the one run of the search."""
+        """Return the trials with their facts, as trials of the run of the search."""
         from fabricbench.runner.trials import facts_of
 
         known = [
@@ -208,12 +208,12 @@ class Searching:
 
 @dataclass(frozen=True)
 class Numbered:
-    """Tells a listener of the trials of one round of a search, numbered after those before.
+    """Forwards the events of one round of a search, with trial numbers that continue from earlier rounds.
 
     Attributes:
-        listener: Who is told.
-        before: How many trials there were.
-        count: How many there are at most, all rounds together.
+        listener: The listener that receives the events.
+        before: Number of trials in earlier rounds.
+        count: Upper bound on the number of trials of all rounds.
     """
 
     listener: Listener
@@ -221,20 +221,20 @@ class Numbered:
     count: int
 
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
-        """Do nothing: a round chooses no trials itself."""
+        """Do nothing: a round does not choose trials."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of the round
-        """Hand it on."""
+        """Forward the event."""
         self.listener.trial_started(facts, self.before + number, self.count)
 
     def trial_progressed(self, progress: Progress, number: int) -> None:
-        """Hand it on."""
+        """Forward the event."""
         self.listener.trial_progressed(progress, self.before + number)
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
-        """Hand it on."""
+        """Forward the event."""
         self.listener.trial_finished(trial, self.before + number, resumed=resumed)
 
     def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of the round
-        """Hand it on."""
+        """Forward the event."""
         self.listener.trial_failed(facts, self.before + number, self.count)

@@ -1,9 +1,9 @@
-"""Runs trials side by side, each in a process of its own, with the same records in the same order.
+"""Runs trials concurrently, each in its own process, with the same records in the same order as one by one.
 
-Processes write records, and this one alone the catalog: attempts begin and end there in the order of the
-plan. A trial that is done before those ahead of it waits, whole, until they have ended.
+The processes write records; only this one writes the catalog, where attempts start and end in the order of
+the plan. The complete record of a trial waits until all earlier trials have ended.
 
-When a trial fails, no other starts, and those beside it go on to their end. A signal or an error of this
+If a trial fails, no other starts, and the running ones continue to their end. A signal or an error in this
 process ends them at once.
 """
 
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from fabricbench.store.writer import Attempt
 
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
-"""Signals by which the system, short of memory, or a user ends a process."""
+"""Signals that the system, when out of memory, or a user sends to end a process."""
 
 
 @dataclass
 class Task:
-    """A trial of the run, and what has come of it.
+    """A trial of the run and its result.
 
     Attributes:
         planned: The trial.
-        facts: What is known of it.
+        facts: Its facts.
         number: Its number in the run, from 1.
-        memory_bytes: Memory that it is estimated to take; none if that is not known.
-        attempt: The attempt at it; none before it starts, or if it has its record already.
-        kept: The trial as it was in the workspace before.
-        done: What its process says of its record, once that is whole.
-        error: Why it has none.
+        memory_bytes: Its estimated memory [bytes]; None if unknown.
+        attempt: The attempt at it; None before it starts, or if it already has a record.
+        kept: The trial from the workspace, if it already had a record.
+        done: Answer of its process when the record is complete.
+        error: Error of the trial, if it failed.
     """
 
     planned: PlannedTrial
@@ -63,12 +63,12 @@ class Task:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether its result is final."""
         return self.kept is not None or self.done is not None or self.error is not None
 
 
 class Worker(Peer):
-    """A process that carries out trials; see `fabricbench.runner.worker`."""
+    """A process that runs trials; see `fabricbench.runner.worker`."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__("fabricbench.runner.worker")
@@ -76,43 +76,43 @@ class Worker(Peer):
         self.tell(setup)
 
     def begin(self, task: Task, order: Order) -> None:
-        """Have it carry out a trial."""
+        """Start a trial in the process."""
         self.task = task
         self.tell(order)
 
     def tell(self, message: object) -> None:
-        """Send it a `Setup` or an `Order`."""
+        """Send a `Setup` or an `Order`."""
         try:
             self.connection.send(message)
-        except OSError:  # it is gone, and what it was to do fails when it is heard
+        except OSError:  # the process is gone; `hear` reports that
             return
 
     def hear(self) -> Any:
-        """Return what it says; none if it is gone."""
+        """Return the next message of the process; None if it is gone."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             return None
 
     def lost(self, trial: str) -> Exception:
-        """Return the error that says how the process of a trial, which is gone, has ended."""
+        """Return the error for a process that ended during a trial."""
         text = f"the process of {trial} {self.ending()}"
         status = self.process.wait()
-        # A crash is our bug. With status 2 the core ends where memory runs out.
+        # A crash is a bug of fabricbench. The core exits with status 2 if memory runs out.
         return TrialProcessError(text) if -status in _KILLED or status == 2 else RuntimeError(text)
 
 
 class SideBySide:
-    """The trials of a run that are carried out side by side."""
+    """The trials of a run that run concurrently."""
 
     def __init__(self, runner: Runner, tasks: Iterable[Task], places: Places, done: list[Trial]) -> None:
-        """Take what is to run.
+        """Prepare the trials.
 
         Args:
-            runner: How; its backend is one that shares cores.
-            tasks: The trials that are left, in the order of the plan.
-            places: What they share.
-            done: Has the trials before them, and gets the finished ones in that order.
+            runner: The runner with workspace, results and listener; its backend shares cores.
+            tasks: The remaining trials, in the order of the plan.
+            places: The resources that they share.
+            done: List with the earlier trials; finished trials are appended in the order of the plan.
         """
         self._runner = runner
         self._setup = Setup(cast("SharingCores", runner.backend), runner.results, runner.threads)
@@ -126,10 +126,10 @@ class SideBySide:
         self._error: BaseException | None = None
 
     def run(self, interrupts: Interrupts) -> None:
-        """Run them.
+        """Run the trials.
 
         Raises:
-            TrialProcessError: The process of a trial is gone.
+            TrialProcessError: The process of a trial has ended unexpectedly.
             KeyboardInterrupt: The user stopped the run.
             StoreError: The workspace cannot be written, or the disk is full.
         """
@@ -155,7 +155,7 @@ class SideBySide:
             raise self._error
 
     def _start(self) -> None:
-        """Start trials in the order of the plan, as far as there is room."""
+        """Start trials in the order of the plan while there are free resources."""
         while self._waiting and self._has_room(self._waiting[0]):
             task = self._waiting.popleft()
             self._started.append(task)
@@ -171,12 +171,12 @@ class SideBySide:
 
     def _has_room(self, task: Task) -> bool:
         if any(each.facts.id == task.facts.id for each in self._started):
-            return False  # the same trial twice in a plan: the second finds the record of the first
+            return False  # duplicate trial in a plan: the second one uses the record of the first
         running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
         return self._places.have_room(running, task.memory_bytes)
 
     def _hear(self, worker: Worker) -> None:
-        """Take what a process says."""
+        """Process a message of a worker."""
         task, told = worker.task, worker.hear()
         if task is None:
             raise AssertionError("a process that has nothing to do is heard")
@@ -197,7 +197,7 @@ class SideBySide:
             worker.end()
 
     def _fail(self, task: Task, error: BaseException) -> None:
-        """Note that a trial has failed, and start no other."""
+        """Record the failure of a trial, and start no other."""
         task.error = error
         if task.attempt is not None:
             task.attempt.give_up(error)
@@ -206,7 +206,7 @@ class SideBySide:
         self._runner.listener.trial_failed(task.facts, task.number, self._count)
 
     def _finish(self) -> None:
-        """Put the records in place that are whole, in the order of the plan."""
+        """Finish the complete records, in the order of the plan."""
         while self._started and self._started[0].is_settled:
             self._finish_one(self._started.popleft())
 
@@ -225,12 +225,12 @@ class SideBySide:
             self._runner.listener.trial_finished(trial, task.number, resumed=task.kept is not None)
 
     def _leave(self, error: BaseException) -> None:
-        """End all processes; what is whole is kept if the user stopped the run, and the rest given up."""
+        """End all processes; keep complete records if the user stopped the run, and give up the others."""
         for worker in self._busy:
             worker.end()
         for task in self._started:
             if task.is_settled and isinstance(error, KeyboardInterrupt):
-                with suppress(StoreError):  # the trial says why it failed
+                with suppress(StoreError):  # the trial records its error
                     self._finish_one(task)
             elif task.attempt is not None:
                 task.attempt.give_up(error)

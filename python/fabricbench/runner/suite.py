@@ -1,4 +1,4 @@
-"""Suites: plans that make up the tests of one document, run one after the other and reported together."""
+"""Suites: plans that implement the tests of one document, run in sequence and reported together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _METRICS: Final = (*BY_NAME, *RATIOS, *ALONE_RATIOS)
 
 
 class Kpi(PlanModel):
-    """What the suite's document calls a metric, and what it gives to compare with."""
+    """Name of a metric in the suite's document, and its reference value there."""
 
     metric: str = Field(min_length=1, max_length=100, description="A metric, by its name in docs/metrics.md.")
     name: OneLine = Field(max_length=100, description="Its name in the document.")
@@ -48,7 +48,7 @@ class Category(PlanModel):
 
 
 class Test(PlanModel):
-    """A test: a plan, and what of it is reported."""
+    """A test: a plan and the metrics and figures that are reported."""
 
     plan: str = Field(
         min_length=1, max_length=1_000, description="A shipped plan's name, or a file beside this one."
@@ -77,7 +77,7 @@ class Test(PlanModel):
 
 
 class Omitted(PlanModel):
-    """A test of the document that the suite does not carry out."""
+    """A test of the document that the suite does not run."""
 
     category: str = Field(description="The name of its category.")
     title: OneLine = Field(max_length=200, description="Its title, as the document has it.")
@@ -85,7 +85,7 @@ class Omitted(PlanModel):
 
 
 class SuiteFile(PlanModel):
-    """The tests of a document as plans, in the order in which they are run and reported."""
+    """The tests of a document as plans, in the order in which they run and are reported."""
 
     suite: Literal[1] = Field(description="Version of the format: 1.")
     name: Name = Field(description="Name of the suite.")
@@ -104,7 +104,7 @@ class SuiteFile(PlanModel):
 
 @dataclass(frozen=True)
 class SuiteTest:
-    """A test that can be carried out: what the file says of it, and its plan."""
+    """A test that can run: its entry in the file, and its plan."""
 
     test: Test
     loaded: LoadedPlan
@@ -112,11 +112,11 @@ class SuiteTest:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite that can be carried out.
+    """A suite that can run.
 
     Attributes:
-        file: What its file says.
-        tests: The chosen tests, in its order.
+        file: The parsed file.
+        tests: The chosen tests, in the order of the file.
         source: The text of the file.
     """
 
@@ -127,12 +127,12 @@ class Suite:
 
 @dataclass(frozen=True)
 class TestEnd:
-    """How a test ended.
+    """Result of a test.
 
     Attributes:
         part: The test.
-        outcome: Its trials; none if it failed.
-        error: Why it failed, if it did.
+        outcome: Its trials; None if it failed.
+        error: Its error, if it failed.
     """
 
     part: SuiteTest
@@ -152,15 +152,15 @@ def load_suite(
     """Load a suite with the plans of the chosen categories.
 
     Args:
-        name: A shipped suite's name, or a file; files of plans are looked for beside it.
-        overrides: Changes of every plan, each FIELD=VALUE.
-        limits: What each trial may cost; anything if none.
-        only: Names of the categories, or of plans, to carry out; all if none.
-        figures: The figures that there are.
-        quick: Change each plan first as its `quick` says.
+        name: A shipped suite's name, or a file; paths of plans are relative to its folder.
+        overrides: Changes to every plan, each FIELD=VALUE.
+        limits: Limits on the cost of each trial; None for no limits.
+        only: Names of the categories or plans to run; empty for all.
+        figures: Names of the available figures.
+        quick: Apply the `quick` changes of each plan first.
 
     Raises:
-        PlanError: It cannot be read, or a plan of it cannot be carried out within the limits.
+        PlanError: It cannot be read, or one of its plans cannot run within the limits.
     """
     path, source = find_suite(name)
     document = read_file(path, source)
@@ -186,14 +186,14 @@ def load_suite(
 
 
 def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
-    """Run the tests one after the other; one that fails does not end the suite, one that is stopped does.
+    """Run the tests in sequence; a failed test does not end the suite, a stopped one does.
 
     Args:
         suite: The suite.
-        run: Runs a test, whose number from 1 it is told.
+        run: Runs a test; its second argument is the number of the test, from 1.
 
     Yields:
-        How each test ended, when it has.
+        The result of each test when it has ended.
 
     Raises:
         StoreError: The workspace cannot be written.
@@ -204,7 +204,7 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
         try:
             outcome = run(part, number)
         except (StoreError, OSError, MemoryError):
-            raise  # as it would be for the next
+            raise  # the next test would fail in the same way
         except Exception as error:  # noqa: BLE001 -- told as an anomaly, and by the exit status
             yield TestEnd(part, None, error)
             continue
@@ -214,7 +214,7 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
 
 
 def _place(plan: str, path: Path) -> str:
-    """Return a shipped plan's name, or the path of a file that is named beside the suite."""
+    """Return a shipped plan's name, or the path of a plan relative to the suite's folder."""
     return plan if plan in shipped_plans() else str(path.parent / plan)
 
 
@@ -224,7 +224,7 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Iterator[Problem]:
-    """Check that categories, metrics and figures are there, and that no plan comes twice."""
+    """Check that categories, metrics and figures exist, and that no plan is repeated."""
     names = [each.name for each in read.categories]
     categories = [(("tests", index), each.category) for index, each in enumerate(read.tests)]
     categories += [(("omitted", index), each.category) for index, each in enumerate(read.omitted)]
@@ -271,7 +271,7 @@ def _unknown(document: Document, path: FieldPath, found: str, names: Sequence[st
 
 
 def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:
-    """Yield what is wrong with a plan of the suite, as a mistake of its entry."""
+    """Yield the problems of a plan, located at its entry in the suite file."""
     for each in error.problems:
         told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
         yield document.problem(("tests", index, "plan"), f"a mistake: {told}", "", hint)

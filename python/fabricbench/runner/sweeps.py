@@ -1,7 +1,7 @@
-"""The point-to-point sweeps of a calibration, as plans: the fabric and transport of a plan, with other jobs.
+"""The point-to-point sweeps of a calibration, as plans with the fabric and transport of a given plan.
 
-Each is a plan of its own with a variant for each pair of hosts and setting, so that its trials are in the
-workspace like those of any run and any backend carries them out.
+Each sweep is a separate plan with a variant for each pair of hosts and setting. Its trials are stored like
+those of any other run, and any backend can run them.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ WINDOW: Final = "window"
 MESSAGES: Final = "messages"
 
 SMALL_BYTES: Final = (64, 256, 1 << 10, 4 << 10)
-"""Messages of one packet, of which the time is latency."""
+"""Sizes of one-packet messages, whose time is mostly latency [bytes]."""
 LARGE_BYTES: Final = (64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
-"""Messages of many packets, of which the time is rate."""
+"""Sizes of messages of many packets, whose time is mostly serialisation at the link rate [bytes]."""
 COST_BYTES: Final = (64, 256)
-"""Messages whose cost is more than their payload."""
+"""Sizes of messages whose per-message cost exceeds the cost of the payload [bytes]."""
 WINDOW_BYTES: Final = 1 << 20
 WINDOWS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 QUEUE_PAIRS: Final = (1, 8)
 STREAMS: Final = (16, 32, 64)
-"""Messages that one rank sends back to back in a round, each to a rank of its own on the other host."""
+"""Messages that one rank sends back to back in a round, each to a different rank on the other host."""
 
 REFERENCE_LATENCY_PS: Final = 400_000
-"""Latency of the adapters that measured ones are set beside, that of a plan which says nothing [ps]."""
+"""Latency of the reference adapters, the default of a plan, for comparison with measured ones [ps]."""
 
 _PROBE: Final = "probe"
 _PAUSE: Final = "1ms"
@@ -47,10 +47,10 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Options:
-    """What a user chooses of a calibration.
+    """The user's options of a calibration.
 
     Attributes:
-        pairs: Hosts that are measured with each other.
+        pairs: Pairs of hosts to measure.
         iterations: Trials of each point.
         size_max_bytes: Largest message.
     """
@@ -61,7 +61,7 @@ class Options:
 
 
 def base_plan(hosts: int) -> str:
-    """Return the text of a plan for hosts of which no plan tells the fabric: a switch between them."""
+    """Return the text of a plan for hosts whose fabric is not described: a single switch connects them."""
     fields = {
         "fabricbench": 1,
         "name": "calibrate",
@@ -73,7 +73,7 @@ def base_plan(hosts: int) -> str:
 
 
 def default_pairs(hosts: int) -> list[Pair]:
-    """Return pairs in which each host is once at least, with one half of the fabric away."""
+    """Return pairs that include each host at least once, with partners half the fabric apart."""
     half = hosts // 2
     pairs = [(first, first + half) for first in range(half)]
     return [*pairs, (0, hosts - 1)] if hosts % 2 and hosts > 1 else pairs
@@ -83,24 +83,24 @@ def sweeps(plan: LoadedPlan, options: Options) -> Iterator[tuple[str, LoadedPlan
     """Yield each sweep with its name.
 
     Raises:
-        PlanError: One cannot be carried out on the plan's fabric.
+        PlanError: One cannot run on the plan's fabric.
     """
     for name, sizes, job, variants in _all(plan, options):
         yield name, _loaded(plan, name, options, sizes, job, variants)
 
 
 def reference(plan: LoadedPlan, options: Options, rate_bps: int | None) -> LoadedPlan:
-    """Return the sweep of latency as the simulator predicts it with `REFERENCE_LATENCY_PS` in adapters.
+    """Return the latency sweep for the simulator, with `REFERENCE_LATENCY_PS` in the adapters.
 
     Args:
         plan: The plan.
-        options: The choice of the user.
-        rate_bps: The rate of the hosts' links, where no plan tells it.
+        options: The user's options.
+        rate_bps: Rate of the hosts' links, if no plan gives it.
 
     Raises:
-        PlanError: It cannot be carried out on the plan's fabric.
+        PlanError: It cannot run on the plan's fabric.
     """
-    # Answers wait until no acknowledgement is on the link before them, as those of software do.
+    # Replies start after the acknowledgement has left the link, like those of software.
     job = {**_ping_pong(repeat=2), **dict.fromkeys(_OVERHEADS, "0s"), "send_overhead": _PAUSE}
     more = [f"fabric.nic.latency={REFERENCE_LATENCY_PS}ps", "backend=sim"]
     more += [f"fabric.topology.host_link.rate={rate_bps}bps"] if rate_bps else []
@@ -171,9 +171,9 @@ def _loaded(
     variants: dict[str, dict[str, Any]],
     more: Sequence[str] = (),
 ) -> LoadedPlan:
-    """Return the plan with one sweep in place of its jobs."""
+    """Return the plan with one sweep instead of its jobs."""
     first = plan.plan.jobs[0]
-    # What the plan says of the software of its ranks is so here, too; backends of real hosts have their own.
+    # The plan's software overheads apply here too; backends with real hosts have their own.
     overheads = {each: f"{getattr(first, f'{each}_ps')}ps" for each in _OVERHEADS}
     ranks = list(options.pairs[0])
     fields: dict[str, Any] = {
@@ -192,6 +192,6 @@ def _loaded(
         "fabric.failures": [],
         "variants": [{"name": label, "set": changes} for label, changes in variants.items()],
     }
-    if plan.plan.fabric.load_balancing.kind == "pinned":  # its flows are those of the plan's jobs
+    if plan.plan.fabric.load_balancing.kind == "pinned":  # pins refer to flows of the plan's jobs
         fields["fabric.load_balancing"] = "ecmp"
     return loading.reload(plan, [*(f"{key}={json.dumps(value)}" for key, value in fields.items()), *more])

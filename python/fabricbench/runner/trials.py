@@ -1,4 +1,4 @@
-"""Runs the trials of a plan, one after the other or side by side, into a workspace."""
+"""Runs the trials of a plan into a workspace, sequentially or concurrently."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from fabricbench.store.writer import TrialWriter
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
-"""Computes the rows of the table `trials` from what was run, the backend's summary and the record."""
+"""Computes the rows of the table `trials` from the facts, the backend's summary and the record."""
 
 
 RunOf = Callable[["LoadedPlan", Sequence[tuple["PlannedTrial", "TrialFacts"]], "Listener"], Sequence["Trial"]]
-"""Runs the trials of a plan, each with its facts, tells a listener, and returns them."""
+"""Runs the trials of a plan, each with its facts, notifies a listener, and returns them."""
 
 
 class Listener(Protocol):
-    """Told what the runner does; a display implements it."""
+    """Interface for the events of a runner, implemented by displays."""
 
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
-        """A search goes on with some trials, or none and has ended; there are `count` at most in all."""
+        """Trials of a search were chosen, none at its end; `count` is the upper bound of all its trials."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Trial `number` (from 1) of `count` begins; others may be running."""
+        """Trial `number` (from 1) of `count` started; others may be running."""
 
     def trial_progressed(self, progress: Progress, number: int) -> None:
-        """A trial that has begun is so far."""
+        """A running trial reported its progress."""
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
-        """A trial has its record; `resumed` if it had it before. Told in the order of the plan."""
+        """A trial has its record; `resumed` if it had it before. Called in the order of the plan."""
 
     def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
-        """A trial beside others has failed; they go on, and then its error comes out of the run."""
+        """A concurrent trial failed; the others continue, and then the run raises its error."""
 
 
 class Quiet:
@@ -74,13 +74,13 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of a plan came to.
+    """Result of running a plan.
 
     Attributes:
         trials: The finished trials, in the order of the plan.
-        count: How many the plan has; its search at most, if that was stopped.
-        stopped_by: The signal that ended it early; none if all trials ran.
-        found: What the search of the plan found in each case; empty of a plan without one.
+        count: Number of trials of the plan; the upper bound for a search that was stopped.
+        stopped_by: The signal that ended it early; None if all trials ran.
+        found: Results of the plan's search in each case; empty for a plan without a search.
     """
 
     trials: Sequence[Trial]
@@ -94,18 +94,18 @@ class Runner:
     """Runs plans into one workspace with one backend.
 
     Attributes:
-        workspace: Where the records go.
-        backend: What carries the trials out.
+        workspace: Workspace that receives the records.
+        backend: The backend that runs the trials.
         results: Computes the rows of the table `trials`.
-        listener: Told what happens.
-        threads: Worker threads of the backend; as many as help if none.
-        resume: Leave out the trials that are complete already.
-        jobs: How many trials run at once at most; if none, as many as cores and memory allow, where that
-            saves time. Each then has a process of its own.
-        allowed: Asked before each trial how many may run at once just now.
-        judge: Tells whether a trial meets the criteria; plans with a search need it.
-        suite: The run that the trials belong to; that of the plan by this backend if none. Trials of one run
-            that different hosts measure need it, as their backends differ.
+        listener: Receives the events of the run.
+        threads: Worker threads of the backend; None for as many as help.
+        resume: Skip the trials that are already complete.
+        jobs: Largest number of concurrent trials, each in its own process; None for as many as cores and
+            memory allow, if that saves time.
+        allowed: Called before each trial; returns the number of concurrent trials allowed at that time.
+        judge: Returns whether a trial meets the criteria; required for plans with a search.
+        suite: Id of the run that the trials belong to; None to derive it from the plan and this backend.
+            Trials of one run measured by different hosts need it, because their backends differ.
     """
 
     workspace: Workspace
@@ -120,14 +120,14 @@ class Runner:
     suite: str | None = None
 
     def run(self, loaded: LoadedPlan) -> Outcome:
-        """Run every trial of a plan, or those that its search tries.
+        """Run every trial of a plan, or the trials that its search tries.
 
-        Ctrl-C and SIGTERM end it early: the unfinished trial is marked `interrupted`, the finished ones stay.
+        Ctrl-C and SIGTERM end it early: the unfinished trial is marked `interrupted`, finished ones remain.
 
         Raises:
-            PlanError: The plan cannot be carried out with a value that its search tries.
+            PlanError: The plan cannot run with a value that its search tries.
             StoreError: The workspace cannot be written, or the disk is full.
-            TrialProcessError: The process of a trial beside others is gone.
+            TrialProcessError: The process of a concurrent trial has ended unexpectedly.
         """
         if loaded.plan.search is not None:
             return self._search(loaded)
@@ -141,7 +141,7 @@ class Runner:
         return Outcome(done, len(loaded.trials))
 
     def _search(self, loaded: LoadedPlan) -> Outcome:
-        """Run the trials that the search of a plan tries, those of each round as the trials of a plan."""
+        """Run the search of a plan; each round runs like the trials of a plan."""
         from fabricbench.runner.search import Searching
 
         if self.judge is None:
@@ -174,7 +174,7 @@ class Runner:
         done: list[Trial],
         interrupts: Interrupts,
     ) -> None:
-        """Run the trials one after the other, from where it pays on side by side; put them into `done`."""
+        """Run trials sequentially, then concurrently once that saves time; append them to `done`."""
         left, count = deque(facts_of_trials), len(loaded.trials)
         pace = self._pace(loaded)
         while left:
@@ -218,7 +218,7 @@ class Runner:
     def _one(
         self, planned: PlannedTrial, facts: TrialFacts, number_of: tuple[int, int], interrupts: Interrupts
     ) -> tuple[Trial, bool]:
-        """Return a trial, one of so many, and whether it had its record already; if not, it is run."""
+        """Return a trial and whether it already had its record; run it if not."""
         trial = self.kept(facts)
         number, count = number_of
         resumed = trial is not None
@@ -234,20 +234,20 @@ class Runner:
         return trial, resumed
 
     def kept(self, facts: TrialFacts) -> Trial | None:
-        """Return the trial if it has its record already and the run is to leave it out."""
+        """Return the trial if it already has its record and the run resumes."""
         return self.workspace.resume(facts) if self.resume else None
 
     def _execute(
         self, planned: PlannedTrial, number: int, writer: TrialWriter, interrupts: Interrupts
     ) -> RunResult:
-        """Have the backend run the trial, and look for signals whenever it reports."""
+        """Run the trial with the backend, and check for signals at each of its reports."""
         with interrupts.allowed():
             observer = _Observer(self.listener, number, writer, interrupts)
             return self.backend.run(planned, observer, threads=self.threads)
 
 
 def summary_of(planned: PlannedTrial, result: RunResult) -> dict[str, Any]:
-    """Return the summary of a trial as its record keeps it, with why its backend was chosen and its notes."""
+    """Return the summary of a trial for its record, with the reason for its backend and its notes."""
     summary: dict[str, Any] = dict(result.summary)
     own = [*([planned.chosen] if planned.chosen else ()), *planned.notes]
     return summary | {"notes": [*own, *summary.get("notes", ())]} if own else summary
@@ -256,14 +256,14 @@ def summary_of(planned: PlannedTrial, result: RunResult) -> dict[str, Any]:
 def facts_of(
     loaded: LoadedPlan, backend: Backend, suite: str | None = None
 ) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
-    """Yield the trials of a plan, each with what is known of it before it has run by a backend.
+    """Yield the trials of a plan, each with its facts before it runs.
 
-    Where the backend leaves a trial to another one, the facts are of that one.
+    If the backend delegates a trial to another one, the facts are for that one.
 
     Args:
         loaded: The plan.
         backend: The backend.
-        suite: The run that they belong to; that of the plan by this backend if none.
+        suite: Id of the run that they belong to; None to derive it from the plan and this backend.
     """
     from fabricbench.backend.protocol import Choosing
     from fabricbench.store import TrialFacts
@@ -306,7 +306,7 @@ def facts_of(
 
 @dataclass(frozen=True)
 class _Observer:
-    """Hands on what a backend reports, and looks for signals whenever it does."""
+    """Forwards the reports of a backend, and checks for signals at each report."""
 
     listener: Listener
     number: int
@@ -325,9 +325,9 @@ class _Observer:
 def _expected(
     planned: PlannedTrial, loaded: LoadedPlan
 ) -> tuple[dict[str, Any] | None, tuple[Mapping[str, Any], ...]]:
-    """Return the published row of a trial and the criteria that it is judged by.
+    """Return the published row of a trial and the criteria that apply to it.
 
-    A published row was measured with every job there, and criteria are about that as well.
+    Published rows and criteria apply to trials with all jobs, not to trials of single jobs.
     """
     if planned.is_solo:
         return None, ()
@@ -343,10 +343,10 @@ def _expected(
 
 
 def trial_id(planned: PlannedTrial, backend: Backend) -> str:
-    """Return the identity of a result: what was run, by which backend, and the version of its results.
+    """Return the id of a result, derived from the run spec, the backend and the version of its results.
 
     It is the first 12 hex digits of SHA-256 over three lines: the RunSpec as canonical JSON, the name of the
-    backend that carries it out and that version.
+    backend that runs it and that version.
     """
     from fabricbench.backend.protocol import carrier_of
 
@@ -356,12 +356,12 @@ def trial_id(planned: PlannedTrial, backend: Backend) -> str:
 
 
 def suite_id(plan: str, trial_ids: Sequence[str], tag: str) -> str:
-    """Return what the trials of one plan, expanded in the same way, have in common."""
+    """Return the common id of the trials of one plan, expanded in the same way."""
     return hashlib.sha256("\n".join((plan, *trial_ids, tag)).encode()).hexdigest()[:12]
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return what may matter about this machine."""
+    """Return properties of this machine that may affect results."""
     system = os.uname()
     return {
         "host": system.nodename,

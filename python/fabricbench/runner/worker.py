@@ -1,7 +1,7 @@
-"""A process that carries out one trial after the other for a run, and writes their records.
+"""A process that runs trials in sequence for a run, and writes their records.
 
-It is told what to do over a connection, and ends as soon as the other end is gone. Only the process of the
-run touches the catalog.
+It receives orders over a connection, and exits as soon as the other end is closed. Only the process of the
+run accesses the catalog.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def main(descriptor: int) -> None:
-    """Carry out what comes in over a connection.
+    """Run the trials received over a connection.
 
     Args:
-        descriptor: Of the connection; the first that comes is a `Setup`, then an `Order` for each trial.
+        descriptor: File descriptor of the connection; first a `Setup` arrives, then an `Order` per trial.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process of the run
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process of the run handles Ctrl-C
     gc.set_threshold(200_000, 20, 100)  # see fabricbench.cli.main
     connection: Connection[Any, Any] = Connection(descriptor)
     setup = cast("Setup", connection.recv())
@@ -45,7 +45,7 @@ def main(descriptor: int) -> None:
 
 
 def _listen(connection: Connection[Any, Any], orders: SimpleQueue[Order]) -> None:
-    """Take orders, also while one is carried out, to notice that nobody is there any more."""
+    """Queue orders, also while a trial runs, to notice when the other end has gone."""
     try:
         while True:
             orders.put(connection.recv())
@@ -57,7 +57,7 @@ def _listen(connection: Connection[Any, Any], orders: SimpleQueue[Order]) -> Non
 
 
 def answer(setup: Setup, order: Order, told: Callable[[Progress], None]) -> Done | Failed:
-    """Carry out a trial and write its record; `told` gets the progress."""
+    """Run a trial and write its record; `told` receives the progress."""
     try:
         record = open_record(order.folder, order.facts)
         try:
@@ -80,7 +80,7 @@ def _carried_out(setup: Setup, order: Order, record: RecordWriter, told: Callabl
 
 @dataclass(frozen=True)
 class _Observer:
-    """Writes rows, and passes progress on."""
+    """Writes rows to the record, and forwards progress."""
 
     record: RecordWriter
     told: Callable[[Progress], None]

@@ -1,6 +1,6 @@
 """The workspace: a catalog of trials and their tables.
 
-Nothing heavy is imported until a name is used: the command line imports this package to know its errors.
+Heavy modules are imported on first use: the command line imports this package for its errors only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import what needs a database only when it is asked for."""
+    """Import names that need a database on first use."""
     module = _LATER.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

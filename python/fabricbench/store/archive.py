@@ -1,8 +1,8 @@
-"""Trials in one file, to be given to others: a tar archive of catalog rows and Parquet tables.
+"""Export and import of trials: a tar archive of catalog rows and Parquet tables.
 
-    trials.json                what the catalog says of each trial, the digests of its tables among it, and a
-                               digest of all that
-    trials/ID/TABLE.parquet    its record
+    trials.json                catalog rows of the trials with the digests of their tables, and a digest of
+                               all that
+    trials/ID/TABLE.parquet    the record of a trial
 
 Parquet is compressed already, so the archive is not. Archives of version 1 have no digests.
 """
@@ -52,7 +52,7 @@ _MEMBERSHIP: Final = {column.name: column for column in memberships.c if column.
 
 _SHOWN: Final = 80
 _LATER: Final = {"digests"}
-"""Columns that archives of the first version do not have."""
+"""Columns that archives of version 1 do not have."""
 
 Row = Mapping[str, Any]
 
@@ -63,13 +63,13 @@ def write_archive(
     """Write finished trials.
 
     Args:
-        workspace: Where they are.
+        workspace: The workspace that has them.
         chosen: The trials.
-        stream: Takes the archive.
-        plan: The plan whose runs they become part of; all by default.
+        stream: Output for the archive.
+        plan: The plan whose runs are exported with the trials; all by default.
 
     Returns:
-        How many bytes their tables have.
+        Total size of their tables [bytes].
 
     Raises:
         StoreError: A record is damaged, or the catalog cannot be read.
@@ -85,7 +85,7 @@ def write_archive(
     }
     content = {"version": VERSION, "digest": _digest(noted)} | noted
     written = 0
-    # Unlike PAX, the format of GNU says every size in a plain header.
+    # Unlike PAX, the GNU format has every size in a plain header.
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as archive:
         text = json.dumps(content, indent=1).encode()
         archive.addfile(_member(_ROWS, len(text)), io.BytesIO(text))
@@ -96,7 +96,7 @@ def write_archive(
 
 
 def _noted(trial: Trial, row: Row) -> Row:
-    """Return what is said of a trial: its row, with a digest of every table.
+    """Return the catalog row of a trial, with a digest of every table.
 
     Raises:
         StoreError: A table is missing or damaged.
@@ -113,13 +113,13 @@ def _noted(trial: Trial, row: Row) -> Row:
 
 
 def _digest(noted: Mapping[str, Any]) -> str:
-    """Return the digest of what an archive says of its trials, however that is laid out."""
+    """Return the digest of the rows in an archive, independent of their layout."""
     text = to_json({name: noted[name] for name in ("trials", "memberships")})
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _catalog_rows(workspace: Workspace, plan: str | None) -> dict[int, list[Row]]:
-    """Return the places of each finished attempt, the newest first."""
+    """Return the rows of `places` of each finished attempt, newest first."""
     of_plan = [places.c.plan == plan] if plan is not None else []
     query = select(places).where(places.c.status.in_(FINISHED), *of_plan).order_by(NEWEST_FIRST)
     found: dict[int, list[Row]] = {}
@@ -141,23 +141,23 @@ def _add_table(archive: tarfile.TarFile, trial: Trial, table: str) -> int:
 
 
 def _member(name: str, size_bytes: int) -> tarfile.TarInfo:
-    """Describe a file without owner and time: the same trials give the same archive."""
+    """Return a member without owner and time, so that the same trials give the same archive."""
     member = tarfile.TarInfo(name)
     member.size = size_bytes
     return member
 
 
 def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]]:
-    """Take the trials of an archive into a workspace, all of them or none.
+    """Import all trials of an archive into a workspace, or none.
 
-    Every record is unpacked and checked before the first is taken. Trials that are there already keep their
-    records; those become a part of the runs that the archive names, too.
+    Every record is unpacked and checked before any is added. Trials that already exist keep their records,
+    which are also added to the runs of the archive.
 
     Returns:
-        The ids of the trials that were taken, and of those that were there.
+        The ids of the imported trials, and of those that already existed.
 
     Raises:
-        StoreError: The file is no such archive, contains something else, or is damaged; or the workspace
+        StoreError: The file is not such an archive, contains something else, or is damaged; or the workspace
             cannot be written.
     """
     with _opened(path) as archive:
@@ -183,7 +183,7 @@ def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]
 
 
 class _InDoubtError(Exception):
-    """A commit without an answer, and a catalog that cannot be read now."""
+    """The result of a commit is unknown, and the catalog cannot be read now."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ def _damaged(path: Path, found: str) -> StoreError:
 
 
 def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[Row]]]:
-    """Return the catalog rows by the id of the trial, in their order, and its earlier memberships."""
+    """Return the catalog rows by trial id, in their order, and the earlier memberships of each trial."""
     member = archive.next()
     if member is None or member.name != _ROWS or member.size_bytes > _ROWS_BYTES_MAX:
         raise _damaged(path, f"it does not begin with {_ROWS}")
@@ -242,10 +242,10 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
 
 
 def _check(row: dict[str, Any], columns: Mapping[str, Column], path: Path) -> None:
-    """Check a row, and give it the columns that earlier versions did not have.
+    """Check a row, and add the columns that earlier versions did not have.
 
     Raises:
-        StoreError: It does not fit its table of the catalog, or cannot be what it says.
+        StoreError: It does not fit its table of the catalog, or has invalid values.
     """
     later = {name for name in _LATER if name in columns} | {
         name for name, column in columns.items() if column.default is not None
@@ -266,7 +266,7 @@ def _check(row: dict[str, Any], columns: Mapping[str, Column], path: Path) -> No
 
 
 def _has_digests(row: Row, version: int) -> bool:
-    """Tell whether a row has the digests of all tables; one of the first version has none."""
+    """Return whether a row has the digests of all tables; one of version 1 has none."""
     digests = digests_of(row.get("digests"))
     tables = set(TABLES) - LATER_TABLES if version > 1 else set()
     is_whole = tables <= digests.keys() <= (set(TABLES) if version > 1 else tables)
@@ -274,7 +274,7 @@ def _has_digests(row: Row, version: int) -> bool:
 
 
 def _extract(archive: Members, path: Path, row: Row, folder: Path) -> dict[str, str]:
-    """Write the tables of a trial, which come next, read each once, and return their digests."""
+    """Write the tables of a trial, which are next in the archive, reading each once; return their digests."""
     try:
         folder.mkdir()
         identity = Identity(row["id"], row["backend"], row["run_spec"], digests_of(row.get("digests")))
@@ -287,7 +287,7 @@ def _extract(archive: Members, path: Path, row: Row, folder: Path) -> dict[str, 
 
 
 def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
-    """Write a table, which comes next, read it once, and return its digest."""
+    """Write a table, which is next in the archive, reading it once; return its digest."""
     member, trial_id, table = archive.next(), row["id"], target.stem
     match = _TABLE.fullmatch(member.name) if member else None
     if member is None or match is None or match.groups() != (trial_id, table):
@@ -307,7 +307,7 @@ def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
 
 
 def _misfit(path: Path, table: str, row: Row) -> str:
-    """Return how a table that can be read differs from what its row declares; empty if it does not."""
+    """Return how a readable table differs from the declarations of its row; empty if it does not."""
     with opened_table(path) as file:
         if table == TRIALS:
             same = file.read().to_pylist() == json.loads(row["results"])
@@ -325,7 +325,7 @@ def _misfit(path: Path, table: str, row: Row) -> str:
 def _take_all(
     workspace: Workspace, staging: Staging, rows: Mapping[str, Row], earlier: Mapping[str, Sequence[Row]]
 ) -> list[str]:
-    """Move the records to their places and add them to the catalog, all or none; return those taken."""
+    """Move the records and add them to the catalog, all or none; return the ids of the imported trials."""
     urls = {trial_id: workspace.new_record(trial_id)[1] for trial_id in rows}
     staging.note(urls)
     swaps: dict[str, RecordSwap] = {}
@@ -346,7 +346,7 @@ def _take_all(
                     add_place(connection, trial_id, run)
             is_committing = True
     except BaseException as error:
-        # An error of the commit itself leaves open whether it took place.
+        # An error of the commit itself does not show whether it took effect.
         is_noted = _are_noted(workspace, taken) if is_committing else False
         if is_noted is None:
             raise _InDoubtError(error) from error
@@ -362,13 +362,13 @@ def _take_all(
 
 
 def _missing(workspace: Workspace, trial_ids: Iterable[str]) -> list[str]:
-    """Return the trials that have no record here."""
+    """Return the trials without a record in this workspace."""
     with workspace.database.reading() as connection:
         return [each for each in trial_ids if not workspace.catalog.has_record(connection, each)]
 
 
 def _are_noted(workspace: Workspace, trial_ids: Sequence[str]) -> bool | None:
-    """Check whether the catalog has records of trials; none if it cannot be read."""
+    """Check whether the catalog has records of trials; None if it cannot be read."""
     try:
         return not _missing(workspace, trial_ids)
     except StoreError:

@@ -1,4 +1,4 @@
-"""Work that a thread does beside the one that hands it over, in its order and within bounded memory."""
+"""Background thread that runs calls in order, with bounded memory."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from threading import Thread
 from typing import Final
 
 WAITING_MAX: Final = 2
-"""How many calls may be handed over and not done: one that is carried out, one that waits for it."""
+"""Largest number of unfinished calls: one that is running and one that waits."""
 
 Call = Callable[[], None]
 
 
 class Aside:
-    """Carries calls out one after the other in a thread, which starts with the first of them.
+    """Runs calls in order in a thread that starts with the first call.
 
-    What a call raises comes out of the next `call` or of `finish`; the calls after it are left out. For the
-    thread that hands calls over only; it may be interrupted by a signal anywhere.
+    An exception in a call is raised by the next `call` or by `finish`; later calls are skipped. Only the
+    creating thread may use it; a signal may interrupt that thread anywhere.
     """
 
     def __init__(self) -> None:
@@ -28,11 +28,11 @@ class Aside:
         self._is_over = False
 
     def call(self, call: Call) -> None:
-        """Have a call carried out after those before; wait while too many are not done.
+        """Queue a call; wait while too many are unfinished.
 
         Raises:
-            BaseException: What an earlier call raised.
-            MemoryError: There is no room for a thread.
+            BaseException: An earlier call raised it.
+            MemoryError: The thread cannot be started.
         """
         if self._thread is None:
             self._thread = self._started()
@@ -42,17 +42,17 @@ class Aside:
         self._calls.put(call)
 
     def finish(self) -> None:
-        """Wait until every call is done.
+        """Wait until all calls have ended.
 
         Raises:
-            BaseException: What one of them raised.
+            BaseException: One of them raised it.
         """
         while self._unseen:
             self._see()
         self._end()
 
     def abandon(self) -> None:
-        """Leave out what has not begun, and wait for what has."""
+        """Skip the calls that have not started, and wait for the running one."""
         self._is_over = True
         self._end()
 
@@ -65,7 +65,7 @@ class Aside:
         return thread
 
     def _see(self) -> None:
-        """Wait for the outcome of a call."""
+        """Wait for the result of a call."""
         error = self._outcomes.get()
         self._unseen -= 1
         if error is not None:

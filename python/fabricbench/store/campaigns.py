@@ -1,10 +1,10 @@
-"""How far the campaigns of a workspace are, and which trials each has, for whoever looks: two files for each.
+"""Progress and trials of the campaigns of a workspace, in two files each.
 
-    campaigns/NAME.json      how far it is
-    campaigns/NAME.parquet   its trials, with what differs among them
+    campaigns/NAME.json      its progress
+    campaigns/NAME.parquet   its trials, with the fields that differ among them
 
-Only the process of the campaign writes them. They decide nothing: the catalog alone tells which trials there
-are.
+Only the process of the campaign writes them. They are informative only: the catalog alone defines which
+trials exist.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _FOLDER: Final = "campaigns"
 _ABOUT: Final = ("title", "source", "factors", "metric", "jobs", "alone")
 _METADATA: Final = b"campaign"
 _COLUMNS: Final = ("trial", "iteration", "seed", "size_bytes")
-"""What a trial of a campaign has beside its factors."""
+"""Columns of a campaign's trials other than the factors."""
 _STATES: Final = (RUNNING, COMPLETE, FAILED, INTERRUPTED)
 
 
 @dataclass(frozen=True)
 class CampaignState:
-    """How far a campaign is.
+    """Progress of a campaign.
 
     Attributes:
         name: Its name.
         state: `running`, `complete` (all trials have ended), `failed` or `interrupted`.
-        trials: How many trials it has.
-        kept: How many had their record before.
-        finished: How many have ended with a record since.
-        failed: How many have ended without.
-        percent: Share of the estimated work that is done [%].
-        elapsed_s: Time since it began [s].
-        left_s: Time that the rest will take [s]; none if that is not known yet.
-        cores: Cores that work on it.
-        waits: What does not answer and is waited for; nothing if empty.
-        noted_at: When all this was noted, ISO 8601 in UTC.
+        trials: Number of trials.
+        kept: Number of trials that already had a record.
+        finished: Number of trials that have finished with a record since the start.
+        failed: Number of trials that have ended without a record.
+        percent: Percentage of the estimated work that is done [%].
+        elapsed_s: Time since the start [s].
+        left_s: Estimated remaining time [s]; None if not known yet.
+        cores: Number of cores that work on it.
+        waits: Description of the service that does not respond; empty if none.
+        noted_at: Time of this report, ISO 8601 in UTC.
     """
 
     name: str
@@ -67,16 +67,16 @@ class CampaignState:
 
 @dataclass(frozen=True)
 class CampaignTrials:
-    """The trials that a campaign has, as its file said when it began.
+    """The trials of a campaign, as defined by its file when it started.
 
     Attributes:
-        title: One line about it.
+        title: One-line description.
         source: The text of its file.
         factors: The levels of each factor.
-        metric: Name of the metric that says most about its jobs.
-        jobs: The names of the jobs that trials have.
-        alone: How many more trials run one job of several alone.
-        members: A row for each trial and plan that it is part of, with its factors.
+        metric: Name of the main metric of its jobs.
+        jobs: The names of the jobs in its trials.
+        alone: Number of additional trials in which one of several jobs runs alone.
+        members: A row for each pair of trial and plan, with its factors.
     """
 
     title: str
@@ -89,14 +89,14 @@ class CampaignTrials:
 
 
 def note_campaign(root: Path, campaign: CampaignState) -> None:
-    """Note how far a campaign of this process is. Without room for that it goes on all the same."""
+    """Write the progress of a campaign of this process; errors such as a full disk are ignored."""
     process = ProcessIdentity.current()
     values = asdict(replace(campaign, noted_at=now())) | {"process": asdict(process)}
     _put(root / _FOLDER / f"{campaign.name}.json", json.dumps(values).encode())
 
 
 def keep_trials(root: Path, name: str, campaign: CampaignTrials) -> None:
-    """Keep which trials a campaign of this process has. Without room for that it goes on all the same."""
+    """Write the trials of a campaign of this process; errors such as a full disk are ignored."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -108,7 +108,7 @@ def keep_trials(root: Path, name: str, campaign: CampaignTrials) -> None:
 
 
 def kept_trials(root: Path, name: str) -> CampaignTrials | None:
-    """Return which trials a campaign has; none where that is not known."""
+    """Return the trials of a campaign; None if they are unknown."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -122,14 +122,14 @@ def kept_trials(root: Path, name: str) -> CampaignTrials | None:
 
 
 def trials_stamp(root: Path, name: str) -> int | None:
-    """Return what changes with what `kept_trials` returns; none where there is nothing."""
+    """Return a stamp that changes whenever the result of `kept_trials` does; None if there is none."""
     with suppress(OSError):
         return (root / _FOLDER / f"{name}.parquet").stat().st_mtime_ns
     return None
 
 
 def _put(target: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file atomically; errors are ignored."""
     partial = target.with_name(f".{target.name}.{uuid4().hex[:12]}")
     with suppress(OSError):
         target.parent.mkdir(exist_ok=True)
@@ -141,13 +141,13 @@ def _put(target: Path, content: bytes) -> None:
 
 
 def campaigns(root: Path) -> list[CampaignState]:
-    """Return the campaigns of a workspace, the one of which something was noted last first."""
+    """Return the campaigns of a workspace, most recently updated first."""
     return sorted(_readable(root), key=lambda campaign: campaign.noted_at, reverse=True)
 
 
 def _readable(root: Path) -> Iterator[CampaignState]:
     for path in (root / _FOLDER).glob("[!.]*.json"):
-        # What anybody else has put there is not shown.
+        # Files with other content are ignored.
         with suppress(OSError, ValueError, TypeError, KeyError):
             yield _read(dict(json.loads(path.read_text(encoding="utf-8"))))
 

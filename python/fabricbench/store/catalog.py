@@ -1,4 +1,4 @@
-"""The catalog: which trials a workspace holds and how each ended."""
+"""The catalog: the trials of a workspace and their status."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _ATTEMPTS_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class UnreadableRow:
-    """A row of the catalog that cannot be what it says, and is set aside.
+    """A row of the catalog with invalid values, which is ignored.
 
     Attributes:
         attempt: Number of the attempt.
-        number: Number of the membership; none for the row of the trial itself.
-        trial_id: What it has as the id of the trial.
-        plan: What it has as the name of the plan.
-        problem: What is wrong with it.
+        number: Number of the membership; None for the row of the trial itself.
+        trial_id: Its value for the id of the trial.
+        plan: Its value for the name of the plan.
+        problem: Description of the problem.
     """
 
     attempt: int
@@ -59,7 +59,7 @@ class UnreadableRow:
 
     @property
     def found(self) -> str:
-        """Which row it is and what is wrong with it."""
+        """Description of the row and its problem."""
         name = ascii(self.trial_id).strip("'")
         return f"the row of trial {name:.40} cannot be read (attempt {self.attempt}): {self.problem}"
 
@@ -68,11 +68,12 @@ class Catalog:
     """Statements on the table of trials, each within the caller's transaction."""
 
     def __init__(self, records: Path, copies: Path) -> None:
-        """Name the places.
+        """Set the folders of records.
 
         Args:
-            records: Folder in which each finished trial has a folder of its id, unless its record has a URL.
-            copies: Folder for copies of records that have one.
+            records: Folder with a subfolder per finished trial, named by its id, unless its record is at a
+                URL.
+            copies: Folder for local copies of records at URLs.
         """
         self._records = records
         self._copies = copies
@@ -89,11 +90,11 @@ class Catalog:
         solo: bool = False,
         deleted: bool | None = False,
     ) -> list[Trial]:
-        """Return the trials that match everything given, oldest attempt first.
+        """Return the trials that match all arguments, oldest attempt first.
 
-        A trial that several runs have in common is returned as a part of the newest of them that matches.
+        A trial that belongs to several runs is returned for the newest of them that matches.
 
-        `solo`: of jobs alone only; `deleted`: those in the trash only, or with None those as well.
+        `solo`: trials of single jobs only; `deleted`: those in the trash only, or with None those as well.
         """
         query = select(places)
         for column, value in ((places.c.plan, plan), (places.c.suite, suite)):
@@ -114,13 +115,13 @@ class Catalog:
     def where(self, connection: Connection, condition: Condition) -> list[Trial]:
         """Return the trials that meet a condition on `places`, oldest attempt first.
 
-        A trial that several runs have in common is returned as a part of each that matches, the newest first.
+        A trial that belongs to several runs is returned for each that matches, the newest first.
         """
         query = select(places).where(condition).order_by(places.c.attempt, NEWEST_FIRST)
         return self._readable(connection.execute(query))
 
     def at(self, connection: Connection, chosen: Sequence[Place]) -> list[Trial]:
-        """Return the trials at some places, in their order; those that cannot be read are left out."""
+        """Return the trials at the given rows of `places`, in that order; unreadable ones are skipped."""
         attempts = list(dict.fromkeys(attempt for attempt, _ in chosen))
         found: dict[Place, Row] = {}
         for first in range(0, len(attempts), _ATTEMPTS_AT_ONCE):
@@ -130,7 +131,7 @@ class Catalog:
         return self._readable(found[place] for place in chosen)
 
     def latest_finished(self, connection: Connection, back: int) -> Trial | None:
-        """Return the trial whose record is the newest, or the one `back` places before it."""
+        """Return the trial with the newest record, or the one `back` positions before it."""
         query = (
             select(trials)
             .where(trials.c.status.in_(FINISHED), ~is_deleted(trials))
@@ -139,13 +140,13 @@ class Catalog:
         return self._nth(connection, query, back)
 
     def latest_of_plan(self, connection: Connection, plan: str) -> Trial | None:
-        """Return the finished trial of a plan that was a part of it last; none if there is none."""
+        """Return the finished trial that was most recently part of a plan; None if there is none."""
         last = (places.c.placed_at.desc(), places.c.attempt.desc(), NEWEST_FIRST)
         found = select(places).where(places.c.plan == plan, places.c.status.in_(FINISHED))
         return self._nth(connection, found.where(~is_deleted(places)).order_by(*last), 0)
 
     def _nth(self, connection: Connection, query: Select, number: int) -> Trial | None:
-        """Return a trial of a query by its place among those that can be read, from 0."""
+        """Return a trial of a query by its index among the readable ones, from 0."""
         for offset in itertools.count(0, _PAGE_ROWS):
             rows = connection.execute(query.offset(offset).limit(_PAGE_ROWS)).all()
             found = self._readable(rows)
@@ -157,7 +158,7 @@ class Catalog:
         return None
 
     def unreadable(self, connection: Connection) -> list[UnreadableRow]:
-        """Return the rows that cannot be what they say, in the order in which they were written."""
+        """Return the rows with invalid values, in the order in which they were written."""
         found = []
         for row in connection.execute(select(places).order_by(places.c.attempt, NEWEST_FIRST)):
             try:
@@ -167,7 +168,7 @@ class Catalog:
         return found
 
     def _readable(self, rows: Iterable[Row]) -> list[Trial]:
-        """Return the trials of rows; a row that cannot be read does not stand in the way of the others."""
+        """Return the trials of rows; unreadable rows are skipped."""
         found = []
         for row in rows:
             with suppress(RowError):
@@ -182,14 +183,14 @@ class Catalog:
         tables: str | None,
         machine: Mapping[str, Any],
     ) -> int:
-        """Note that this process starts a trial, in place of earlier attempts that left no record.
+        """Add a running trial of this process, replacing earlier attempts that left no record.
 
         Args:
             connection: Open for writing.
-            facts: What is run.
+            facts: Facts of the trial.
             folder: Name of the folder in which the record is written.
-            tables: URL that the record is going to have; none for a folder of the workspace.
-            machine: What runs it.
+            tables: Future URL of the record; None for a folder of the workspace.
+            machine: The machine that runs it.
 
         Returns:
             The number of the attempt.
@@ -211,13 +212,13 @@ class Catalog:
         return connection.added(insert(trials, row_of(facts) | values))
 
     def take(self, connection: Connection, row: Mapping[str, Any], folder: str, tables: str | None) -> None:
-        """Add a trial that ran elsewhere, in place of attempts here that left no record.
+        """Add a trial that ran elsewhere, replacing attempts here that left no record.
 
         Args:
             connection: Open for writing.
             row: Its row in the other catalog.
             folder: Name of the folder in which its record was written.
-            tables: URL of its record; none for a folder of the workspace.
+            tables: URL of its record; None for a folder of the workspace.
         """
         self.remove(connection, trials.c.id == row["id"], trials.c.status.in_((INTERRUPTED, FAILED)))
         forget(connection, row["id"], row["suite"])
@@ -226,7 +227,7 @@ class Catalog:
         keep_outcome(connection, attempt, row["run_spec"], row["results"])
 
     def remove(self, connection: Connection, *conditions: Condition) -> None:
-        """Remove attempts, and what the trash has of them: their numbers may be given again."""
+        """Remove attempts and their entries in the trash: their numbers may be reused."""
         numbers = select(trials.c.attempt).where(*conditions)
         connection.execute(delete(trash).where(trash.c.attempt.in_(numbers)))
         forget_outcomes(connection, numbers)
@@ -242,12 +243,13 @@ class Catalog:
         message: str,
         outcome: Mapping[str, object],
     ) -> None:
-        """Note how a trial ended, in place of its earlier record.
+        """Record how a trial ended, replacing its earlier record.
 
-        `outcome` is what its columns of JSON hold: `summary`, `results`, `engine`, `digests`, and `machine`
-        where that is not the one that began it.
+        `outcome` has the values of its JSON columns: `summary`, `results`, `engine`, `digests`, and `machine`
+        if another machine started it.
 
-        The tag of that one stays with the trial, which stays a part of its runs unless it was deleted.
+        The trial keeps the tag of the earlier record, and stays part of its runs unless that record was
+        deleted.
         """
         replaced = (trials.c.id == facts.id, trials.c.status.in_(FINISHED), trials.c.attempt != attempt)
         if connection.execute(select(trials.c.attempt).where(is_deleted(trials), *replaced)).first():
@@ -263,7 +265,7 @@ class Catalog:
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
     def _keep_tags(self, connection: Connection, *conditions: Condition) -> None:
-        """Give the tags that attempts have from their plans to their trials, which outlive them."""
+        """Copy the tags that attempts have from their plans to their trials, which outlive the attempts."""
         short = call("length", trials.c.tag).between(1, TAG_LENGTH_MAX)
         rows = connection.execute(select(trials.c.id, trials.c.tag).where(short, *conditions).distinct())
         for trial_id, tag in rows.all():
@@ -281,9 +283,9 @@ class Catalog:
         states: Sequence[str] = (RUNNING,),
         machine: Mapping[str, Any] | None = None,
     ) -> None:
-        """Note that an attempt, which is in one of some states, has no record.
+        """Record that an attempt in one of some states has no record.
 
-        `machine` is what ran it, where that is not what it began with.
+        `machine` is the machine that ran it, if another one started it.
         """
         values = {"status": status, "message": message, "ended_at": now()}
         values |= {} if machine is None else {"machine": to_json(machine)}
@@ -291,20 +293,20 @@ class Catalog:
         connection.execute(update(trials).where(*is_it).values(values))
 
     def adopt(self, connection: Connection, trial: Trial, facts: TrialFacts) -> None:
-        """Let a finished trial be a part of the run of `facts`; its record, its tag and its runs stay."""
+        """Add a finished trial to the run of `facts`; its record, tag and other runs are unchanged."""
         self._keep_tags(connection, trials.c.attempt == trial.attempt, trials.c.tag != facts.tag)
         keep_place(connection, facts.id, facts.suite, trials.c.attempt == trial.attempt)
         values = {name: value for name, value in row_of(facts).items() if name in OF_RUN}
         connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
 
     def abandoned(self, connection: Connection) -> list[Row]:
-        """Return the running attempts whose process is gone and whose folder nobody has a lease of."""
+        """Return the running attempts whose process has ended and whose folder has no lease."""
         rows = connection.execute(select(trials).where(trials.c.status == RUNNING)).all()
         gone = [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
         return [row for row in gone if not is_leased(self._records / Path(str(row.folder)).name)]
 
     def running_folders(self, connection: Connection) -> set[str]:
-        """Return the names of the temporary folders that running attempts own."""
+        """Return the names of the temporary folders of running attempts."""
         return set(connection.execute(select(trials.c.folder).where(trials.c.status == RUNNING)).scalars())
 
     def remote_records(self, connection: Connection, *conditions: Condition) -> set[str]:
@@ -313,12 +315,12 @@ class Catalog:
         return {url for url in connection.execute(query).scalars() if is_record_url(url)}
 
     def is_finished(self, connection: Connection, attempt: int) -> bool:
-        """Tell whether an attempt has finished."""
+        """Return whether an attempt has finished."""
         query = select(trials.c.status).where(trials.c.attempt == attempt)
         return connection.execute(query).scalar() in FINISHED
 
     def has_record(self, connection: Connection, trial_id: str) -> bool:
-        """Tell whether a trial has a record."""
+        """Return whether a trial has a record."""
         query = select(trials.c.attempt).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED))
         return connection.execute(query).first() is not None
 
@@ -342,10 +344,10 @@ def is_deleted(table: Source) -> Condition:
 
 
 def has_tag(tag: str, source: Source) -> Condition:
-    """Return the condition that a trial of `places`, or `listed`, has a tag, of its plan or of its own."""
+    """Return the condition that a trial of `places` or `listed` has a tag, from its plan or from users."""
     return any_of(source.c.tag == tag, source.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
 
 
 def now() -> str:
-    """Return the time, ISO 8601 in UTC, to the microsecond."""
+    """Return the current time, ISO 8601 in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,4 +1,4 @@
-"""Tables of the catalog. The migrations in `migrations/` build the same; a test compares them."""
+"""Tables of the catalog. The migrations in `migrations/` create the same; a test compares them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ INTERRUPTED = "interrupted"
 FAILED = "failed"
 
 FINISHED = (COMPLETE, INCOMPLETE)
-"""States of a trial that has a record; there is at most one such row for each id."""
+"""States of a trial with a record; there is at most one such row per id."""
 
 TAG_LENGTH_MAX = 64
-"""Characters of a tag that users give."""
+"""Largest length of a user's tag, in characters."""
 
 VIEW_LENGTH_MAX = 64
-"""Characters of the name of a view."""
+"""Largest length of a view's name, in characters."""
 
 LISTED = (
     "started_at",
@@ -38,7 +38,7 @@ LISTED = (
     "data_size_bytes",
     "tag",
 )
-"""Columns of `trials` by which lists find, count and order."""
+"""Columns of `trials` by which lists filter, count and sort."""
 
 trials = Table(
     "trials",
@@ -47,7 +47,7 @@ trials = Table(
     Column("id", varchar(12)),
     Column("status", varchar(16)),
     Column("message", TEXT),
-    # What was run.
+    # The plan and the run.
     Column("plan", TEXT),
     Column("title", TEXT),
     Column("plan_source", TEXT),
@@ -64,7 +64,7 @@ trials = Table(
     Column("criteria", TEXT, default="[]"),
     Column("size_kind", TEXT, default="data"),
     Column("axes", TEXT, default="[]"),
-    # By what and where.
+    # Backend, process and storage.
     Column("backend", TEXT),
     Column("backend_version", TEXT, default=""),
     Column("engine_version", TEXT),
@@ -78,7 +78,7 @@ trials = Table(
     Column("digests", TEXT, nullable=True),
     Column("started_at", varchar(32)),
     Column("ended_at", varchar(32), nullable=True),
-    # What came out; JSON.
+    # Results, as JSON.
     Column("summary", TEXT, nullable=True),
     Column("results", TEXT, nullable=True),
     Column("engine", TEXT, nullable=True),
@@ -88,7 +88,7 @@ trials = Table(
     indexes=(
         Index("trials_by_id", "id"),
         Index("trials_by_suite", "suite", "started_at", "ended_at", "status", "attempt", "id"),
-        # Lists read only this, and not the long texts of each row, which PostgreSQL keeps apart anyway.
+        # Lists read only this, and not the long texts of each row, which PostgreSQL stores separately anyway.
         Index("trials_listed", *LISTED, only_in="sqlite"),
         Index("one_record_per_id", "id", unique=True, where="status IN ('complete', 'incomplete')"),
     ),
@@ -96,7 +96,7 @@ trials = Table(
 
 runs = Table(
     "runs",
-    # One row for each run that was asked for, numbered in the order in which they were.
+    # One row for each requested run, numbered in order of the requests.
     Column("number", INTEGER),
     Column("id", varchar(12)),
     Column("state", varchar(16)),
@@ -115,7 +115,7 @@ runs = Table(
     Column("host", TEXT),
     Column("pid", INTEGER),
     Column("process_start", TEXT),
-    # What is to carry it out, and on which hosts: JSON, none of a backend that needs none.
+    # The backend that runs it, and its hosts as JSON, null for a backend that needs none.
     Column("backend", TEXT, default=""),
     Column("hosts", TEXT, nullable=True),
     key=("number",),
@@ -140,11 +140,11 @@ OF_RUN = (
     "size_kind",
     "axes",
 )
-"""Columns of `trials` that depend on the run that a trial is part of, and not on the trial alone."""
+"""Columns of `trials` that depend on the run that a trial is part of, not on the trial alone."""
 
 memberships = Table(
     "memberships",
-    # Runs that a trial was a part of before the one that its row in `trials` names; the last is the newest.
+    # Earlier runs of a trial, before the one in its row in `trials`; the last is the newest.
     Column("number", INTEGER),
     Column("trial_id", varchar(12)),
     Column("placed_at", varchar(32), nullable=True),
@@ -153,7 +153,7 @@ memberships = Table(
             name,
             trials.c[name].type,
             nullable=trials.c[name].nullable,
-            # It was added to rows that there were; the others are as old as the table.
+            # This column was added to existing rows; the others are as old as the table.
             default=trials.c[name].default if name == "axes" else None,
         )
         for name in OF_RUN
@@ -165,7 +165,7 @@ memberships = Table(
 
 tags = Table(
     "tags",
-    # What users call a trial beside the tag of its plan; a trial that runs again keeps them.
+    # Tags from users, in addition to the tag of the plan; a trial that runs again keeps them.
     Column("trial_id", varchar(12)),
     Column("tag", varchar(TAG_LENGTH_MAX)),
     key=("trial_id", "tag"),
@@ -182,7 +182,7 @@ trash = Table(
 
 trial_metrics = Table(
     "trial_metrics",
-    # The metrics of each job of a finished trial, as its results have them: what lists are ordered by.
+    # The metrics of each job of a finished trial, copied from its results to sort lists.
     Column("attempt", INTEGER),
     Column("metric", varchar(64)),
     Column("job", TEXT),
@@ -192,11 +192,11 @@ trial_metrics = Table(
 
 outcomes = Table(
     "outcomes",
-    # What tells whether two finished trials ran the same and gave the same.
+    # Digests that show whether two finished trials have the same run spec and the same results.
     Column("attempt", INTEGER),
     Column("spec", varchar(12)),
     Column("results", varchar(12)),
-    # How often it has run, and how often it then gave other results than the time before.
+    # Number of runs, and number of runs with other results than the one before.
     Column("times", INTEGER),
     Column("changes", INTEGER),
     key=("attempt",),
@@ -205,7 +205,7 @@ outcomes = Table(
 
 views = Table(
     "views",
-    # Lists of trials that users keep: what each is asked for, as the server's lists have it, in JSON.
+    # Saved lists of trials: the parameters of each, as in the server's API, in JSON.
     Column("name", varchar(VIEW_LENGTH_MAX)),
     Column("asked", TEXT),
     Column("saved_at", varchar(32)),

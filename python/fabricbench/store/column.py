@@ -1,4 +1,4 @@
-"""What a column of a record table is."""
+"""Description of a column of a record table."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ class Column(NamedTuple):
     Attributes:
         name: Its name, which ends with the unit.
         type: Its type in Arrow: `int64`, `float64` or `string`.
-        is_nullable: It is null where nothing was measured.
-        unit: Unit of its values; none of texts, and of numbers that have none.
-        meaning: What it says.
+        is_nullable: Whether it is null for values that were not measured.
+        unit: Unit of its values; None for texts and for numbers without a unit.
+        meaning: Description of its values.
     """
 
     name: str

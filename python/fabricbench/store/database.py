@@ -1,4 +1,4 @@
-"""Opening the catalog's database: transactions, a check of what is there, and errors to act on."""
+"""Access to the catalog's database: transactions, checks when it is opened, and errors with remedies."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from fabricbench.store.sql.connection import Connection
 
 BUSY_TIMEOUT_S = 60
-"""How long a transaction waits for that of another process; each lasts milliseconds."""
+"""Timeout of a transaction that waits for another process [s]; each lasts milliseconds."""
 
 
 class Database(ABC):
     """The catalog's database.
 
     Attributes:
-        place: Its file, or its URL without the password: what errors name.
+        place: Its file, or its URL without the password, for error messages.
     """
 
     place: Path | str
     damaged_hint: str
-    """What to do about a catalog that is not what it should be."""
+    """Suggested remedy for a damaged catalog."""
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -61,17 +61,17 @@ class Database(ABC):
 
     @abstractmethod
     def _errors(self) -> AbstractContextManager[None]:
-        """Say what errors of the database mean for the user.
+        """Convert errors of the database to errors with remedies.
 
         Raises:
             StoreError: There was one.
         """
 
     def open(self, *, has_records: bool) -> None:
-        """Check the catalog, make it if there is none and migrate it if it is an older one.
+        """Check the catalog, create it if there is none, and migrate an older one.
 
         Args:
-            has_records: Whether the workspace already holds records, so that a catalog must be there.
+            has_records: Whether the workspace already has records, so that a catalog must exist.
 
         Raises:
             StoreError: The catalog is corrupted, foreign, newer than this version, missing or not writable.
@@ -88,18 +88,18 @@ class Database(ABC):
 
     @abstractmethod
     def _check(self, *, has_records: bool) -> None:
-        """Find what opening the database would not notice."""
+        """Check for problems that opening the database would not detect."""
 
     @abstractmethod
     def _prepare_new(self) -> None:
-        """Do what a new database needs before its tables are made."""
+        """Prepare a new database before its tables are created."""
 
     def _gone(self) -> StoreError:
         found = "the catalog is missing or empty, but the workspace holds records"
         return StoreError(self.place, found, self.damaged_hint)
 
     def _revision(self) -> str | None:
-        """Return the revision of the catalog, or None if there is no table at all."""
+        """Return the revision of the catalog, or None if there are no tables."""
         with self.reading() as connection:
             if not self._has_tables(connection):
                 return None
@@ -110,7 +110,7 @@ class Database(ABC):
 
     @abstractmethod
     def _has_tables(self, connection: Connection) -> bool:
-        """Tell whether there is any table."""
+        """Return whether there are any tables."""
 
     def _create(self) -> str:
         with self.writing() as connection:
@@ -121,7 +121,7 @@ class Database(ABC):
                 )
                 connection.run(f"INSERT INTO {REVISION_TABLE} VALUES ('{REVISION}')")
                 return REVISION
-        # Another process made it in the meantime.
+        # Another process created it in the meantime.
         return self._revision() or REVISION
 
     def _migrate(self, revision: str) -> None:
@@ -144,4 +144,4 @@ class Database(ABC):
 
     @abstractmethod
     def _migrating(self) -> Engine:
-        """Return what opens a transaction for alembic, which excludes every other writer."""
+        """Return an engine for alembic whose transactions exclude all other writers."""

@@ -1,4 +1,4 @@
-"""Which database holds the catalog of a workspace."""
+"""Selects the database of a workspace's catalog."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def catalog_database(workspace: Path, url: str | None = None, *, read_only: bool
 
     Args:
         workspace: Folder of the workspace.
-        url: The database as SQLAlchemy reads it; by default a file in the workspace.
-        read_only: Whether the file in the workspace is only to be read.
+        url: URL of the database in SQLAlchemy's format; by default a file in the workspace.
+        read_only: Whether to open the file in the workspace for reading only.
 
     Raises:
         StoreError: The URL is neither of an SQLite file nor of PostgreSQL; a password in it is not repeated.

@@ -1,4 +1,4 @@
-"""What can be wrong with a workspace, said so that the user can mend it."""
+"""Errors of a workspace, with hints for the user."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class StoreError(Exception):
-    """A workspace that cannot be used as asked.
+    """A workspace that cannot be used as requested.
 
     Attributes:
         path: The file or folder concerned, or the URL of a database.
-        found: What was found there.
-        hint: What to do about it.
+        found: Description of the problem.
+        hint: Suggested remedy.
     """
 
     def __init__(self, path: Path | str, found: str, hint: str) -> None:
@@ -29,11 +29,11 @@ class StoreError(Exception):
 
 
 class UnreachableError(StoreError):
-    """A database or a place of records at a URL that does not answer, and may come back."""
+    """A database or record store at a URL that does not respond, possibly for a limited time."""
 
 
 class DiskFullError(StoreError):
-    """No room is left for the tables or the catalog."""
+    """The disk is full for the tables or the catalog."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
@@ -45,16 +45,16 @@ class DiskFullError(StoreError):
 
 
 class UnknownTrialError(StoreError):
-    """No trial, or more than one, answers to the name given."""
+    """No trial, or more than one, matches a name."""
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Tell whether an error means that the file system, a quota or a file size limit is exhausted."""
+    """Return whether an error means that the file system, a quota or a file size limit is exhausted."""
     return error.errno in _DISK_FULL
 
 
 def write_error(path: Path, error: OSError) -> StoreError:
-    """Turn an error of the operating system while writing `path` into one that says what to do."""
+    """Convert an operating system error while writing `path` to one with a hint."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     if is_disk_full(error):
         return DiskFullError(path, reason)
@@ -62,11 +62,11 @@ def write_error(path: Path, error: OSError) -> StoreError:
 
 
 def has_little_room(path: Path) -> bool:
-    """Tell whether the file system of `path` is full but for some bytes."""
+    """Return whether the file system of `path` is almost full."""
     return _free_bytes(path) < _LITTLE_BYTES
 
 
 def _free_bytes(path: Path) -> int:
-    """Return the free bytes of the file system that holds `path` or its nearest existing parent."""
+    """Return the free bytes of the file system of `path` or its nearest existing parent."""
     existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     return shutil.disk_usage(existing).free

@@ -1,4 +1,4 @@
-"""The hosts that queued runs are for: one run at a time uses a host, and those that came first come first."""
+"""Hosts of queued runs: one run at a time uses a host, in the order of the queue."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HostSet:
-    """The hosts of a file, as a queue tells them from others.
+    """The hosts of a file, as identified in the queue.
 
     Attributes:
-        name: Name of the file at the server.
-        digest: Of what the file says of its hosts.
-        agents: Where their agents listen.
+        name: Name of the file on the server.
+        digest: Digest of the hosts in the file.
+        agents: Addresses of their agents.
     """
 
     name: str
@@ -30,12 +30,12 @@ class HostSet:
     agents: tuple[str, ...]
 
     def as_json(self) -> str:
-        """Write it out for the catalog."""
+        """Return it as JSON for the catalog."""
         return to_json(asdict(self))
 
     @classmethod
     def read(cls, text: str | None) -> HostSet | None:
-        """Read what `as_json` wrote; none of a run that is for no hosts.
+        """Parse the JSON of `as_json`; None for a run without hosts.
 
         Raises:
             ValueError: It is something else.
@@ -48,11 +48,11 @@ class HostSet:
 
 
 def obstacles_in(connection: Connection, offered: Collection[HostSet]) -> dict[str, str]:
-    """Return what keeps the queued runs of a catalog from starting here; see `obstacles`."""
+    """Return why queued runs of a catalog cannot start here; see `obstacles`."""
     query = select(runs.c.id, runs.c.hosts).where(runs.c.hosts.is_not_null())
     waiting = query.where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number)
     rows = [(row.id, row.hosts) for row in connection.execute(waiting)]
-    if not rows:  # most runs are for no hosts
+    if not rows:  # most runs have no hosts
         return {}
     running = connection.execute(query.where(runs.c.state == RUNNING))
     return obstacles(rows, [(row.id, row.hosts) for row in running], offered)
@@ -63,12 +63,12 @@ def obstacles(
     running: Iterable[tuple[str, str | None]],
     offered: Collection[HostSet],
 ) -> dict[str, str]:
-    """Return what keeps runs from starting here, by their ids; nothing of those that may start.
+    """Return why runs cannot start here, by their ids; runs that may start are omitted.
 
     Args:
-        waiting: Ids of the queued runs with their hosts as the catalog has them, the next one first.
-        running: The same of the running ones.
-        offered: The hosts that runs can use here.
+        waiting: Ids of the queued runs with their hosts as JSON, the next one first.
+        running: Ids of the running ones with their hosts as JSON.
+        offered: The hosts that are available here.
     """
     taken: dict[str, str] = {}
     for run_id, text in running:

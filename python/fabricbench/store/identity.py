@@ -1,4 +1,4 @@
-"""Whether the file of a table is what the catalog takes it for: its bytes, and whose record it is of."""
+"""Verifies that the file of a table is the one in the catalog: its digest, trial and run spec."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 METADATA_PREFIX: Final = "fabricbench."
 ROWS_PER_GROUP: Final = 65_536
 """Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches
-received; a row group of the widest table holds about 17 MB before compression."""
+received; a row group of the widest table has about 17 MB before compression."""
 _EXPANSION_MAX: Final = 1000
 _EXPANDED_FREE_BYTES: Final = 64 << 20
-"""How many bytes of rows a file may hold: so many, and so many times its size; ours have far fewer."""
+"""Limit on the uncompressed size of a file [bytes]: this plus a multiple of its size; ours are smaller."""
 _FOOTER_BYTES_MAX: Final = 64 << 20
 _FOOTER_ITEMS_MAX: Final = 1 << 20
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What the catalog says of the files of a record.
+    """Identity of the files of a record, from the catalog.
 
     Attributes:
         trial: The trial.
-        backend: What made the record.
+        backend: The backend that made the record.
         run_spec: JSON of the RunSpec.
-        digests: SHA-256 of each table's file, in hexadecimal digits; nothing for records of earlier versions.
+        digests: SHA-256 of each table's file, in hexadecimal digits; empty for records of earlier versions.
     """
 
     trial: str
@@ -44,18 +44,18 @@ class Identity:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Identity:
-        """Take what a row of the catalog says; what it cannot say counts as unknown."""
+        """Return the identity in a row of the catalog; invalid digests count as unknown."""
         return cls(row["id"], row["backend"], row["run_spec"], digests_of(row["digests"]))
 
     def names(self, table: str) -> bool:
-        """Tell whether the record has a file of a table; one of an earlier version may lack some."""
+        """Return whether the record has a file of a table; one of an earlier version may lack some."""
         return table in self.digests or table not in LATER_TABLES
 
     def problem(self, path: Path, table: str) -> str:
-        """Say what is wrong with the file of a table, or nothing.
+        """Return the problem of a table's file, or an empty string.
 
-        All bytes are read before any is interpreted: a file that is not the one that was written reaches no
-        reader. Of a table without a digest only the footer is read.
+        All bytes are hashed before any is parsed, so that parsers never see a file that was not written by
+        us. For a table without a digest only the footer is read.
 
         Raises:
             OSError: The file is missing or cannot be read.
@@ -74,7 +74,7 @@ class Identity:
             return f"it cannot be read: {' '.join(str(error).split())}"
 
     def _stranger(self, metadata: Mapping[bytes, bytes], table: str) -> str:
-        """Say what a file says of itself that the catalog does not, or nothing."""
+        """Return how the metadata of a file differ from the catalog, or an empty string."""
         told = {
             name: metadata.get(f"{METADATA_PREFIX}{name}".encode(), b"").decode(errors="replace")
             for name in ("trial", "table", "backend", "run_spec")
@@ -91,17 +91,17 @@ class Identity:
 
 
 def unreadable() -> tuple[type[Exception], ...]:
-    """Return what reading a damaged Parquet file raises."""
+    """Return the exception types raised for a damaged Parquet file."""
     import pyarrow as pa
 
     return (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError)
 
 
 def opened_table(path: Path, *, checksums: bool = True) -> pq.ParquetFile:
-    """Open a table whose footer may be damaged; what it declares is bounded.
+    """Open a table whose footer may be damaged, with limits on its declared sizes.
 
     Raises:
-        OSError: It is missing or cannot be read; any other of `unreadable()` where it is damaged.
+        OSError: It is missing or cannot be read; any other of `unreadable()` if it is damaged.
     """
     import pyarrow.parquet as pq
 
@@ -115,10 +115,10 @@ def opened_table(path: Path, *, checksums: bool = True) -> pq.ParquetFile:
 
 
 def excess(file: pq.ParquetFile, size_bytes: int) -> str:
-    """Say what a file declares that no table of this program has, or nothing, before any of it is expanded.
+    """Return which declared size exceeds any table of ours, or an empty string, without decompression.
 
     Args:
-        file: The table; only its footer is looked at.
+        file: The table; only its footer is used.
         size_bytes: Size of the file.
     """
     metadata = file.metadata
@@ -151,7 +151,7 @@ def digests_in(folder: Path, tables: Iterable[str]) -> dict[str, str]:
 
 
 def digests_of(text: str | None) -> Mapping[str, str]:
-    """Read the digests of a row of the catalog; none where there are none, or no such thing."""
+    """Parse the digests in a row of the catalog; empty if there are none or they are invalid."""
     try:
         found = json.loads(text or "{}")
     except (ValueError, RecursionError):

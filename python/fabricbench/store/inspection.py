@@ -1,4 +1,4 @@
-"""Looking at every record of a workspace, and putting aside what cannot be read."""
+"""Checks every record of a workspace, and moves unreadable ones to a separate folder."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _UNKNOWN = "the catalog does not know this record"
 
 @dataclass(frozen=True)
 class Damage:
-    """Something in a workspace that cannot be used.
+    """A damaged or unknown record of a workspace.
 
     Attributes:
         trial_id: The trial.
-        found: What is wrong with its record.
-        attempt: Its row in the catalog; none if the catalog does not know it.
-        url: Where its record is; none for the folder of the workspace.
+        found: Description of the problem.
+        attempt: Its row in the catalog; None if it is not in the catalog.
+        url: URL of its record; None for the folder of the workspace.
     """
 
     trial_id: str
@@ -42,16 +42,16 @@ class Damage:
 
 
 def damages(workspace: Workspace) -> Iterator[Damage]:
-    """Read every table of every finished trial, and look for records that the catalog does not know.
+    """Read every table of every finished trial, and find records that are not in the catalog.
 
     Raises:
-        StoreError: The catalog cannot be read, or a place of records not be reached.
+        StoreError: The catalog cannot be read, or a record store cannot be reached.
     """
-    is_there = workspace.records.is_dir()  # without it every record is missing, which is what is reported
+    is_there = workspace.records.is_dir()  # without it, every record is reported as missing
     here = {path.name for path in workspace.records.iterdir()} if is_there else set[str]()
     here = {name for name in here if TRIAL_ID.fullmatch(name)}
     there = _remote_records(workspace)
-    # Folders first, then the catalog in a transaction of a writer: a record may just be on its way into both.
+    # Folders first, then the catalog in a write transaction: a record may be in the middle of being added.
     known = _finished(workspace)
     set_aside = {row.trial_id for row in workspace.unreadable()}
     for trial in known:
@@ -67,14 +67,14 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
 
 
 def _finished(workspace: Workspace) -> list[Trial]:
-    """Return the finished trials after every transaction that has been moving records."""
+    """Return the finished trials after every transaction that was moving records."""
     with suppress(StoreError), workspace.database.writing() as connection:
         return workspace.catalog.select(connection, states=FINISHED, deleted=None)
     return workspace.trials(states=FINISHED, deleted=None)
 
 
 def _remote_records(workspace: Workspace) -> set[str]:
-    """Return the URLs of all records wherever the workspace has some or would put new ones."""
+    """Return the URLs of all records at every location that the workspace uses or would use for new ones."""
     places = {place_and_name(url)[0] for url in _known_urls(workspace)}
     places |= {workspace.location.url} if workspace.location else set()
     return {f"{place}/{name}" for place in places for name in Location(place).records()}
@@ -86,7 +86,7 @@ def _known_urls(workspace: Workspace) -> set[str]:
 
 
 def _first_problem(trial: Trial) -> str:
-    """Say what is wrong with the record of a trial; nothing if all of it can be read."""
+    """Return the first problem of a trial's record; empty if all of it can be read."""
     missing = trial.tables.missing(TABLES)
     if missing:
         return f"no table {', '.join(missing)}"
@@ -95,7 +95,7 @@ def _first_problem(trial: Trial) -> str:
 
 
 def _other_results(trial: Trial) -> str:
-    """Say that the catalog, which repeats the results of a record, has others; nothing if it has the same."""
+    """Return a message if the results in the catalog differ from the record's; else an empty string."""
     if TRIALS not in identity_of(trial).digests:
         return ""
     with trial.tables.checked(TRIALS) as path, opened_table(path) as file:
@@ -109,14 +109,14 @@ def _problem(trial: Trial, table: str) -> str:
 
 
 def identity_of(trial: Trial) -> Identity:
-    """Return what the catalog says of the files of a trial's record."""
+    """Return the identity of the files of a trial's record from the catalog."""
     if trial.tables.identity is None:
         raise AssertionError(f"the record of trial {trial.id} is still being written")
     return trial.tables.identity
 
 
 def without_digest(workspace: Workspace) -> list[str]:
-    """Return the ids of finished trials with a table whose digest the catalog does not have.
+    """Return the ids of finished trials with a table whose digest is not in the catalog.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -128,7 +128,7 @@ def without_digest(workspace: Workspace) -> list[str]:
 
 
 def table_problem(path: Path, table: str, identity: Identity) -> str:
-    """Read a table whole, page checksums and all; say what is wrong with it, or nothing."""
+    """Read a whole table with page checksums; return its problem, or an empty string."""
     try:
         found = identity.problem(path, table)
         if found:
@@ -145,10 +145,10 @@ def table_problem(path: Path, table: str, identity: Identity) -> str:
 
 
 def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
-    """Move a damaged record out of the way and note in the catalog that its trial has none.
+    """Move a damaged record to a separate folder and record in the catalog that its trial has none.
 
     Returns:
-        Where it is now; none if it had gone altogether.
+        Its new path; None if it no longer existed.
 
     Raises:
         StoreError: A folder cannot be moved, or the catalog cannot be written.
@@ -170,10 +170,10 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
 
 
 def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
-    """Take a row that cannot be read out of the catalog, into a file of the folder `damaged`.
+    """Move an unreadable row from the catalog to a file in the folder `damaged`.
 
     Returns:
-        The file, JSON; what is no text there is written as one.
+        The file, JSON; values without a JSON form are written as text.
 
     Raises:
         StoreError: The file cannot be written, or the catalog.

@@ -1,8 +1,8 @@
-"""Locks on folders in work: a folder whose lease is held belongs to a living process.
+"""Locks on temporary folders: a folder with a lease belongs to a living process.
 
-The lock is flock(2) on the folder itself, in shared mode. The kernel drops it when its process ends, however
-that happens, so that neither a process number that is used again nor another namespace of processes misleads.
-It is seen by all processes of one machine; processes of other hosts are judged by the catalog.
+The lock is flock(2) on the folder itself, in shared mode. The kernel releases it when its process ends for
+any reason, so reused process ids and process namespaces cause no confusion. All processes of one machine see
+it; for processes of other hosts the catalog decides.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from pathlib import Path
 
 
 class Lease:
-    """A shared lock on a folder, held until `release` or the end of the process."""
+    """A shared lock on a folder, valid until `release` or the end of the process."""
 
     def __init__(self, folder: Path) -> None:
         """Lock a folder.
 
         Raises:
-            OSError: There is no such folder. A file system without locks is no error: nothing is locked then.
+            OSError: There is no such folder. On a file system without locks nothing is locked and no error is
+                raised.
         """
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._close = weakref.finalize(self, os.close, descriptor)
@@ -34,7 +35,7 @@ class Lease:
 
 
 def is_leased(folder: Path) -> bool:
-    """Check whether a living process of this machine holds a lease of a folder; one that is gone has none."""
+    """Check whether a living process of this machine leases a folder; False if the folder is missing."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

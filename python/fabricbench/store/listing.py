@@ -1,4 +1,4 @@
-"""Finding trials among many: search, filters, order and pages, done by the database."""
+"""Queries for lists of trials: search, filters, order and pages, evaluated by the database."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ COLUMNS = (
     "tag",
     "id",
 )
-"""What trials can be ordered by, beside their metrics."""
+"""Columns by which trials can be sorted, in addition to metrics."""
 _SEARCHED = ("id", "plan", "title", "variant", "backend", "tag", "status")
 
 
 THRESHOLDS_MAX = 20
-"""How many thresholds a list may be filtered by."""
+"""Largest number of thresholds of a list."""
 COMPARISONS: Mapping[str, Callable[[Expression, float], Condition]] = {
     "<=": lambda value, bound: value <= bound,
     ">=": lambda value, bound: value >= bound,
     "<": lambda value, bound: value < bound,
     ">": lambda value, bound: value > bound,
 }
-"""What a metric can be asked for, as it is written; those of two characters first."""
+"""Comparison operators of thresholds; those of two characters first."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """What a metric of a trial has to be.
+    """A condition on a metric of a trial.
 
     Attributes:
         metric: Its name.
         comparison: One of `COMPARISONS`.
-        bound: What it is compared with.
+        bound: The value to compare with.
     """
 
     metric: str
@@ -65,10 +65,10 @@ class Threshold:
 
     @classmethod
     def read(cls, text: str) -> Threshold:
-        """Read `METRIC<NUMBER`, or with `<=`, `>` or `>=`.
+        """Parse `METRIC<NUMBER`, or with `<=`, `>` or `>=`.
 
         Raises:
-            ThresholdError: It is none, or the metric is unknown.
+            ThresholdError: It has another form, or the metric is unknown.
         """
         comparison = next((each for each in COMPARISONS if each in text), None)
         name, _, number = text.partition(comparison or "<")
@@ -89,10 +89,10 @@ class Threshold:
 
 
 class ThresholdError(ValueError):
-    """A threshold that cannot be read, or a metric that is unknown.
+    """A threshold that cannot be parsed, or a metric that is unknown.
 
     Attributes:
-        hint: What to do about it.
+        hint: Suggested remedy.
     """
 
     def __init__(self, found: str, hint: str) -> None:
@@ -101,7 +101,7 @@ class ThresholdError(ValueError):
 
 
 def check_metric(name: str, others: Sequence[str] = ()) -> None:
-    """Check that a metric, or one of some other names, is known.
+    """Check that a name is a metric or one of the `others`.
 
     Raises:
         ThresholdError: It is not.
@@ -113,23 +113,23 @@ def check_metric(name: str, others: Sequence[str] = ()) -> None:
 
 @dataclass(frozen=True)
 class TrialQuery:
-    """Which trials, in which order.
+    """A query for trials: filters, order and page.
 
     Attributes:
         search: Words that all have to occur in id, plan, title, variant, backend, status or a tag.
-        tag: A tag that they have.
+        tag: A tag of the trials.
         plan: Name of their plan.
         status: Their status.
         variant: Their variant.
-        backend: What made them.
+        backend: Backend that made them.
         suite: The suite that they belong to.
-        deleted: Those in the trash, and no others.
-        where: What metrics of theirs have to be; a trial without a value is left out.
-        job: The job whose metrics count; by default the one that fares worst, by each metric.
+        deleted: Only those in the trash, instead of only others.
+        where: Conditions on their metrics; a trial without a value is omitted.
+        job: The job whose metrics count; by default the one with the worst value, for each metric.
         sort: One of `COLUMNS`, or a metric.
         descending: Whether the largest comes first; trials without a value come last in any case.
-        limit: How many at most; all with None.
-        offset: How many to leave out before them.
+        limit: Largest number of trials; None for all.
+        offset: Number of trials to skip.
     """
 
     search: str = ""
@@ -149,11 +149,11 @@ class TrialQuery:
 
 
 def page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[Trial]]:
-    """Return how many trials there are, and those of one page.
+    """Return the number of matching trials, and those of one page.
 
     Args:
-        workspace: Where.
-        query: Which.
+        workspace: The workspace.
+        query: The query.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -168,19 +168,19 @@ def page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[Trial]]:
         if query.limit is not None:
             wanted = wanted.offset(query.offset).limit(query.limit)
         chosen = list(connection.execute(wanted))
-        if not chosen and query.offset > 0:  # beyond the last
+        if not chosen and query.offset > 0:  # after the last page
             return page(workspace, replace(query, limit=1, offset=0))[0], []
         total = int(chosen[0].total) if chosen else 0
         return total, workspace.catalog.at(connection, [(row.attempt, row.number) for row in chosen])
 
 
 def source_of(query: TrialQuery) -> Source:
-    """Return where a query is looked up: in few columns if they are enough."""
+    """Return the source of a query's rows: the one with few columns if they are enough."""
     return places if query.search or query.sort == "title" else listed
 
 
 def ordered(workspace: Workspace, query: TrialQuery) -> list[Trial]:
-    """Return every trial that a query finds, in its order.
+    """Return every trial that matches a query, in its order.
 
     Raises:
         ThresholdError: There is no such order.
@@ -197,7 +197,7 @@ def _value(query: TrialQuery, source: Source) -> Expression:
 
 
 def conditions_of(query: TrialQuery, source: Source) -> list[Condition]:
-    """Return what a row of `places`, or `listed`, has to meet to be found."""
+    """Return the conditions of a query on a row of `places` or `listed`."""
     equal = {name: getattr(query, name) for name in ("plan", "status", "variant", "backend", "suite")}
     conditions = [source.c[name] == value for name, value in equal.items() if value is not None]
     if query.tag is not None:
@@ -223,9 +223,9 @@ def _ordered(statement: Select, rows: Columns, query: TrialQuery) -> Select:
 
 
 def beside(workspace: Workspace, found: Sequence[Trial]) -> list[Trial]:
-    """Return every finished trial that some trials are compared with: of their suites, and of jobs alone.
+    """Return every finished trial for comparison with some trials: of their suites, and of single jobs.
 
-    A trial that several of these suites have in common is returned as a part of each.
+    A trial that belongs to several of these suites is returned for each.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -239,7 +239,7 @@ def beside(workspace: Workspace, found: Sequence[Trial]) -> list[Trial]:
 
 
 def choices(workspace: Workspace) -> dict[str, list[str]]:
-    """Return the values that trials can be filtered by: plans, variants, backends, statuses and tags.
+    """Return the values for filters of trials: plans, variants, backends, statuses and tags.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -256,12 +256,12 @@ def choices(workspace: Workspace) -> dict[str, list[str]]:
 
 
 def _is_text(value: object) -> bool:
-    """Tell whether a value can be offered to users: a row that is set aside may have any."""
+    """Return whether a value can be shown to users; an unreadable row may have any value."""
     return isinstance(value, str) and value != "" and value.encode(errors="ignore").decode() == value
 
 
 def counts(workspace: Workspace) -> dict[str, int]:
-    """Return how many attempts at trials there are of each status, those in the trash left out.
+    """Return the number of attempts at trials of each status, without those in the trash.
 
     Raises:
         StoreError: The catalog cannot be read.

@@ -1,7 +1,7 @@
-"""A place for records besides the folder of the workspace: a bucket, or whatever else fsspec reaches.
+"""Storage for records outside the folder of the workspace: a bucket, or any other URL that fsspec supports.
 
-Each attempt at a trial has a name of its own there, ID.TOKEN, and what is written under it never changes. So
-nothing has to be renamed, which buckets cannot: a record counts once the catalog names it.
+Each attempt at a trial has a unique name there, ID.TOKEN, and its content never changes. So nothing has to be
+renamed, which buckets do not support: a record counts once the catalog refers to it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 ASIDE = "damaged"
-"""Folder in which repairing puts what cannot be used, rather than removing it."""
+"""Folder to which `repair` moves unusable records, instead of removing them."""
 
 _MARK = "fabricbench.txt"
 _FORMS = "write s3://bucket/folder, gs://bucket/folder, file:///folder or another URL that fsspec knows"
@@ -29,7 +29,7 @@ _LOCAL = {"file", "local"}
 
 
 def place_and_name(url: str) -> tuple[str, str]:
-    """Return where a record lies and what it is called there, by its URL."""
+    """Split the URL of a record into its location and its name there."""
     place, _, name = url.rpartition("/")
     return place, name
 
@@ -38,14 +38,14 @@ class Location:
     """Records at a URL.
 
     Attributes:
-        url: The URL, without a slash at its end.
+        url: The URL, without a trailing slash.
     """
 
     def __init__(self, url: str) -> None:
-        """Name the place; nothing is asked of it yet.
+        """Parse the URL, without a connection.
 
         Raises:
-            StoreError: The URL cannot be read, holds a password, or its driver is not installed.
+            StoreError: The URL cannot be parsed, contains a password, or its driver is not installed.
         """
         self.url = url.rstrip("/")
         self._is_checked = False
@@ -83,7 +83,7 @@ class Location:
 
     @contextmanager
     def _reached(self) -> Iterator[tuple[AbstractFileSystem, str]]:
-        """Connect, and say what an error means for the user; a connection does not outlive its use."""
+        """Connect, and convert errors to ones with hints; the connection is closed afterwards."""
         from fsspec.core import url_to_fs
 
         try:
@@ -95,17 +95,17 @@ class Location:
         except PermissionError as error:
             found = f"no permission: {_reason(error)}"
             raise StoreError(self.url, found, "ask for the right to list, read, write and remove") from error
-        except Exception as error:  # each driver has errors of its own
+        except Exception as error:  # each driver has its own error types
             if isinstance(error, OSError) and is_disk_full(error):
                 raise StoreError(self.url, f"no room is left: {_reason(error)}", "make room there") from error
             hint = "check the URL, the network and the credentials that the driver of fsspec reads"
             raise UnreachableError(self.url, f"cannot be reached: {_reason(error)}", hint) from error
 
     def check(self) -> None:
-        """Write a small file, once, and make the last folder of the URL if it is not there.
+        """Write a small file once, to check access, creating the last folder of the URL if it is missing.
 
         Raises:
-            StoreError: The place cannot be reached or written.
+            StoreError: The location cannot be reached or written.
         """
         if self._is_checked:
             return
@@ -125,10 +125,10 @@ class Location:
         self._is_checked = True
 
     def upload(self, folder: Path, name: str) -> None:
-        """Copy the files of a folder to a new name, and see that all of each has arrived.
+        """Copy the files of a folder to a new name, and check that each has arrived in full.
 
         Raises:
-            StoreError: The place cannot be reached or written, or a file arrived in part.
+            StoreError: The location cannot be reached or written, or a file is incomplete.
         """
         sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
         try:
@@ -150,7 +150,7 @@ class Location:
 
         Raises:
             FileNotFoundError: There is none.
-            StoreError: The place cannot be reached or read, or the local disk is full.
+            StoreError: The location cannot be reached or read, or the local disk is full.
         """
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -164,18 +164,18 @@ class Location:
             files.get_file(source, str(target))
 
     def files(self, name: str) -> set[str]:
-        """Return the names of the files of a record; none if there is no such record.
+        """Return the names of the files of a record; empty if there is no such record.
 
         Raises:
-            StoreError: The place cannot be reached or read.
+            StoreError: The location cannot be reached or read.
         """
         return self._names(name)
 
     def records(self) -> set[str]:
-        """Return the names of all records, those that are being written included.
+        """Return the names of all records, including those that are being written.
 
         Raises:
-            StoreError: The place cannot be reached or read.
+            StoreError: The location cannot be reached or read.
         """
         return {name for name in self._names("") if RECORD_NAME.fullmatch(name)}
 
@@ -187,10 +187,10 @@ class Location:
             return set()
 
     def remove(self, name: str) -> None:
-        """Remove a record; it is no error if there is none.
+        """Remove a record if it exists.
 
         Raises:
-            StoreError: The place cannot be reached or written.
+            StoreError: The location cannot be reached or written.
         """
         try:
             with self._reached() as (files, path):
@@ -200,13 +200,13 @@ class Location:
             return
 
     def put_aside(self, name: str) -> str | None:
-        """Move a record to the folder `damaged` of the place.
+        """Move a record to the folder `damaged` of the location.
 
         Returns:
-            Its URL there; none if there is no such record.
+            Its URL there; None if there is no such record.
 
         Raises:
-            StoreError: The place cannot be reached or written.
+            StoreError: The location cannot be reached or written.
         """
         found = self.files(name)
         if not found:
@@ -228,7 +228,7 @@ class Location:
 
 
 def _make_last_folder(files: AbstractFileSystem, path: str) -> None:
-    """Make the folder of a path. A bucket, which has nothing above it, is not ours to make."""
+    """Create the last folder of a path. A bucket, which has no parent, is not created."""
     if "/" in path:
         with suppress(FileExistsError):
             files.mkdir(path, create_parents=False)

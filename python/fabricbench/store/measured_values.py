@@ -1,4 +1,4 @@
-"""Metrics of very many trials at once, as rows and not as trials: for tables of thousands."""
+"""Metrics of thousands of trials, read as rows for large tables."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _AT_ONCE: Final = 500
-"""Values that a statement is given at once: SQLite before 3.32 takes 999."""
+"""Values per statement: SQLite before 3.32 allows 999."""
 
 
 @dataclass(frozen=True)
 class MeasuredValues:
-    """What is known of some trials.
+    """Status, metrics and notes of some trials.
 
     Attributes:
-        states: The status of the record of each trial that has one, or else of the last attempt at it, by its
-            id. Trials that were never begun, or are in the trash, are left out.
-        values: Trial, metric, job and value, of those that have a record.
-        notes: What has to be said of some results, each with of how many; see `Trial.notes`.
+        states: For each trial id, the status of its record if it has one, or else of its last attempt. Trials
+            that never started, or are in the trash, are omitted.
+        values: Trial, metric, job and value, for trials with a record.
+        notes: Notes on results, with the number of trials for each; see `Trial.notes`.
     """
 
     states: dict[str, str]
@@ -38,12 +38,12 @@ class MeasuredValues:
     notes: Counter[str]
 
     def has_record(self, trial_id: str) -> bool:
-        """Tell whether a trial has its record."""
+        """Return whether a trial has a record."""
         return self.states.get(trial_id) in FINISHED
 
 
 def values_stamp(workspace: Workspace) -> tuple[object, ...]:
-    """Return what changes whenever `measured_values` may.
+    """Return a stamp that changes whenever the result of `measured_values` may.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -56,7 +56,7 @@ def values_stamp(workspace: Workspace) -> tuple[object, ...]:
 
 
 def measured_metrics(workspace: Workspace, ids: Sequence[str]) -> set[str]:
-    """Return the names of the metrics that any of some trials has.
+    """Return the names of the metrics that at least one of some trials has.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -73,11 +73,11 @@ def measured_metrics(workspace: Workspace, ids: Sequence[str]) -> set[str]:
 
 
 def measured_values(workspace: Workspace, ids: Sequence[str], metrics: Sequence[str]) -> MeasuredValues:
-    """Return what trials came to, by their ids.
+    """Return status, metrics and notes of trials, by their ids.
 
     Args:
-        workspace: Where they are.
-        ids: Which.
+        workspace: The workspace.
+        ids: Ids of the trials.
         metrics: Names of the metrics.
 
     Raises:
@@ -105,20 +105,20 @@ def measured_values(workspace: Workspace, ids: Sequence[str], metrics: Sequence[
 
 
 def _attempts(ids: Sequence[str]) -> Select:
-    """Return number, trial and status of each attempt at some trials, in their order."""
+    """Return a query for number, trial and status of each attempt at some trials, in order."""
     found = select(trials.c.attempt, trials.c.id, trials.c.status)
     return found.where(trials.c.id.in_(ids), ~is_deleted(trials)).order_by(trials.c.attempt)
 
 
 def _values(attempts: Sequence[int], metrics: Sequence[str]) -> Select:
-    """Return attempt, metric, job and value of some metrics of some attempts."""
+    """Return a query for attempt, metric, job and value of some metrics of some attempts."""
     columns = trial_metrics.c
     found = select(columns.attempt, columns.metric, columns.job, columns.value)
     return found.where(columns.attempt.in_(attempts), columns.metric.in_(metrics))
 
 
 def _noted(attempts: Sequence[int]) -> Select:
-    """Return the summaries of those of some attempts that have notes."""
+    """Return a query for the summaries with notes among some attempts."""
     columns = trials.c
     has_notes = columns.summary.contains('"notes":')
     return select(columns.summary).where(columns.attempt.in_(attempts), has_notes)

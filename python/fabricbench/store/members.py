@@ -1,7 +1,7 @@
-"""The files of a tar archive that somebody sent, one after the other, with nothing taken on trust.
+"""Reader for the files of an untrusted tar archive, in sequence.
 
-Only plain headers are read, as `fabricbench workspace export` writes them. Sparse files, links and extended
-headers are refused unread: with those a few bytes declare any amount.
+Only plain headers are accepted, as `fabricbench workspace export` writes them. Sparse files, links and
+extended headers are rejected without being parsed: with those, a few bytes can declare any size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLAIN: Final = (tarfile.REGTYPE, tarfile.AREGTYPE)
 
 
 class MemberError(Exception):
-    """An archive that is damaged or not as export writes it; its text says where."""
+    """An archive that is damaged or not as export writes it; the message has the offset."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Member:
     """A file of an archive.
 
     Attributes:
-        name: Its name there.
-        size_bytes: Its size; so many bytes are there.
+        name: Its name in the archive.
+        size_bytes: Its size, checked against the size of the archive.
     """
 
     name: str
@@ -36,19 +36,19 @@ class Member:
 
 
 class Members:
-    """Reads an archive from its beginning to its end."""
+    """Reads an archive from start to end."""
 
     def __init__(self, stream: IO[bytes], size_bytes: int) -> None:
-        """Take an open file of a size."""
+        """Take an open file and its size."""
         self._stream = stream
         self._size_bytes = size_bytes
         self._next = 0
 
     def next(self) -> Member | None:
-        """Go to the next file; none at the end.
+        """Advance to the next file; return None at the end.
 
         Raises:
-            MemberError: What comes next is damaged, is no plain file, or goes beyond the end of the archive.
+            MemberError: The next file is damaged, not a plain file, or extends beyond the end of the archive.
             OSError: The archive cannot be read.
         """
         begin = self._next
@@ -73,13 +73,13 @@ class Members:
         return Member(header.name, header.size)
 
     def _check_padding(self, content_end: int) -> None:
-        """Check that a file is filled up with zeros to the next block."""
+        """Check that a file is padded with zeros to the next block."""
         self._stream.seek(content_end)
         if self._stream.read(self._next - content_end).strip(b"\0"):
             raise MemberError(f"the bytes after byte {content_end:,} belong to no file")
 
     def is_at_end(self) -> bool:
-        """Check that nothing but zeros follows the last file.
+        """Check that only zeros follow the last file.
 
         Raises:
             OSError: The archive cannot be read.
@@ -91,7 +91,7 @@ class Members:
         return True
 
     def content(self, member: Member) -> bytes:
-        """Return the content of the file that `next` has returned last.
+        """Return the content of the file that `next` returned last.
 
         Raises:
             OSError: The archive cannot be read.
@@ -99,10 +99,10 @@ class Members:
         return self._stream.read(member.size_bytes)
 
     def copy(self, member: Member, target: Path) -> str:
-        """Copy the file that `next` has returned last, to the disk, and return its SHA-256.
+        """Copy the file that `next` returned last to disk, and return its SHA-256.
 
         Raises:
-            OSError: The archive cannot be read, or the copy not be written.
+            OSError: The archive cannot be read, or the copy cannot be written.
         """
         digest, left = hashlib.sha256(), member.size_bytes
         with target.open("wb") as file:

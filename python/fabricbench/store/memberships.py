@@ -1,7 +1,7 @@
-"""Trials that several runs have in common: which runs, and what each calls them.
+"""Trials that belong to several runs, with the plan, variant and tag that each run gives them.
 
-The row of a trial names the run that carried it out last. When another run takes it over, what the row said
-of the earlier one moves to the table `memberships`; `places` reads both as one table.
+The row of a trial has the run that used it last. When another run adopts the trial, the run-specific columns
+move to the table `memberships`; `places` reads both as one table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _places(name: str, columns: Sequence[Column]) -> Source:
-    """Return every attempt, and every finished trial once more for each earlier run that it was part of."""
+    """Return a source with every attempt, and every finished trial again for each earlier run of it."""
     return union_all(
         select(*columns, trials.c.ended_at.label("placed_at"), cast(null(), INTEGER).label("number")),
         select(
@@ -27,45 +27,45 @@ def _places(name: str, columns: Sequence[Column]) -> Source:
             memberships.c.placed_at,
             memberships.c.number,
         )
-        # There are few of them, and many trials.
+        # There are few memberships and many trials.
         .select_from(InOrder(memberships, trials))
         .where(memberships.c.trial_id == trials.c.id, trials.c.status.in_(FINISHED)),
     ).subquery(name)
 
 
 places = _places("places", tuple(trials.c))
-"""Every attempt, and every finished trial once more for each earlier run that it was part of.
+"""Every attempt, and every finished trial again for each earlier run of it.
 
-The columns are those of `trials`, `placed_at` (when it had finished as a part of the run) and `number`: none
-for the row of the trial itself, and the higher the newer for others.
+The columns are those of `trials`, `placed_at` (when it had finished as a part of the run) and `number`: null
+for the row of the trial itself, and higher for newer memberships.
 """
 
 listed = _places("listed", [trials.c[name] for name in LISTED])
-"""The same with few columns, which an index has: to find some among very many."""
+"""The same with few columns, all in an index, for queries over very many trials."""
 
 Place = tuple[int, int | None]
-"""A row of `places`: `attempt` and `number`."""
+"""Key of a row of `places`: `attempt` and `number`."""
 
 NEWEST_FIRST: Final = places.c.number.desc().nulls_first()
-"""The order of the places of one attempt."""
+"""Order of the rows of `places` of one attempt."""
 
 
 def newest(source: Source) -> Labelled:
-    """Return a column that numbers, from 1, the places in `source` that an attempt has of those selected."""
-    # By the column itself SQLite would read whole rows in the order of attempts, and not the index.
+    """Return a column that numbers the selected rows of `source` of each attempt, from 1, newest first."""
+    # With the bare column, SQLite would read whole rows in the order of attempts instead of the index.
     attempt = Expression(lambda parameters: f"({source.c.attempt.render(parameters)} + 0)")
     order = source.c.number.desc().nulls_first()
     return row_number(partition_by=attempt, order_by=order).label("age")
 
 
 def keep_place(connection: Connection, trial_id: str, suite: str, *conditions: Condition) -> None:
-    """Keep what a trial is part of now, if that is not the suite that takes it over.
+    """Save the current run of a trial as a membership, unless it is the suite that adopts it.
 
     Args:
         connection: Open for writing.
         trial_id: The trial.
-        suite: What takes it over.
-        conditions: Which attempt it is whose row is going to name that suite, or to be replaced.
+        suite: The suite that adopts it.
+        conditions: Select the attempt whose row will name that suite or be replaced.
     """
     forget(connection, trial_id, suite)
     chosen = select(trials.c.id, trials.c.ended_at, *(trials.c[name] for name in OF_RUN))
@@ -74,17 +74,17 @@ def keep_place(connection: Connection, trial_id: str, suite: str, *conditions: C
 
 
 def forget(connection: Connection, trial_id: str, suite: str | None = None) -> None:
-    """Forget that a trial was part of an earlier suite, or of any."""
+    """Remove a trial from an earlier suite, or from all."""
     of_suite = [memberships.c.suite == suite] if suite is not None else []
     connection.execute(delete(memberships).where(memberships.c.trial_id == trial_id, *of_suite))
 
 
 def add_place(connection: Connection, trial_id: str, row: Mapping[str, Any]) -> None:
-    """Note that a trial is part of a run, unless that is known.
+    """Add a trial to a run, unless it already belongs to it.
 
     Args:
         connection: Open for writing.
-        trial_id: The trial, which has its record.
+        trial_id: The trial, which has a record.
         row: The columns `OF_RUN`, and `placed_at`.
     """
     known = select(places.c.attempt).where(places.c.id == trial_id, places.c.suite == row["suite"])

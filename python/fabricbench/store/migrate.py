@@ -1,4 +1,4 @@
-"""Bringing an older catalog up to date. Imported only when there is one: alembic is slow to load."""
+"""Migrates an older catalog. Imported only if needed, because alembic is slow to import."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def known_revisions() -> set[str]:
-    """Return every revision that this version can read."""
+    """Return all revisions that this version can read."""
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
@@ -25,7 +25,7 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
 
     Args:
         connection: Open for writing.
-        revision: Where to stop; the newest by default.
+        revision: Target revision; the newest by default.
     """
     config = _config()
     config.attributes["connection"] = connection

@@ -1,6 +1,6 @@
-"""Where the workspace is, and what its trials are called, without the libraries that open it.
+"""Folder of the workspace and names of its trials, without the libraries that open it.
 
-A shell asks for names while a user types: this reads the file of the catalog, and only if there is one.
+Used for shell completion while a user types: it reads the SQLite catalog directly, and only if it exists.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def workspace_folder(root: Path | None = None) -> Path:
 
 
 def last_trials(root: Path | None = None) -> list[tuple[str, str]]:
-    """Return id and plan of the trials that finished last, the newest first; none if they cannot be read."""
+    """Return id and plan of the trials that finished last, newest first; empty if they cannot be read."""
     return [(str(trial), str(plan)) for trial, plan in _catalog_rows(root, _LAST)]
 
 
 def view_names(root: Path | None = None) -> list[str]:
-    """Return the names of the saved views; none if they cannot be read."""
+    """Return the names of the saved views; empty if they cannot be read."""
     return [str(name) for (name,) in _catalog_rows(root, _VIEWS)]
 
 

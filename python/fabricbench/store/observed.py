@@ -1,4 +1,4 @@
-"""What records of earlier versions hold, as far as they do not say it themselves."""
+"""Tables and columns of records of earlier versions that do not describe themselves."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ OF_THE_SIMULATOR: Final[dict[str, dict[str, Any]]] = {
     **{table: {"at": "endpoint", "unmeasured": []} for table in _AT_ENDPOINTS},
     **{table: {"at": "fabric", "unmeasured": []} for table in _IN_THE_FABRIC},
 }
-"""Everything; as it was when catalogs got the column `observed`."""
+"""Observations of the simulator when the column `observed` was added to catalogs."""
 
 LATER_TABLES: Final = frozenset({"counters", "chunk_steps", "chunk_times"})
-"""Tables that records did not have from the beginning: one without has no rows of it."""
+"""Tables that were added to records later; records without one have no rows of it."""
 
 _LIKE: Final = "dropped_headroom_frames"
 LATER_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
@@ -34,19 +34,19 @@ LATER_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "priorities": ("dropped_wred_frames",),
 }
-"""Columns that records did not have from the beginning. In one without nothing of it happened: they are 0, or
-null where a record does not have drops by their cause."""
+"""Columns that were added to records later. In a record without one the event did not occur: it is 0, or null
+if the record has no drops by cause."""
 
 UNKNOWN_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "chunks": ("busbw_gb_per_s",),
     "ports": ("pfc_xon_tx", "pfc_xon_rx"),
     "priorities": ("pfc_xon_tx", "pfc_xon_rx"),
 }
-"""Columns that records did not have from the beginning, null in one without."""
+"""Columns that were added to records later and are null in records without them."""
 
 
 def with_later(table: str, schema: pa.Schema) -> pa.Schema:
-    """Return the columns of a table of a record with those that it does not have."""
+    """Return the schema of a table of a record, extended by the columns that were added later."""
     import pyarrow as pa
 
     later = [name for name in LATER_COLUMNS.get(table, ()) if name not in schema.names]
@@ -67,7 +67,7 @@ def _declared(table: str) -> pa.Schema:
 
 
 def filled(batch: pa.RecordBatch, fields: Iterable[pa.Field]) -> pa.RecordBatch:
-    """Return rows of a record with columns that it does not have, each as `with_later` has it."""
+    """Return rows of a record, extended by the missing columns as in `with_later`."""
     import pyarrow as pa
 
     for field in fields:
@@ -83,7 +83,7 @@ def file_without_rows(table: str) -> Path:
 
 @cache
 def _folder_without_rows() -> Path:
-    """Write the files once for this process, which removes them when it ends."""
+    """Write the files once for this process, which removes them at exit."""
     import atexit
     import shutil
 

@@ -1,7 +1,7 @@
-"""What came of finished trials, kept beside their rows so that the database can order and compare by it.
+"""Metrics and digests of finished trials, stored as rows so that the database can sort and compare them.
 
-Metrics of every job, one row each, and digests of what was run and what it gave. All of it follows from the
-columns `run_spec` and `results`; a row without results that can be read has none.
+There is a row for each metric of each job, and digests of the run spec and the results. All values derive
+from the columns `run_spec` and `results`; a row without readable results has none.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from fabricbench.store.sql.table import Column
 
 _ROWS_AT_ONCE = 200
-"""Rows of four values in one statement: SQLite before 3.32 takes 999 values."""
+"""Rows of four values per statement: SQLite before 3.32 allows 999 values."""
 _OF_THE_RUN = ("id", "plan", "variant", "iteration")
-"""Columns of results that say whose they are."""
+"""Columns of results that identify the trial."""
 
 
 def keep_outcome(
     connection: Connection, attempt: int, run_spec: str, results: object, before: Row | None = None
 ) -> None:
-    """Keep what came of an attempt that has finished.
+    """Store metrics and digests of a finished attempt.
 
     Args:
         connection: Open for writing.
         attempt: Its number.
-        run_spec: The column of its row.
-        results: The same.
-        before: What was kept of the record that it replaces.
+        run_spec: The column `run_spec` of its row.
+        results: The column `results` of its row.
+        before: The outcome of the record that it replaces.
     """
     jobs = read_jobs(results)
     rows = [{"attempt": attempt, **row} for row in metric_rows(jobs)]
@@ -51,18 +51,18 @@ def keep_outcome(
 
 
 def outcome_of(connection: Connection, attempts: Select) -> Row | None:
-    """Return what is kept of the first of some attempts."""
+    """Return the stored outcome of the first of some attempts."""
     return connection.execute(select(outcomes).where(outcomes.c.attempt.in_(attempts))).first()
 
 
 def forget_outcomes(connection: Connection, attempts: Select) -> None:
-    """Forget what came of attempts: their numbers may be given again."""
+    """Delete metrics and digests of attempts: their numbers may be reused."""
     for table in (trial_metrics, outcomes):
         connection.execute(delete(table).where(table.c.attempt.in_(attempts)))
 
 
 def metric_rows(jobs: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield `metric`, `job` and `value` of each number of results; of jobs of one name the first counts."""
+    """Yield `metric`, `job` and `value` of each number in results; of jobs with the same name, the first."""
     known: set[str] = set()
     for row in jobs:
         job = row.get("job")
@@ -76,15 +76,15 @@ def metric_rows(jobs: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def digests(run_spec: str, jobs: list[Mapping[str, Any]]) -> dict[str, str]:
-    """Return `spec`, which trials that run the same have in common, and `results`, of their metrics."""
+    """Return `spec`, equal for trials with the same run spec, and `results`, the digest of their metrics."""
     own = [{name: value for name, value in row.items() if name not in _OF_THE_RUN} for row in jobs]
     return {"spec": _digest(run_spec), "results": _digest(json.dumps(own, sort_keys=True))}
 
 
 def worst(metric: str, attempt: Column, job: str | None = None) -> Expression:
-    """Return a metric of the job of an attempt that fares worst by it, or of a named one.
+    """Return the worst value of a metric among the jobs of an attempt, or that of a named job.
 
-    Null where no job has a number.
+    Null if no job has a number.
 
     Args:
         metric: Its name.
@@ -100,7 +100,7 @@ def worst(metric: str, attempt: Column, job: str | None = None) -> Expression:
 
 
 def read_jobs(results: object) -> list[Mapping[str, Any]]:
-    """Return the rows of a column `results`; none where it is not what it should be."""
+    """Return the rows of a column `results`; empty if it is invalid."""
     try:
         rows = json.loads(results) if isinstance(results, str) else []
     except (ValueError, RecursionError):
@@ -109,7 +109,7 @@ def read_jobs(results: object) -> list[Mapping[str, Any]]:
 
 
 def _number(value: object) -> float | None:
-    """Return a finite number as the database keeps it."""
+    """Return a finite number as a float for the database, or None."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -120,7 +120,7 @@ def _number(value: object) -> float | None:
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether both databases take a text: neither half a pair of surrogates nor a zero byte is in it."""
+    """Return whether both databases can store a text: no lone surrogates and no zero bytes."""
     return "\0" not in value and value.encode(errors="ignore").decode() == value
 
 

@@ -1,4 +1,4 @@
-"""A catalog in PostgreSQL, for a team: the tables of records stay in the folder of the workspace."""
+"""A catalog in PostgreSQL, for teams; the tables of records stay in the folder of the workspace."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 _DRIVER = "postgresql+psycopg"
 _WRITERS = 0x6661_6272_6963
-"""The advisory lock that writers of a catalog hold ("fabric" in ASCII)."""
+"""Advisory lock of the writers of a catalog ("fabric" in ASCII)."""
 
 _LOCK_NOT_AVAILABLE = "55P03"
 _DISK_FULL = "53100"
 _NO_WRITING = {"42501", "25006"}  # insufficient privilege, read-only transaction
 _OUT_OF_REACH = ("08", "25P03", "28", "3D", "53", "57P")
-"""What a connection that is refused, or was cut, ends with (PostgreSQL, appendix A).
+"""Error codes of a connection that is refused or was lost (PostgreSQL, appendix A).
 
 Connection exception, idle-in-transaction timeout, invalid authorization, invalid catalog name, insufficient
 resources, operator intervention.
 """
 _PAUSE_MAX_S = BUSY_TIMEOUT_S // 2
-"""How long a writer may do nothing; a process that is stopped would keep every other one waiting."""
+"""Timeout of an idle writer [s]; a stopped process would otherwise block all others."""
 
 
 class PostgresqlDatabase(Database):
-    """A catalog in a PostgreSQL database of its own.
+    """A catalog in its own PostgreSQL database.
 
     Attributes:
         place: Its URL without the password.
@@ -44,7 +44,7 @@ class PostgresqlDatabase(Database):
     damaged_hint = "give the workspace a database of its own, or restore this one from a backup"
 
     def __init__(self, url: URL) -> None:
-        """Name the database; nothing is asked of it yet.
+        """Set the database, without a connection.
 
         Raises:
             StoreError: The driver is not installed.
@@ -68,7 +68,7 @@ class PostgresqlDatabase(Database):
                     driver.execute(text)
                 yield Connection(driver, "postgresql")
             except BaseException:
-                with suppress(Exception):  # the first error is what tells
+                with suppress(Exception):  # the first error is the relevant one
                     driver.rollback()
                 raise
             driver.commit()
@@ -100,13 +100,13 @@ class PostgresqlDatabase(Database):
             raise self._translate(error) from error
 
     def _check(self, *, has_records: bool) -> None:
-        """Do nothing: the server looks after its files."""
+        """Do nothing: the server checks its files."""
 
     def _prepare_new(self) -> None:
-        """Do nothing: a database is there before a catalog."""
+        """Do nothing: the database exists before its catalog."""
 
     def _translate(self, error: psycopg.Error) -> StoreError:
-        """Say what a database error means for the user."""
+        """Convert a database error to one with a hint."""
         state = error.sqlstate or ""
         reason = " ".join(str(error).split())
         if state == _LOCK_NOT_AVAILABLE:
@@ -127,9 +127,9 @@ class PostgresqlDatabase(Database):
 
 
 def _beginning(*, exclusive: bool) -> Iterator[str]:
-    """Yield what begins a transaction.
+    """Yield the statements that begin a transaction.
 
-    One writer is let in at a time, so that what was read still holds when writing.
+    Only one writer is admitted at a time, so that the data it has read are still valid when it writes.
     """
     if exclusive:
         yield f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'"

@@ -1,4 +1,4 @@
-"""Who runs a trial: enough to tell, later and from another process, whether it still does."""
+"""Identity of the process of a trial, to check from another process whether it is still running."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 _PROC = Path("/proc")
 _PID_MAX = 2**22
-"""The largest number of a process that Linux gives (proc(5), pid_max)."""
+"""Largest process id on Linux (proc(5), pid_max)."""
 
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process of some host.
+    """A process on a host.
 
     Attributes:
         host: Name of the host.
-        pid: Its process number there, which is used again after it ends.
-        start: When it started, as the kernel counts: boot and clock ticks since then. Empty if not known.
+        pid: Its process id there, which may be reused after it ends.
+        start: Its start time as boot id and clock ticks since boot. Empty if unknown.
     """
 
     host: str
@@ -37,15 +37,15 @@ class ProcessIdentity:
 
     @classmethod
     def of_row(cls, row: Row) -> ProcessIdentity:
-        """Read what the catalog says; a number that is none is that of no process."""
+        """Return the process of a catalog row; an invalid process id becomes 0, which is no process."""
         return cls(row.host, row.pid if isinstance(row.pid, int) else 0, row.process_start)
 
     def may_be_alive(self) -> bool:
-        """Tell whether the process may still run: a process of another host always may."""
+        """Return whether the process may still be running: on another host this is always assumed."""
         if self.host != platform.node():
             return True
         if not 0 < self.pid <= _PID_MAX:
-            return False  # the number of no process: 0 and below mean groups of them
+            return False  # not a process id: 0 and below mean process groups
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -57,13 +57,13 @@ class ProcessIdentity:
 
 
 def _start_of(pid: int) -> str | None:
-    """Return when a process started, or None where the kernel does not tell; a zombie has ended."""
+    """Return when a process started, or None if the kernel does not report it; a zombie has ended."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
-    # proc(5): the name in parentheses may hold spaces; the fields after it start with the state (3),
+    # proc(5): the name in parentheses may contain spaces; the fields after it start with the state (3),
     # and starttime is field 22.
     fields = stat.rpartition(")")[2].split()
     return "ended" if fields[0] in "ZX" else f"{boot}:{fields[19]}"

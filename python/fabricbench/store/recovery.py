@@ -1,4 +1,4 @@
-"""Putting right what a process that was killed left in a workspace."""
+"""Cleans up a workspace after a process was killed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
-    """Mark the attempts whose process is gone and remove or restore the folders they left.
+    """Mark the attempts whose process has ended, and remove or restore their folders.
 
-    Attempts of processes that may still live, here or on another host, are left alone, as are folders whose
-    lease is held.
+    Attempts of processes that may still be running, here or on another host, are not changed, nor are folders
+    with a lease.
 
     Returns:
-        The URLs of the records that the marked attempts were going to have; something may lie there.
+        The URLs at which the marked attempts may have written records.
 
     Raises:
         StoreError: The catalog or the folder cannot be read or written.
@@ -35,7 +35,7 @@ def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
         if not catalog.abandoned(connection) and not _strays(connection, catalog, records):
             return []
     uploaded = []
-    # Everything is looked up again, now that nobody else can be doing the same.
+    # Everything is queried again, now that no other process can be doing the same.
     with database.writing() as connection:
         for attempt in catalog.abandoned(connection):
             uploaded += [attempt.tables] if is_record_url(attempt.tables) else []
@@ -52,7 +52,7 @@ def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
 
 
 def _undo_import(connection: Connection, catalog: Catalog, staging: Path) -> list[str]:
-    """Take back the records of an import that was never committed; return the URLs where some may be."""
+    """Undo an import that was never committed; return the URLs at which it may have written records."""
     uploaded = []
     for trial_id, url in journal_of(staging).items():
         if url is not None and not catalog.remote_records(connection, trials.c.tables == url):
@@ -64,7 +64,7 @@ def _undo_import(connection: Connection, catalog: Catalog, staging: Path) -> lis
 
 
 def _take_back(connection: Connection, catalog: Catalog, records: Path, attempt: Row) -> None:
-    """Undo what an attempt has renamed and never committed."""
+    """Undo the renames of an attempt that was never committed."""
     replaced = records / Path(str(attempt.folder)).with_suffix(REPLACED).name
     is_its_own = replaced.name.startswith(f".{attempt.id}.")
     if not (is_its_own and replaced.is_dir()) and catalog.has_record(connection, attempt.id):
@@ -87,7 +87,7 @@ def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Pat
 
 
 def _clear(stray: Path) -> None:
-    """Remove a temporary folder, or put a replaced record back where nothing has replaced it."""
+    """Remove a temporary folder, or restore a replaced record if nothing has replaced it."""
     record = stray.parent / stray.name.split(".")[1]
     if stray.suffix == REPLACED and not record.exists():
         try:

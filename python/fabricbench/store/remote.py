@@ -1,8 +1,8 @@
-"""The tables of a trial whose record lies at a URL, read through copies in the workspace.
+"""Tables of a trial whose record is at a URL, read through copies in the workspace.
 
     copies/ID.TOKEN/TABLE.parquet
 
-What lies under a name never changes, so a copy is never out of date, and may be removed at any time.
+The content of a name never changes, so a copy is never out of date and may be removed at any time.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from fabricbench.store.tables import TableFolder, half_written
 
 
 class RemoteTables(TableFolder):
-    """Reads the tables of one trial. A table is copied when it is read first.
+    """Reads the tables of one trial. A table is copied on first use.
 
     Attributes:
-        folder: Where the copies are.
-        url: Where the record is.
+        folder: Folder of the copies.
+        url: URL of the record.
     """
 
     def __init__(self, url: str, copies: Path, identity: Identity | None = None) -> None:
-        """Name the places; nothing is copied yet.
+        """Set the paths; nothing is copied yet.
 
         Args:
-            url: The record.
+            url: URL of the record.
             copies: Folder of the copies of all records.
-            identity: What the catalog says of its files.
+            identity: Identity of its files from the catalog.
         """
         self.url: str = url
         self._place, self._name = place_and_name(url)
@@ -52,7 +52,7 @@ class RemoteTables(TableFolder):
         return target
 
     def opened(self, table: str) -> Path:
-        """Return the copy of a table after a check; a damaged copy is made again once.
+        """Return the copy of a table after a check; a damaged copy is downloaded once more.
 
         Raises:
             StoreError: The table is missing, damaged or of another trial, or cannot be reached.
@@ -67,11 +67,11 @@ class RemoteTables(TableFolder):
         return super().opened(table)
 
     def lacks(self, tables: Sequence[str]) -> bool:
-        """Tell whether one of `tables` is missing; their bytes are checked when they are copied."""
+        """Return whether one of `tables` is missing; their bytes are checked when they are copied."""
         return bool(self.missing(tables))
 
     def missing(self, tables: Sequence[str]) -> list[str]:
-        """Return those of `tables` that the record should have and does not, whatever copies there are.
+        """Return those of `tables` that the record should have and does not, regardless of copies.
 
         Raises:
             StoreError: The record cannot be reached.
@@ -81,7 +81,7 @@ class RemoteTables(TableFolder):
 
     @contextmanager
     def checked(self, table: str) -> Iterator[Path]:
-        """Copy a table anew, so that what is read is what the record holds."""
+        """Copy a table anew, so that the actual content of the record is read."""
         path = self.folder / f"{table}.{uuid4().hex[:12]}.check"
         try:
             self._copy(table, path)
@@ -90,7 +90,7 @@ class RemoteTables(TableFolder):
             path.unlink(missing_ok=True)
 
     def _copy(self, table: str, target: Path) -> None:
-        """Copy a table, so that the target appears as a whole."""
+        """Copy a table atomically."""
         partial = target.with_name(f".{target.name}.{uuid4().hex[:12]}")
         try:
             Location(self._place).download(self._name, f"{table}.parquet", partial)
@@ -104,19 +104,19 @@ class RemoteTables(TableFolder):
 
 
 class Upload(RecordSwap):
-    """A finished record on its way to a location; one of its trial in the folder of the workspace goes."""
+    """A finished record that is uploaded; an older one in the folder of the workspace is removed."""
 
     def __init__(self, partial: Path, record: Path, url: str, copies: Path) -> None:
-        """Upload the record. Nobody sees it before the catalog names it, and nothing here moves yet.
+        """Upload the record. It is not visible until the catalog refers to it, and nothing moves yet.
 
         Args:
-            partial: The record, as it was written; its name ends in `PARTIAL`.
-            record: Where an older one may be, of when the workspace had its records in its folder.
-            url: The place of the new one.
+            partial: The written record; its name ends in `PARTIAL`.
+            record: Path of an older record, if the workspace once stored records in its folder.
+            url: URL of the new one.
             copies: Folder of the copies of all records.
 
         Raises:
-            StoreError: The place cannot be reached or written.
+            StoreError: The location cannot be reached or written.
         """
         super().__init__(partial, record)
         place, name = place_and_name(url)
@@ -124,10 +124,10 @@ class Upload(RecordSwap):
         Location(place).upload(partial, name)
 
     def _put_in_place(self) -> None:
-        """Do nothing: the catalog is all that changes. Who gives the attempt up removes what was uploaded."""
+        """Do nothing: only the catalog changes. Giving the attempt up removes the upload."""
 
     def discard(self) -> None:
-        """Remove the older record, and keep what was written as the copy of the new one."""
+        """Remove the older record, and keep the written files as the copy of the new one."""
         super().discard()
         try:
             self._copy.parent.mkdir(exist_ok=True)
@@ -137,9 +137,9 @@ class Upload(RecordSwap):
 
 
 def remove_record(url: str, copies: Path) -> None:
-    """Remove a record that the catalog does not name any more, and its copy.
+    """Remove a record that the catalog no longer refers to, and its copy.
 
-    What cannot be reached stays; `fabricbench workspace check` names it.
+    If it cannot be reached, it remains; `fabricbench workspace check` reports it.
     """
     place, name = place_and_name(url)
     shutil.rmtree(copies / name, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Whether a row of the catalog can be what it says: types, ranges and JSON, on import and at each reading.
+"""Validation of catalog rows on import and on every read: types, ranges and JSON.
 
-A database may hold what no version of this program has written: rows somebody has edited, or of an archive
-somebody has made up. What is wrong with one is said here, so that it can be set aside without the others.
+A database may contain rows that no version of this program has written: edited rows, or rows of a forged
+archive. The problem of each row is reported, so that it can be ignored without the others.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from fabricbench.store.sql.table import Column
 
 TRIAL_ID: Final = re.compile(r"[0-9a-f]{12}")
 RECORD_NAME: Final = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{12}")
-"""Name of a record at a location: the trial's id and a token made up for the attempt."""
+"""Name of a record at a location: the trial's id and a random token of the attempt."""
 _STATES: Final = (RUNNING, COMPLETE, INCOMPLETE, INTERRUPTED, FAILED)
 _SIZE_KINDS: Final = ("data", "message")
 _POINTS: Final = ("fabric", "device", "endpoint")
-"""Where rows may have been seen."""
+"""Possible observation points of rows."""
 _SHOWN: Final = 60
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
@@ -42,14 +42,14 @@ _REQUIRED_OF_RESULTS: Final = frozenset({"job", "collective", "status", "reason"
 
 
 class RowError(Exception):
-    """A row that cannot be what it says; its text names the column, what was found and what is allowed."""
+    """A row with an invalid value; the message has the column, the value and the allowed values."""
 
 
 def checked_row(row: Mapping[str, Any], columns: Iterable[str] | None = None) -> dict[str, Any]:
-    """Check a row of `trials`, or some columns of it, and return what its columns of JSON hold.
+    """Check a row of `trials`, or some columns of it, and return the parsed values of its JSON columns.
 
     Raises:
-        RowError: A value is of another type, out of range, or not the JSON that its column holds.
+        RowError: A value has the wrong type, is out of range, or is not valid JSON for its column.
     """
     wanted = [column.name for column in trials.c] if columns is None else list(columns)
     for name in wanted:
@@ -64,12 +64,12 @@ def checked_row(row: Mapping[str, Any], columns: Iterable[str] | None = None) ->
 
 
 def is_record_url(url: object) -> bool:
-    """Tell whether a value of the column `tables` is the URL of a record, and so may be read and removed."""
+    """Return whether a value of the column `tables` is the URL of a record, which may be read and removed."""
     return isinstance(url, str) and RECORD_NAME.fullmatch(url.rpartition("/")[2]) is not None
 
 
 def _check_type(column: Column, value: object) -> None:
-    """Check the type of a value, and that either database can hold it."""
+    """Check the type of a value, and that both databases can store it."""
     if value is None:
         if not column.nullable:
             raise _wrong(column.name, value, "a value")
@@ -93,7 +93,7 @@ def _check_text(column: Column, value: object) -> None:
 
 
 def _check_meaning(name: str, value: Any) -> None:
-    """Check what a value of the right type says."""
+    """Check a value of the right type against the allowed values."""
     if name in _ALLOWED and value not in _ALLOWED[name]:
         raise _wrong(name, value, " or ".join(_ALLOWED[name]))
     if name == "id" and not TRIAL_ID.fullmatch(value):
@@ -108,7 +108,7 @@ def _check_meaning(name: str, value: Any) -> None:
 
 
 def _parsed(name: str, text: str | None) -> Any:
-    """Return what a column of JSON holds, after a look at its shape."""
+    """Return the parsed value of a JSON column after checking its structure."""
     if text is None:
         return None
     fits, allowed = _JSON[name]
@@ -127,7 +127,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _is_number(value: object) -> bool:
-    """Tell whether a value is a finite number that either database and every reader can hold."""
+    """Return whether a value is a finite number that both databases and all readers can represent."""
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**64
@@ -138,7 +138,7 @@ def _is_scalar(value: object) -> bool:
 
 
 def _is_sound(value: object) -> bool:
-    """Tell whether all numbers of a value are finite; what is below lists and objects included."""
+    """Return whether all numbers of a value are finite, including nested ones."""
     if isinstance(value, dict):
         return all(map(_is_sound, value.values()))
     if isinstance(value, list):
@@ -151,7 +151,7 @@ def _is_object(value: object) -> bool:
 
 
 def _is_spec(value: object) -> bool:
-    """Tell whether a value may be a RunSpec, whose reader checks the rest: an object with named jobs."""
+    """Return whether a value may be a RunSpec, whose parser checks the rest: an object with named jobs."""
     return isinstance(value, dict) and _has_named_jobs(value)
 
 
@@ -204,12 +204,12 @@ def _is_published(value: object) -> bool:
 
 
 def _is_axis(value: object) -> bool:
-    """Tell whether a value is a swept field with its value."""
+    """Return whether a value is a swept field with its value."""
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and _is_sound(value)
 
 
 def _is_observed(value: object) -> bool:
-    """Tell whether a value says which tables a record holds, where they were seen and what they lack."""
+    """Return whether a value has the observed tables of a record with observation points and null columns."""
     return isinstance(value, dict) and all(
         isinstance(each, dict) and each.get("at") in _POINTS and _are_texts(each.get("unmeasured"))
         for each in value.values()

@@ -1,6 +1,6 @@
-"""The trials of a workspace by run: one row for each, counted, ordered and cut into pages by the database.
+"""The runs of a workspace, one row each; the database counts, sorts and pages them.
 
-A run is what has a `suite` in common: a plan with its sweeps, variants and iterations.
+A run is the set of trials with the same `suite`: a plan with its sweeps, variants and iterations.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run, as far as its trials match what was asked for.
+    """A run, restricted to its trials that match the query.
 
     Attributes:
-        suite: What its trials have in common.
+        suite: Id that its trials share.
         plan: Name of the plan.
         title: Its title.
-        backend: What made it.
-        engine_version: Version of the program that did.
-        trials: How many trials.
-        variants: How many variants.
-        sizes: How many data sizes.
-        iterations: How many iterations.
-        states: How many trials of each status.
-        tags: Tags that one of them has.
-        started_at: When the first started.
-        ended_at: When the last ended; none while none has.
-        ideal_percent: Least and largest share of the ideal, with the worst job of each trial.
-        times: How often each trial of it has run at least, as a part of any run.
-        changes: How often one of its trials ran again and gave other results than before.
-        same_plan_as: The first run that ran the same run specs, if it is another one.
-        same_results: Whether the results of that are the same; none without one.
+        backend: Backend that made it.
+        engine_version: Version of the program that made it.
+        trials: Number of trials.
+        variants: Number of variants.
+        sizes: Number of data sizes.
+        iterations: Number of iterations.
+        states: Number of trials of each status.
+        tags: Tags that at least one trial has.
+        started_at: Start of the first trial.
+        ended_at: End of the last trial; None while none has ended.
+        ideal_percent: Smallest and largest percentage of the ideal, with the worst job of each trial.
+        times: Smallest number of times that a trial of it has run, as a part of any run.
+        changes: Number of times that a trial ran again and gave other results than before.
+        same_plan_as: The first run with the same run specs, if it is another one.
+        same_results: Whether the results of that run are the same; None without one.
     """
 
     suite: str
@@ -70,9 +70,9 @@ class RunRow:
 
 
 def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]]:
-    """Return how many runs have a trial that a query finds, and those of one page.
+    """Return the number of runs with a trial that matches a query, and the runs of one page.
 
-    Ordered by a metric, a run counts with its worst trial; by a column, with the largest value of it.
+    Sorted by a metric, a run counts with its worst trial; by a column, with its largest value.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -87,7 +87,7 @@ def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]
         wanted = wanted.offset(query.offset).limit(query.limit)
     with workspace.database.reading() as connection:
         chosen = list(connection.execute(wanted))
-        if not chosen and query.offset > 0:  # beyond the last
+        if not chosen and query.offset > 0:  # after the last page
             return run_page(workspace, replace(query, limit=1, offset=0))[0], []
         suites = [row.suite for row in chosen if isinstance(row.suite, str)]
         rows = _counted(connection, suites, query)
@@ -143,10 +143,10 @@ def _tags(connection: Connection, suites: Sequence[str]) -> Mapping[str, list[st
 
 
 class _Identical:
-    """Which runs ran the same run specs, whatever made them and whatever they are called."""
+    """Groups runs with the same run specs, independent of their backends and names."""
 
     def __init__(self, connection: Connection, suites: Sequence[str]) -> None:
-        """Look at some runs, and at all that have a run spec in common with one of them."""
+        """Read the outcomes of some runs, and of all runs that share a run spec with one of them."""
         own = _outcomes(connection, suites)
         firsts = {min(specs) for specs in (_specs(rows) for rows in own.values()) if specs}
         attempts = select(outcomes.c.attempt).where(outcomes.c.spec.in_(firsts))
@@ -204,5 +204,5 @@ def _run(row: Row, states: Mapping[str, int], tagged: Sequence[str], same: _Iden
 
 
 def _text(value: object) -> str:
-    """Return a text; of what a row has that cannot be what it says, what of it can be shown."""
+    """Return a text without characters that cannot be shown; empty for other types."""
     return value.encode(errors="ignore").decode() if isinstance(value, str) else ""

@@ -1,8 +1,9 @@
 """The queue of runs: durable, in the catalog, for any number of servers.
 
-A run waits as `queued`, is claimed by the process that carries it out as `running`, and ends as `complete`,
-`cancelled`, `failed` or `interrupted`. A run whose process is gone is interrupted; it can be queued again, as
-can what was cancelled or failed. A run on hosts is claimed where they can be used and no other run uses them.
+A run waits as `queued`, is claimed by the process that executes it as `running`, and ends as `complete`,
+`cancelled`, `failed` or `interrupted`. A run whose process has ended is interrupted; it can be queued again,
+as can cancelled and failed runs. A run on hosts is claimed where they are available and no other run uses
+them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 CANCELLED = "cancelled"
 ENDED = (COMPLETE, CANCELLED, FAILED, INTERRUPTED)
-"""States that a run does not leave by itself."""
+"""States of a run that has ended."""
 RESUMABLE = (CANCELLED, FAILED, INTERRUPTED)
 _IDS_AT_ONCE = 500
 _NOBODY = {"host": "", "pid": 0, "process_start": ""}
@@ -35,28 +36,28 @@ _NOBODY = {"host": "", "pid": 0, "process_start": ""}
 
 @dataclass(frozen=True)
 class QueuedRun:
-    """A run that was asked for.
+    """A requested run.
 
     Attributes:
         number: Its number; a later one has a higher number.
-        id: 12 hexadecimal digits, made up.
+        id: 12 random hexadecimal digits.
         state: `queued`, `running`, `complete`, `cancelled`, `failed` or `interrupted`.
         plan: Name of the plan.
         title: Its title.
         plan_source: Its text as the user wrote it.
-        options: `overrides`, `variants`, `tags`, `threads`, `force`, `twin`, `resume`, `count` (of its
-            trials, at most) and, of a plan with a search, `search`: what that has found.
-        trials: The first of what it expands to: `id`, `backend`, `variant`, `iteration`, `data_size_bytes`,
-            `axes` (the values of swept fields), `size_kind`.
-        owner: The user who asked for it; empty where there is one only.
+        options: `overrides`, `variants`, `tags`, `threads`, `force`, `twin`, `resume`, `count` (upper bound
+            on its trials) and, for a plan with a search, `search`: the results of the search.
+        trials: The first of its trials: `id`, `backend`, `variant`, `iteration`, `data_size_bytes`, `axes`
+            (the values of swept fields), `size_kind`.
+        owner: The user who requested it; empty if there is only one user.
         message: Why it ended as it did; empty if it is complete.
-        cancel_requested: Whether somebody wants it to end.
-        created_at: When it was asked for, ISO 8601 in UTC.
-        queued_at: When it was queued last.
-        started_at: When it was claimed last; none if never.
-        ended_at: When it ended; none if it has not.
-        backend: What is to carry it out; empty of runs that an earlier version queued.
-        hosts: The hosts that it is for; none of a backend that needs none.
+        cancel_requested: Whether a user has cancelled it.
+        created_at: Time of the request, ISO 8601 in UTC.
+        queued_at: Time when it was last queued.
+        started_at: Time when it was last claimed; None if never.
+        ended_at: Time when it ended; None if it has not.
+        backend: The backend that runs it; empty for runs queued by an earlier version.
+        hosts: Its hosts; None for a backend that needs none.
     """
 
     number: int
@@ -123,7 +124,7 @@ class RunQueue:
             return _one(connection, row["id"])
 
     def find(self, run_id: str) -> QueuedRun | None:
-        """Return the run with an id; none if there is none.
+        """Return the run with an id; None if there is none.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -135,7 +136,7 @@ class RunQueue:
     def page(
         self, *, states: Sequence[str] = (), limit: int = 100, offset: int = 0
     ) -> tuple[int, list[QueuedRun]]:
-        """Return how many runs there are in some states (or any), and a page of them, the newest first.
+        """Return the number of runs in some states (or any), and a page of them, newest first.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -158,7 +159,7 @@ class RunQueue:
             return list(connection.execute(query).scalars())
 
     def counts(self) -> dict[str, int]:
-        """Return how many runs there are in each state.
+        """Return the number of runs in each state.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -168,10 +169,10 @@ class RunQueue:
             return {state: int(count) for state, count in connection.execute(query)}
 
     def obstacles(self, offered: Collection[HostSet] = ()) -> dict[str, str]:
-        """Return what keeps queued runs from being claimed here, by their ids; nothing of all others.
+        """Return why queued runs cannot be claimed here, by their ids; all others are omitted.
 
         Args:
-            offered: The hosts that runs can use here.
+            offered: The hosts that are available here.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -180,10 +181,10 @@ class RunQueue:
             return obstacles_in(connection, offered)
 
     def claim(self, offered: Collection[HostSet] = ()) -> QueuedRun | None:
-        """Take the run that has waited longest and may start, for this process; none if there is none.
+        """Claim for this process the run that has waited longest and may start; None if there is none.
 
         Args:
-            offered: The hosts that runs can use here.
+            offered: The hosts that are available here.
 
         Raises:
             StoreError: The catalog cannot be written.
@@ -201,13 +202,13 @@ class RunQueue:
             return _one(connection, row.id)
 
     def end(self, run_id: str, state: str, message: str = "", *, pid: int | None = None) -> None:
-        """Note how a running run ended; one that has ended already stays as it is.
+        """Record how a running run ended; one that has already ended is not changed.
 
         Args:
-            run_id: Which.
-            state: How.
-            message: Why.
-            pid: Only if this process of this host has claimed it; whichever has by default.
+            run_id: Id of the run.
+            state: Final state.
+            message: Reason.
+            pid: Only if this process of this host has claimed it; by default for any process.
 
         Raises:
             StoreError: The catalog cannot be written.
@@ -222,7 +223,7 @@ class RunQueue:
     def search_came_to(
         self, run_id: str, options: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Note what the search of a running run has come to: its options, and the trials that it has chosen.
+        """Store the progress of a running run's search: its options, and the trials that it has chosen.
 
         Raises:
             StoreError: The catalog cannot be written.
@@ -233,7 +234,7 @@ class RunQueue:
             connection.execute(update(runs).where(runs.c.id == run_id, running).values(values))
 
     def put_back(self, run_id: str) -> None:
-        """Have a running run wait again, in its old place, since nothing of it has been done.
+        """Return a running run to its old position in the queue, because none of it has been executed.
 
         Raises:
             StoreError: The catalog cannot be written.
@@ -244,7 +245,7 @@ class RunQueue:
             connection.execute(update(runs).where(runs.c.id == run_id, running).values(values))
 
     def cancel(self, run_id: str) -> QueuedRun | None:
-        """Take a run out of the queue, or ask for it to end if it runs; none if there is no such run.
+        """Remove a run from the queue, or request its end if it is running; None if there is no such run.
 
         Raises:
             StoreError: The catalog cannot be written.
@@ -261,7 +262,7 @@ class RunQueue:
         return _run_of(row) if row is not None else None
 
     def cancelled(self, run_ids: Sequence[str]) -> list[str]:
-        """Return those of some runs that somebody wants to end.
+        """Return those of some runs for which cancellation was requested.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -271,10 +272,10 @@ class RunQueue:
             return list(connection.execute(query).scalars())
 
     def resume(self, run_id: str) -> QueuedRun | None:
-        """Queue a run again that was cancelled, failed or interrupted; its finished trials are not run again.
+        """Queue a cancelled, failed or interrupted run again; its finished trials are not run again.
 
         Returns:
-            The run, whose state tells whether that was possible; none if there is no such run.
+            The run, whose state shows whether that was possible; None if there is no such run.
 
         Raises:
             StoreError: The catalog cannot be written.
@@ -290,11 +291,11 @@ class RunQueue:
             return _one(connection, run_id)
 
     def attempts(self, since: str, always: Collection[str] = ()) -> dict[str, list[tuple[str, str]]]:
-        """Return status and start of every attempt at a trial that started after a time, by the trial's id.
+        """Return status and start of every attempt at a trial that started after a time, by trial id.
 
         Args:
             since: The time.
-            always: Ids of trials of which every attempt counts.
+            always: Ids of trials whose attempts are all included.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -313,7 +314,7 @@ class RunQueue:
         return found
 
     def recover(self) -> list[str]:
-        """Mark the runs whose process is gone as interrupted, and return their ids.
+        """Mark the runs whose process has ended as interrupted, and return their ids.
 
         Raises:
             StoreError: The catalog cannot be read or written.
@@ -345,7 +346,7 @@ def _one(connection: Connection, run_id: str) -> QueuedRun:
 
 
 def _readable(row: Row) -> QueuedRun | None:
-    """Return a run; none if its row has been spoilt, which must not keep others from being shown."""
+    """Return a run; None if its row is invalid, so that the others can still be shown."""
     try:
         return _run_of(row)
     except (KeyError, TypeError, ValueError, RecursionError):

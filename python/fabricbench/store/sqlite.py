@@ -41,29 +41,29 @@ class SqliteDatabase(Database):
     )
 
     def __init__(self, path: Path) -> None:
-        """Name the file, which may not be there yet."""
+        """Set the file, which need not exist yet."""
         self.place = path
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.place, timeout=BUSY_TIMEOUT_S)
 
     def _opened(self) -> sqlite3.Connection:
-        """Open a connection that leaves transactions to us: the driver's own would start them too late."""
+        """Open a connection without automatic transactions: the driver would start them too late."""
         connection = self._connect()
         connection.isolation_level = None
-        # A text that is no UTF-8 is read as what no text can be, rather than ending the whole query.
+        # Text that is not UTF-8 is decoded to surrogates, instead of failing the whole query.
         connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
         return connection
 
     @contextmanager
     def _transaction(self, *, exclusive: bool) -> Iterator[Connection]:
         with closing(self._opened()) as driver:
-            # With the write lock from the start, what was read still holds when writing.
+            # The write lock is taken at the start, so that the data read are still valid when writing.
             driver.execute(_BEGIN[exclusive])
             try:
                 yield Connection(driver, "sqlite")
             except BaseException:
-                with suppress(sqlite3.Error):  # the first error is what tells
+                with suppress(sqlite3.Error):  # the first error is the relevant one
                     driver.rollback()
                 raise
             driver.commit()
@@ -90,10 +90,11 @@ class SqliteDatabase(Database):
             raise self._translate(error) from error
 
     def _translate(self, error: sqlite3.Error) -> StoreError:
-        """Say what a database error means for the user."""
+        """Convert a database error to one with a hint."""
         code: str = getattr(error, "sqlite_errorname", "")
         is_failure = code.startswith("SQLITE_IOERR")
-        # SQLite shares an index of its log through a mapped file; no room for that is an I/O error to it.
+        # SQLite shares an index of its log through a mapped file; if the disk is too full for it, it reports
+        # I/O.
         if code.startswith("SQLITE_FULL") or (is_failure and has_little_room(self.place)):
             return DiskFullError(self.place, "the disk is full")
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -109,12 +110,12 @@ class SqliteDatabase(Database):
         return StoreError(self.place, found, self.damaged_hint)
 
     def _check(self, *, has_records: bool) -> None:
-        """Find files that SQLite would take for new, or notice as damaged only much later."""
+        """Detect files that SQLite would take for new, or recognise as damaged only much later."""
         deadline = time.monotonic() + _CHECKPOINT_S
         while True:
             header, size_bytes = self._header()
             if has_records and not size_bytes:
-                raise self._gone()  # before SQLite makes a new file of it
+                raise self._gone()  # before SQLite creates a new file
             if header and header[:16] != _SQLITE_MAGIC:
                 raise StoreError(
                     self.place, "the catalog is corrupted: it is no SQLite database", self.damaged_hint
@@ -122,14 +123,14 @@ class SqliteDatabase(Database):
             expected_bytes = _size_in_header(header)
             if expected_bytes <= size_bytes or self._has_log():
                 return
-            # Another process may just be moving its log into the file, header first.
+            # Another process may be moving its log into the file, header first.
             if time.monotonic() > deadline:
                 found = f"the catalog is cut off: {size_bytes:,} of {expected_bytes:,} bytes are there"
                 raise StoreError(self.place, found, self.damaged_hint)
             time.sleep(0.02)
 
     def _header(self) -> tuple[bytes, int]:
-        """Return the first bytes of the file and its size; nothing and 0 if there is no file."""
+        """Return the first bytes of the file and its size; empty and 0 if there is no file."""
         try:
             with open_regular(self.place) as file:
                 return file.read(100), file.seek(0, 2)
@@ -140,19 +141,19 @@ class SqliteDatabase(Database):
             raise StoreError(self.place, found, "a workspace keeps its catalog in this file") from error
 
     def _has_log(self) -> bool:
-        """Tell whether a write-ahead log may hold what the file lacks; SQLite looks after that."""
+        """Return whether a write-ahead log may contain the missing part of the file; SQLite handles that."""
         log = self.place.with_name(self.place.name + "-wal")
         return log.is_file() and log.stat().st_size > 0
 
     def _prepare_new(self) -> None:
-        """Switch to a write-ahead log, which lets others read during a write. The file remembers it."""
+        """Switch the file to a write-ahead log, which allows reads during a write."""
         deadline = time.monotonic() + BUSY_TIMEOUT_S
         with self._errors():
             while True:
                 try:
                     self._switch_to_wal()
                 except sqlite3.Error as error:
-                    # The switch does not wait for others, unlike a transaction.
+                    # Unlike a transaction, the switch does not wait for others.
                     busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
                     if not busy or time.monotonic() > deadline:
                         raise
@@ -167,13 +168,13 @@ class SqliteDatabase(Database):
 
 
 class ReadOnlySqliteDatabase(SqliteDatabase):
-    """A catalog in a folder where nothing may be written, such as one that others share.
+    """A catalog in a folder without write permission, such as a shared one.
 
-    One of an earlier version is migrated in a temporary copy, as it is when it is opened.
+    A catalog of an earlier version is migrated in a temporary copy when it is opened.
     """
 
     def __init__(self, path: Path) -> None:
-        """Name the file."""
+        """Set the file."""
         super().__init__(path)
         self._copy: Path | None = None
 
@@ -189,8 +190,8 @@ class ReadOnlySqliteDatabase(SqliteDatabase):
     def _connect(self) -> sqlite3.Connection:
         if self._copy is not None:
             return sqlite3.connect(self._copy, timeout=BUSY_TIMEOUT_S)
-        # Without a log beside it, nobody has the file open for writing, and SQLite needs no index of a log,
-        # which it could not make here.
+        # Without a log file, no process has the file open for writing, and SQLite does not need the index of
+        # a log, which it could not create here.
         how = "mode=ro" if self._has_log() else "mode=ro&immutable=1"
         return sqlite3.connect(f"{self.place.absolute().as_uri()}?{how}", timeout=BUSY_TIMEOUT_S, uri=True)
 
@@ -204,10 +205,10 @@ class ReadOnlySqliteDatabase(SqliteDatabase):
 
 
 def _size_in_header(header: bytes) -> int:
-    """Return the size that a database's header promises [bytes], or 0 if it does not say.
+    """Return the size of a database according to its header [bytes], or 0 if unknown.
 
-    SQLite file format, 1.3: the page size stands at offset 16 (1 means 65,536), the number of pages at 28;
-    that number holds only if the change counter at 24 equals the one at 92.
+    SQLite file format, 1.3: the page size is at offset 16 (1 means 65,536), the number of pages at 28;
+    that number is valid only if the change counter at 24 equals the one at 92.
     """
     if len(header) < 100 or header[24:28] != header[92:96]:
         return 0

@@ -1,13 +1,13 @@
 """Folders of imports: the records of an archive until all of them are in the catalog.
 
-    .import.NUMBER.partial/            its lease is held while the import runs
-        journal.json                   URLs and identifiers of the trials, written before any record moves
+    .import.NUMBER.partial/            leased while the import runs
+        journal.json                   URLs and ids of the trials, written before any record moves
         ID/TABLE.parquet               a record
-        ID.old/                        a folder that was in the place of the record, unknown to the catalog
+        ID.old/                        a folder at the path of the record that is not in the catalog
 
-Records move to their places within the transaction that adds them to the catalog. If the process ends before
-that commits, the next start takes them back by the journal: a trial of it without a record in the catalog was
-not taken.
+Records move to their paths within the transaction that adds them to the catalog. If the process ends before
+that commits, the next start moves them back by the journal: a trial without a record in the catalog was
+not imported.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Staging:
     """
 
     def __init__(self, database: Database, records: Path) -> None:
-        """Make the folder, in a transaction: nobody clears it before its lease is held.
+        """Create the folder in a transaction, so that no other process removes it before it is leased.
 
         Raises:
-            StoreError: The folder cannot be made, or the catalog not be locked.
+            StoreError: The folder cannot be created, or the catalog cannot be locked.
         """
         self.folder = records / f"{_PREFIX}{uuid4().hex}{PARTIAL}"
         with database.writing():
@@ -53,7 +53,7 @@ class Staging:
                 raise write_error(self.folder, error) from error
 
     def note(self, urls: Mapping[str, str | None]) -> None:
-        """Write the journal: the trials that are going to move, with the URLs of their records.
+        """Write the journal: the trials that will move, with the URLs of their records.
 
         Raises:
             StoreError: It cannot be written.
@@ -67,12 +67,12 @@ class Staging:
             raise write_error(journal, error) from error
 
     def close(self) -> None:
-        """Remove the folder with all that is left in it."""
+        """Remove the folder with its remaining content."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lease.release()
 
     def leave(self) -> None:
-        """Leave the folder to the next start, since only the catalog, out of reach now, has the outcome."""
+        """Keep the folder for the next start, because the catalog, now out of reach, decides the outcome."""
         self._lease.release()
 
 
@@ -94,14 +94,14 @@ def journal_of(folder: Path) -> dict[str, str | None]:
 
 
 def take_back(folder: Path, records: Path, trial_id: str) -> None:
-    """Remove the record that an import has moved and never added to the catalog; restore the one before it.
+    """Remove a record that an import moved and never added to the catalog; restore the one before it.
 
     Raises:
         StoreError: A folder cannot be renamed.
     """
     record, replaced = records / trial_id, folder / f"{trial_id}{REPLACED}"
     if (folder / trial_id).exists() and record.exists():
-        return  # it has not moved: the one in its place is another
+        return  # it has not moved: the record at its path is another one
     shutil.rmtree(record, ignore_errors=True)
     if replaced.is_dir():
         try:

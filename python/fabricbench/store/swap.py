@@ -1,4 +1,4 @@
-"""Exchanging a record for a new one of the same id."""
+"""Replaces a record by a new one with the same id."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from fabricbench.store.lease import Lease
 from fabricbench.store.tables import sync
 
 PARTIAL = ".partial"
-"""Ending of the folder of a record that is being written."""
+"""Suffix of the folder of a record that is being written."""
 REPLACED = ".old"
-"""Ending of the folder of a record that is being replaced."""
+"""Suffix of the folder of a record that is being replaced."""
 
 
 class RecordSwap:
-    """Puts the folder of a finished record in the place of its id; the old one stays until `discard`."""
+    """Moves the folder of a finished record to the path of its id; the old one remains until `discard`."""
 
     def __init__(self, partial: Path, record: Path) -> None:
-        """Prepare; nothing moves yet.
+        """Prepare the swap; nothing moves yet.
 
         Args:
             partial: The new record; its name ends in `PARTIAL`.
-            record: Its place, where an older record may be.
+            record: Its path, where an older record may be.
         """
         self._partial = partial
         self._record = record
@@ -33,7 +33,7 @@ class RecordSwap:
         self._lease = Lease(partial)
 
     def apply(self) -> None:
-        """Exchange the folders. The caller's transaction excludes other writers.
+        """Swap the folders. The caller's transaction excludes other writers.
 
         Raises:
             StoreError: A folder cannot be renamed.
@@ -50,9 +50,9 @@ class RecordSwap:
         sync(self._record.parent)
 
     def undo(self) -> None:
-        """Put everything back as far as it was moved: the transaction has failed.
+        """Move everything back after the transaction has failed.
 
-        Another process may have put its own record there since then, which stays.
+        A record that another process has put there since then is not changed.
         """
         with suppress(OSError):
             if self._record.exists() and self._record.stat().st_ino == self._inode:

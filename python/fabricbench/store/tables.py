@@ -1,4 +1,4 @@
-"""Parquet tables: written while a trial runs, within bounded memory, and the same bytes for the same rows."""
+"""Parquet tables, written while a trial runs with bounded memory; the same rows give the same bytes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BUFFER_BYTES = 1 << 16
-"""What is smaller is written together: Parquet writes each page, and the header of each, by itself."""
+"""Size of the write buffer: Parquet writes each page, and the header of each, by itself."""
 
 
 class TableWriter:
     """Writes one table, row group by row group.
 
-    It holds at most one row group in memory, and those that wait for the thread that writes them.
+    Memory is limited to one row group, plus those that wait for the writer thread.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, aside: Aside) -> None:
@@ -46,9 +46,9 @@ class TableWriter:
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._file = pa.BufferedOutputStream(pa.OSFile(os.fspath(path), "wb"), _BUFFER_BYTES)
-        # The options are spelled out because the bytes depend on them. Deltas of integers take two thirds of
-        # the time of a dictionary, and less room; LZ4 takes less time than Zstandard at its fastest. Rows
-        # are in no order that the least and largest value of a group would tell of.
+        # The options are explicit because the bytes depend on them. Delta encoding of integers takes two
+        # thirds of the time of a dictionary, and less space; LZ4 takes less time than Zstandard at its
+        # fastest level. Rows are unordered, so minimum and maximum of a group would not help.
         kinds = {field.name: field.type for field in schema}
         integers = [name for name, kind in kinds.items() if pa.types.is_integer(kind)]
         floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
@@ -67,10 +67,10 @@ class TableWriter:
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows and have the row groups that are full written aside.
+        """Append rows, and pass full row groups to the writer thread.
 
         Raises:
-            StoreError: The disk is full or failing; found out now or in a row group before.
+            StoreError: The disk is full or failing, now or in an earlier row group.
         """
         while batch.num_rows:
             room = ROWS_PER_GROUP - self._pending_rows
@@ -81,14 +81,14 @@ class TableWriter:
                 self._aside.call(partial(self._write_group, self._taken()))
 
     def _taken(self) -> list[pa.RecordBatch]:
-        """Return the rows of the next row group, which are no longer held here."""
+        """Remove and return the rows of the next row group."""
         batches, self._pending, self._pending_rows = self._pending, [], 0
         return batches
 
     def _write_group(self, batches: list[pa.RecordBatch]) -> None:
         import pyarrow as pa
 
-        # The schema of the file carries metadata that the batches do not have.
+        # The schema of the file has metadata that the batches do not have.
         columns = pa.Table.from_batches(batches).combine_chunks().columns
         batches.clear()
         try:
@@ -98,7 +98,7 @@ class TableWriter:
             raise write_error(self._path, error) from error
 
     def close(self) -> None:
-        """Write the rest and the footer, and have the file on the disk; nothing may be left aside.
+        """Write the rest and the footer, and sync the file to disk; the writer thread must be idle.
 
         Raises:
             StoreError: The disk is full or failing.
@@ -111,14 +111,14 @@ class TableWriter:
         sync(self._path)
 
     def abandon(self) -> None:
-        """Let go of the file as it is; it is going to be removed."""
+        """Close the file without completing it; it will be removed."""
         import pyarrow as pa
 
         try:
             self._writer.close()
             self._file.close()
         except (OSError, pa.ArrowException):
-            return  # the disk may be the reason for giving up
+            return  # the disk may have caused the error
 
 
 class RecordWriter:
@@ -132,7 +132,7 @@ class RecordWriter:
         Args:
             folder: Must not exist.
             observed: The tables that get rows; see `TrialFacts.observed`.
-            metadata: What every file says about itself, such as the RunSpec; the same for the same trial.
+            metadata: Metadata of every file, such as the RunSpec; the same for the same trial.
 
         Raises:
             StoreError: The folder cannot be written, or the disk is full.
@@ -170,7 +170,7 @@ class RecordWriter:
         self._writers[table].write(conform(table, batch, self._unmeasured.get(table, ())))
 
     def close(self) -> None:
-        """Finish every table and have it on the disk.
+        """Finish every table and sync it to disk.
 
         Raises:
             StoreError: The disk is full or failing.
@@ -183,7 +183,7 @@ class RecordWriter:
                 raise write_error(self.folder / f"{table}.parquet", error) from error
 
     def write_results(self, table: str, rows: pa.Table) -> None:
-        """Write a whole table at once, such as the results computed from the others.
+        """Write a whole table, such as the results computed from the others.
 
         Raises:
             StoreError: The disk is full or failing.
@@ -210,19 +210,19 @@ class RecordWriter:
             raise write_error(self.folder, error) from error
 
     def abandon(self) -> None:
-        """Let go of the open files; the folder is going to be removed."""
+        """Close the files without completing them; the folder will be removed."""
         self._aside.abandon()
         for writer in self._writers.values():
             writer.abandon()
 
 
 class TableFolder:
-    """Reads the tables of one trial, whole or batch by batch.
+    """Reads the tables of one trial, as a whole or in batches.
 
     Attributes:
-        folder: Where they are.
-        identity: What the catalog says of their files; none while they are being written.
-        url: Where the record is if `folder` only has copies of it; none otherwise.
+        folder: Folder of the files.
+        identity: Identity of the files from the catalog; None while they are being written.
+        url: URL of the record if `folder` only has copies of it; None otherwise.
     """
 
     url: str | None = None
@@ -233,7 +233,7 @@ class TableFolder:
         self._seen: dict[str, tuple[int, ...]] = {}
 
     def path(self, table: str) -> Path:
-        """Return the file of a table, which may be missing or damaged; `opened` is for readers."""
+        """Return the file of a table, which may be missing or damaged; readers use `opened`."""
         return self.folder / f"{table}.parquet"
 
     def kept(self, tables: Iterable[str]) -> list[str]:
@@ -241,10 +241,10 @@ class TableFolder:
         return [table for table in tables if self.identity is None or self.identity.names(table)]
 
     def opened(self, table: str) -> Path:
-        """Return the file of a table after a check that it is what the catalog says.
+        """Return the file of a table after checking it against the catalog.
 
-        What has been checked and has not changed since is not checked again. A table that records of an
-        earlier version do not have is one without rows.
+        A file that was checked and has not changed is not checked again. If records of an earlier version do
+        not have the table, the file has no rows.
 
         Raises:
             StoreError: The file is missing, damaged, or of another trial.
@@ -267,11 +267,11 @@ class TableFolder:
         return path
 
     def missing(self, tables: Sequence[str]) -> list[str]:
-        """Return those of `tables` that the record should have and that have no file."""
+        """Return those of `tables` that the record should have but whose file is missing."""
         return [table for table in self.kept(tables) if not self.path(table).is_file()]
 
     def lacks(self, tables: Sequence[str]) -> bool:
-        """Tell whether one of `tables` is missing, damaged or of another trial."""
+        """Return whether one of `tables` is missing, damaged or of another trial."""
         try:
             for table in tables:
                 self.opened(table)
@@ -281,7 +281,7 @@ class TableFolder:
 
     @contextmanager
     def checked(self, table: str) -> Iterator[Path]:
-        """Open the file of a table for a check of what the record holds."""
+        """Yield the file of a table for a check of the record's actual content."""
         yield self.path(table)
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -289,7 +289,7 @@ class TableFolder:
 
         Args:
             table: Name of the table.
-            columns: The columns wanted; all by default.
+            columns: Names of the columns; all by default.
 
         Raises:
             StoreError: The file is missing, damaged, or of another trial.
@@ -331,7 +331,7 @@ class TableFolder:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Say what is wrong with a file that is being read."""
+    """Convert errors while reading a file to ones with hints."""
     try:
         yield
     except FileNotFoundError as error:
@@ -341,13 +341,13 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is replaced or written."""
+    """Return a value that changes when a file is replaced or written."""
     status = path.stat()
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def damaged(path: Path | str, found: str) -> StoreError:
-    """Say that a table of a record is not what was written."""
+    """Return the error for a table that is not as it was written."""
     return StoreError(
         path,
         f"this trial's record is damaged: {found}",
@@ -356,7 +356,7 @@ def damaged(path: Path | str, found: str) -> StoreError:
 
 
 def half_written(path: Path | str, found: str) -> StoreError:
-    """Say that a record lacks a table."""
+    """Return the error for a record that lacks a table."""
     return StoreError(
         path,
         f"this trial's record is incomplete: {found}",
@@ -365,7 +365,7 @@ def half_written(path: Path | str, found: str) -> StoreError:
 
 
 def sync(path: Path) -> None:
-    """Have a file or folder on the disk before going on."""
+    """Sync a file or folder to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Tags that users give to trials, beside the one tag of a plan."""
+"""Tags that users give to trials, in addition to the tag of a plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tags_of(workspace: Workspace, found: Iterable[Trial]) -> Mapping[str, list[s
 def change_tags(
     workspace: Workspace, trial_ids: Iterable[str], *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> None:
-    """Give tags to trials and take others away, that of their plan included.
+    """Add and remove tags of trials, including those from their plans.
 
     Raises:
         StoreError: The catalog cannot be written.

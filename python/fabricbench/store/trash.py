@@ -1,4 +1,4 @@
-"""Deleting trials so that it can be undone, and for good."""
+"""Deletes trials, first to a trash from which they can be restored, then permanently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TrialRunsError(Exception):
 
 
 def delete_trial(workspace: Workspace, trial_id: str) -> bool:
-    """Put a trial into the trash, whatever its status; its record stays until it is purged.
+    """Move a trial to the trash, whatever its status; its record remains until it is purged.
 
     Returns:
         Whether there was such a trial.
@@ -46,7 +46,7 @@ def delete_trial(workspace: Workspace, trial_id: str) -> bool:
 
 
 def restore_trial(workspace: Workspace, trial_id: str) -> bool:
-    """Take a trial out of the trash; tell whether it was there.
+    """Restore a trial from the trash; return whether it was there.
 
     Raises:
         StoreError: The catalog cannot be written.
@@ -56,10 +56,10 @@ def restore_trial(workspace: Workspace, trial_id: str) -> bool:
 
 
 def purge(workspace: Workspace, before: str) -> list[str]:
-    """Remove trials for good, with their records, that were deleted before a time.
+    """Remove permanently the trials that were deleted before a time, with their records.
 
     Args:
-        workspace: Where.
+        workspace: The workspace.
         before: The time, ISO 8601 in UTC.
 
     Returns:
@@ -79,7 +79,7 @@ def purge(workspace: Workspace, before: str) -> list[str]:
 
 
 def _remove(workspace: Workspace, connection: Connection, trial_id: str) -> set[str]:
-    """Remove the attempts of a trial that are in the trash; return the URLs that their records have."""
+    """Remove the attempts of a trial that are in the trash; return the URLs of their records."""
     deleted = select(trash.c.attempt).where(trash.c.trial_id == trial_id)
     condition = trials.c.attempt.in_(list(connection.execute(deleted).scalars()))
     urls = workspace.catalog.remote_records(connection, condition)

@@ -1,4 +1,4 @@
-"""A trial as the workspace knows it."""
+"""A trial in the workspace: its facts, status and record."""
 
 from __future__ import annotations
 
@@ -15,46 +15,47 @@ if TYPE_CHECKING:
 
 
 MEASURED = "measured"
-"""What the run spec of such a trial has in place of a fabric: the benchmark and what it printed of itself."""
+"""Key in the run spec of such a trial instead of a fabric: the benchmark and the settings it printed."""
 IMPORTED = "imported"
 """Backend of trials that were measured elsewhere."""
 FLOW = "flow"
-"""Backend of trials that the flow model computed."""
+"""Backend of trials computed by the flow model."""
 SIMULATOR = "sim"
 """Backend of trials that are predictions."""
 
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """What is known of a trial before it runs.
+    """Facts of a trial that are known before it runs.
 
     Attributes:
         id: Hash of the RunSpec, the backend and the version of its results: the same id is the same result.
         plan: Name of the plan.
         title: Its title.
         plan_source: Its text as the user wrote it.
-        overrides: What was changed for this run, each FIELD=VALUE.
-        suite: Hash of the plan's name, the ids of all trials that it expanded to and the tag: which trials
-            belong together.
-        position: Place within the suite, from 0.
+        overrides: Changes for this run, each FIELD=VALUE.
+        suite: Hash of the plan's name, the ids of all trials that it expanded to and the tag: trials with the
+            same value belong together.
+        position: Index within the suite, from 0.
         variant: Label of the variant, `base` if the plan has none; see `fabricbench.plan.sweep.labels`.
         iteration: Number of the iteration, from 0.
         data_size_bytes: Size of the sweep's step.
-        size_kind: What that size is: `data` or `message` (what a rank gives to each other rank or puts in).
-        tag: What the user called it; may be empty.
+        size_kind: Kind of that size: `data` or `message` (the data of a rank for each other rank, or its
+            input).
+        tag: The user's tag; may be empty.
         run_spec: The RunSpec.
         published: The published row for this data size, if the plan names a table that has one: `table` (file
-            name), `source` (where it comes from) and `values` (column to value).
-        criteria: What metrics have to be for the test to pass: `metric`, `min`, `max` and `job`, the latter
-            three none where nothing is said; empty if the plan has none.
+            name), `source` (its origin) and `values` (column to value).
+        criteria: Conditions on metrics for the test to pass: `metric`, `min`, `max` and `job`, the latter
+            three None if not given; empty if the plan has none.
         backend: Name of the backend.
-        backend_version: Version of its results, as the id has it.
+        backend_version: Version of its results, as in the id.
         engine_version: Version of the program that made the record.
-        reference: Name of the variant that the others of the plan are compared with; none without variants.
-        observed: What the record holds, as its backend says: for each table that has rows `at`, where they
-            were seen (`fabric`, `device` or `endpoint`), and `unmeasured`, the columns that are null.
-        axes: The swept fields by their dotted paths, in the order of the plan, each with its value as the
-            plan has it; empty of a plan that sweeps none.
+        reference: Name of the variant that the others of the plan are compared with; None without variants.
+        observed: Tables with rows in the record, from its backend: for each `at`, where they were observed
+            (`fabric`, `device` or `endpoint`), and `unmeasured`, the columns that are null.
+        axes: The swept fields by their dotted paths, in the order of the plan, each with its value as written
+            in the plan; empty for a plan without swept fields.
     """
 
     id: str
@@ -81,7 +82,7 @@ class TrialFacts:
 
     @property
     def point(self) -> tuple[str, int, int]:
-        """Swept values, size and iteration: what the variants of a run have in common."""
+        """Swept values, size and iteration: equal for the same trial of different variants of a run."""
         return to_json(self.axes), self.data_size_bytes, self.iteration
 
 
@@ -91,14 +92,14 @@ class Trial:
 
     Attributes:
         attempt: Number of the attempt; a later one has a higher number.
-        facts: What was run.
+        facts: Facts of the trial.
         status: `running`, `complete`, `incomplete`, `interrupted` or `failed`.
         message: Why it is not complete; empty if it is.
-        started_at: Wall-clock time, ISO 8601 in UTC.
-        ended_at: The same; none while running.
-        summary: The deterministic part of the backend's summary; none unless finished.
+        started_at: Start, wall-clock time, ISO 8601 in UTC.
+        ended_at: End, likewise; None while running.
+        summary: The deterministic part of the backend's summary; None unless finished.
         results: One flat row of metrics for each job; empty unless finished.
-        engine: What the run cost (`packet_hops`, `events`, `wall_s`, `cpu_s`, `peak_rss_bytes`, `threads`);
+        engine: Cost of the run (`packet_hops`, `events`, `wall_s`, `cpu_s`, `peak_rss_bytes`, `threads`);
             empty unless finished.
         machine: The machine that ran it.
         tables: Its record.
@@ -127,27 +128,27 @@ class Trial:
         return self.status in FINISHED
 
     def has(self, *tables: str) -> bool:
-        """Tell whether the record holds all of some tables, as it says of itself."""
+        """Return whether the record has all of some tables, according to `observed`."""
         return all(table in self.facts.observed for table in tables)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What every report of it has to say: why its backend was chosen, how far a model may be off."""
+        """Notes for every report of it: why its backend was chosen, how inaccurate a model may be."""
         return tuple((self.summary or {}).get("notes", ()))
 
     @property
     def is_predicted(self) -> bool:
-        """Whether it is what the simulator predicts."""
+        """Whether it is a prediction of the simulator."""
         return self.facts.backend == SIMULATOR
 
     @property
     def is_printed(self) -> bool:
-        """Whether its run spec says what a benchmark printed, in place of what was run."""
+        """Whether its run spec has the settings that a benchmark printed, instead of a RunSpec."""
         return MEASURED in self.facts.run_spec
 
 
 def row_of(facts: TrialFacts) -> dict[str, Any]:
-    """Return the columns of the catalog that hold the facts."""
+    """Return the catalog columns of the facts."""
     row = {name: getattr(facts, name) for name in facts.__dataclass_fields__}
     row["run_spec"] = to_json(facts.run_spec)
     row["observed"] = to_json(facts.observed)
@@ -159,14 +160,14 @@ def row_of(facts: TrialFacts) -> dict[str, Any]:
 
 
 def trial_of(row: Mapping[str, Any], tables_of: Callable[[Mapping[str, Any]], TableFolder]) -> Trial:
-    """Read a row of the catalog.
+    """Parse a row of the catalog.
 
     Args:
         row: The row.
-        tables_of: Says where the record of a sound row is.
+        tables_of: Returns the record of a valid row.
 
     Raises:
-        RowError: It cannot be what it says.
+        RowError: It has invalid values.
     """
     parsed = checked_row(row)
     facts = {name: parsed.get(name, row[name]) for name in TrialFacts.__dataclass_fields__}

@@ -1,4 +1,4 @@
-"""Views: lists of trials that users keep under a name, for the command line, programs and the web alike."""
+"""Views: saved queries for lists of trials, for the command line, Python and the web."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from fabricbench.store.workspace import Workspace
 
 TEXTS: Final = ("search", "tag", "plan", "status", "variant", "backend", "suite", "job")
-"""Filters that are a text."""
+"""Filters whose value is a text."""
 _CHOICES: Final = {"order": ("asc", "desc"), "deleted": ("true",), "view": ("runs", "trials")}
-"""What else is one of some words; `view` is whether the web lists runs or trials."""
+"""Parameters with a fixed set of values; `view` selects whether the web lists runs or trials."""
 NAMES: Final = (*TEXTS, *_CHOICES, "sort", "where")
-"""What a view may ask for: the parameters of `GET /api/v1/trials`, and `view`."""
+"""Parameters of a view: those of `GET /api/v1/trials`, and `view`."""
 _TEXT_LENGTH_MAX: Final = 200
 _NAME: Final = re.compile(r"[^\s/]([^\r\n\t/]*[^\s/])?")
 
 Asked = Mapping[str, str | Sequence[str]]
-"""What a list is asked for: `where` has texts, everything else one."""
+"""Parameters of a list: a list of texts for `where`, one text for the others."""
 
 
 class UnknownViewError(StoreError):
-    """No view has the name given."""
+    """No view has the given name."""
 
 
 class ViewError(ValueError):
-    """A view that cannot be kept.
+    """A view that cannot be saved.
 
     Attributes:
-        field: `name`, or what of `asked` is wrong.
-        hint: What to do about it.
+        field: `name`, or the invalid parameter in `asked`.
+        hint: Suggested remedy.
     """
 
     def __init__(self, field: str, found: str, hint: str) -> None:
@@ -52,11 +52,11 @@ class ViewError(ValueError):
 
 @dataclass(frozen=True)
 class View:
-    """A list of trials under a name.
+    """A saved list of trials.
 
     Attributes:
         name: Its name.
-        asked: What it asks for; what is not there is left to whoever lists.
+        asked: Its parameters; others have the defaults of the list.
         saved_at: When it was saved.
     """
 
@@ -69,7 +69,7 @@ class View:
 
 
 def asked_text(asked: Asked) -> str:
-    """Say what a list is asked for in a line."""
+    """Return the parameters of a list as one line of text."""
     parts = [f"{name} {asked[name]}" for name in TEXTS if name in asked]
     parts += asked.get("where", ())
     parts += ["deleted"] if "deleted" in asked else []
@@ -86,7 +86,7 @@ def asked_with(
     *,
     descending: bool | None = None,
 ) -> Asked:
-    """Return what a view asks for, with what is given beside it: thresholds are added, all else replaces.
+    """Return the parameters of a view combined with given ones: thresholds are added, all others replaced.
 
     Raises:
         UnknownViewError: There is none of that name.
@@ -101,10 +101,10 @@ def asked_with(
 
 
 def query_of(asked: Asked) -> TrialQuery:
-    """Return a list as the catalog takes it: every trial of it, the oldest first unless it says otherwise.
+    """Return the query of a list's parameters: all its trials, oldest first by default.
 
     Raises:
-        ThresholdError: A metric is unknown, or what it has to be cannot be read.
+        ThresholdError: A metric is unknown, or a threshold cannot be parsed.
     """
     texts: dict[str, Any] = {name: asked[name] for name in TEXTS if name in asked}
     return TrialQuery(
@@ -118,11 +118,11 @@ def query_of(asked: Asked) -> TrialQuery:
 
 
 def check_view(name: str, asked: Mapping[str, object]) -> None:
-    """Check that a view can be kept.
+    """Check that a view can be saved.
 
     Raises:
-        ViewError: Its name is none, or it asks for what no list has.
-        ThresholdError: A metric is unknown, or what it has to be cannot be read.
+        ViewError: Its name is invalid, or it has a parameter that lists do not have.
+        ThresholdError: A metric is unknown, or a threshold cannot be parsed.
     """
     if len(name) > VIEW_LENGTH_MAX or not _NAME.fullmatch(name):
         allowed = f"1 to {VIEW_LENGTH_MAX} characters in one line, without / and blanks at its ends"
@@ -154,7 +154,7 @@ def _is_text(value: object) -> bool:
 
 
 def saved_views(workspace: Workspace) -> list[View]:
-    """Return the views of a workspace by name; rows that cannot be what they say are left out.
+    """Return the views of a workspace by name; rows with invalid values are skipped.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -179,11 +179,11 @@ def saved_view(workspace: Workspace, name: str) -> View:
 
 
 def save_view(workspace: Workspace, name: str, asked: Asked) -> View:
-    """Keep a view, in place of one of the same name.
+    """Save a view, replacing one with the same name.
 
     Raises:
-        ViewError: Its name is none, or it asks for what no list has.
-        ThresholdError: A metric is unknown, or what it has to be cannot be read.
+        ViewError: Its name is invalid, or it has a parameter that lists do not have.
+        ThresholdError: A metric is unknown, or a threshold cannot be parsed.
         StoreError: The catalog cannot be written.
     """
     check_view(name, asked)
@@ -196,7 +196,7 @@ def save_view(workspace: Workspace, name: str, asked: Asked) -> View:
 
 
 def delete_view(workspace: Workspace, name: str) -> None:
-    """Forget a view; its trials stay.
+    """Delete a view; its trials are not changed.
 
     Raises:
         UnknownViewError: There is none of that name.
@@ -211,6 +211,6 @@ def _view(row: Row) -> View | None:
     try:
         asked = json.loads(row.asked)
         check_view(row.name, asked)
-    except (TypeError, ValueError, AttributeError):  # those of views and thresholds are values, too
+    except (TypeError, ValueError, AttributeError):  # ViewError and ThresholdError are ValueErrors
         return None
     return View(row.name, asked, str(row.saved_at))

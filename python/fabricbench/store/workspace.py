@@ -1,13 +1,13 @@
 """A workspace: a folder with a catalog of trials and the record of each finished one.
 
-    catalog.sqlite             which trials there are and how each ended
+    catalog.sqlite             the trials and their status
     trials/ID/TABLE.parquet    the record of a finished trial
     trials/.ID.N.partial/      the record of a trial that is running
-    trials/.ID.N.old/          a record that is being replaced, for the moment of the exchange
-    copies/ID.N/TABLE.parquet  copies of records that lie at a URL
+    trials/.ID.N.old/          a record that is being replaced, during the swap
+    copies/ID.N/TABLE.parquet  copies of records at a URL
 
-A record appears under its id by renaming, within a transaction that excludes other writers, so a reader sees
-the old one or the new one. Whatever a crash leaves behind, the next start puts right.
+A record is renamed to its id within a transaction that excludes other writers, so a reader sees the old one
+or the new one. The next start cleans up after a crash.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Workspace:
     Attributes:
         root: Its folder.
         records: The folder of the records in it, and of those that are being written.
-        copies: The folder for copies of records that lie at a URL.
-        location: Where new records go in place of `records`; none for there.
+        copies: The folder for copies of records at a URL.
+        location: Storage for new records instead of `records`; None to use `records`.
     """
 
     def __init__(self, root: Path, database: Database, location: Location | None = None) -> None:
@@ -80,27 +80,27 @@ class Workspace:
         catalog_url: str | None = None,
         tables_url: str | None = None,
     ) -> Workspace:
-        """Open a workspace and put right what a crash has left behind.
+        """Open a workspace and clean up after a crash.
 
-        One without permission to write is read as it stands, unless it is to be made.
+        A workspace without write permission is opened for reading, unless `create` is set.
 
         Args:
             root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
                 `fabricbench-workspace` in the current folder.
-            create: Make it if it does not exist.
+            create: Create it if it does not exist.
             catalog_url: Database of the catalog, an SQLite file or PostgreSQL, as an SQLAlchemy URL; by
                 default that of FABRICBENCH_CATALOG_URL, or else a file in the workspace.
-            tables_url: Where new records go, as fsspec reads it; by default that of FABRICBENCH_TABLES_URL,
+            tables_url: Storage for new records, as an fsspec URL; by default that of FABRICBENCH_TABLES_URL,
                 or else a folder in the workspace.
 
         Raises:
-            StoreError: It does not exist, is no folder, or is to be made and not writable; or its catalog is
-                corrupted, foreign, or written by a newer version; or a URL cannot be used.
+            StoreError: It does not exist, is not a folder, or is to be created and not writable; or its
+                catalog is corrupted, foreign, or written by a newer version; or a URL cannot be used.
         """
         folder = workspace_folder(root)
         catalog = catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None
         location = tables_location(tables_url)
-        # With catalog and records elsewhere, the folder holds nothing that was not there before.
+        # With catalog and records elsewhere, the folder does not need to exist beforehand.
         make = create or (catalog is not None and location is not None)
         if not make and catalog is None and _is_read_only(folder):
             database = catalog_database(folder, read_only=True)
@@ -115,7 +115,7 @@ class Workspace:
         return workspace
 
     def recover(self) -> None:
-        """Mark the trials whose process is gone, and remove or restore the folders they left.
+        """Mark the trials whose process has ended, and remove or restore their folders.
 
         Raises:
             StoreError: The catalog or the folder cannot be read or written.
@@ -130,11 +130,10 @@ class Workspace:
         states: Sequence[str] = (),
         deleted: bool | None = False,
     ) -> list[Trial]:
-        """Return the trials of a plan or tag (or all), oldest attempt first, unfinished ones included.
+        """Return the trials of a plan or tag (or all), oldest attempt first, including unfinished ones.
 
-        A trial that several runs have in common is returned once, as a part of the newest of them that
-        matches. Those that were deleted are left out, unless `deleted` asks for them only, or with None as
-        well.
+        A trial that belongs to several runs is returned once, for the newest of them that matches. Deleted
+        trials are omitted, unless `deleted` selects only those, or with None those as well.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -143,7 +142,7 @@ class Workspace:
             return self.catalog.select(connection, plan=plan, tag=tag, states=states, deleted=deleted)
 
     def unreadable(self) -> list[UnreadableRow]:
-        """Return the rows of the catalog that are set aside, since they cannot be what they say.
+        """Return the rows of the catalog that are ignored because of invalid values.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -152,13 +151,13 @@ class Workspace:
             return self.catalog.unreadable(connection)
 
     def find(self, name: str) -> Trial:
-        """Return the finished trial with an id, the beginning of an id, `latest` or `latest~N`, or of a plan.
+        """Return the finished trial with an id, a prefix of an id, `latest` or `latest~N`, or of a plan.
 
-        By its id, a trial that several runs have in common is a part of the one that carried it out last.
-        The name of a plan means the last trial of it, as a part of it.
+        By its id, a trial that belongs to several runs is returned for the one that used it last. The name of
+        a plan selects its last trial, for that plan.
 
         Raises:
-            UnknownTrialError: None or several answer to it, or the trial has not finished.
+            UnknownTrialError: No trial or several match, or the trial has not finished.
             StoreError: The catalog cannot be read.
         """
         latest = _LATEST.fullmatch(name)
@@ -173,7 +172,7 @@ class Workspace:
         return matches[0]
 
     def _named(self, connection: Connection, prefix: str) -> list[Trial]:
-        """Return the finished trials whose id starts so, or else the unfinished ones."""
+        """Return the finished trials whose id has a prefix, or else the unfinished ones."""
         if not re.fullmatch("[0-9a-fA-F]{1,12}", prefix):
             return []
         matches = self.catalog.select(connection, prefix=prefix.lower())
@@ -211,7 +210,7 @@ class Workspace:
         return UnknownTrialError(self.root, f'no trial "{name}" among {len(known)} finished ones', hint)
 
     def _set_aside(self, connection: Connection, name: str) -> UnreadableRow | None:
-        """Return a row that cannot be read and may be what was asked for."""
+        """Return an unreadable row that may match a name."""
         is_id = re.fullmatch("[0-9a-fA-F]{1,12}", name)
         for row in self.catalog.unreadable(connection):
             is_named = is_id and isinstance(row.trial_id, str) and row.trial_id.startswith(name.lower())
@@ -242,7 +241,7 @@ class Workspace:
         return [*suite, *(solo for solo in solos if solo.attempt not in known)]
 
     def twins(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Return the finished trials of the same run specs that other backends carried out, newest first.
+        """Return the finished trials of other backends with the same run specs, newest first.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -259,7 +258,7 @@ class Workspace:
         return sorted(others, key=lambda trial: -trial.attempt)
 
     def resume(self, facts: TrialFacts) -> Trial | None:
-        """Return the finished trial that makes running `facts` again needless, now part of the same suite.
+        """Return the finished trial equal to `facts`, which then need not run again, added to the same suite.
 
         Raises:
             StoreError: The catalog cannot be read or written.
@@ -269,7 +268,7 @@ class Workspace:
         place = (facts.plan, facts.variant, facts.iteration)
         with self.database.reading() as connection:
             known = self.catalog.where(connection, wanted)
-        # Every byte of the record is read, which must not keep other writers waiting.
+        # Every byte of the record is read, without blocking other writers.
         sound = {trial.attempt for trial in known if not trial.tables.lacks(TABLES)}
         with self.database.writing() as connection:
             for trial in self.catalog.where(connection, wanted & places.c.attempt.in_(sound)):
@@ -279,7 +278,7 @@ class Workspace:
         return None
 
     def recorded(self) -> set[str]:
-        """Return the ids of the trials that have finished, those in the trash excepted.
+        """Return the ids of the finished trials, except those in the trash.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -289,10 +288,10 @@ class Workspace:
             return set(connection.execute(query).scalars())
 
     def begin(self, facts: TrialFacts, machine: Mapping[str, Any]) -> TrialWriter:
-        """Note that a trial starts and open its tables.
+        """Record that a trial starts, and open its tables.
 
         Args:
-            facts: What is run.
+            facts: Facts of the trial.
             machine: The machine that runs it.
 
         Raises:
@@ -303,7 +302,7 @@ class Workspace:
         return TrialWriter(self, facts, *self._running(facts, machine))
 
     def begin_elsewhere(self, facts: TrialFacts, machine: Mapping[str, Any]) -> Attempt:
-        """Note that a trial starts whose record another process of this machine writes; see `begin`.
+        """Record that a trial starts whose record another process of this machine writes; see `begin`.
 
         Raises:
             StoreError: The workspace cannot be written, or the disk is full.
@@ -313,9 +312,9 @@ class Workspace:
     def begin_together(
         self, starting: Sequence[tuple[TrialFacts, Path, str | None]], machine: Mapping[str, Any]
     ) -> list[Attempt]:
-        """Note that trials start whose records other processes write, all of them or none.
+        """Record that trials start whose records other processes write, all of them or none.
 
-        After an error of which nobody knows whether they have been noted, it can be called again.
+        It can be called again after an error that leaves open whether they were recorded.
 
         Args:
             starting: The trials, each with the folder and the URL of its `new_record`.
@@ -345,17 +344,17 @@ class Workspace:
             ]
 
     def _running(self, facts: TrialFacts, machine: Mapping[str, Any]) -> tuple[int, Path, str | None]:
-        """Note that a trial starts; return the number of the attempt, its folder and the URL it will have."""
+        """Record that a trial starts; return the number of the attempt, its folder and its future URL."""
         folder, url = self.new_record(facts.id)
         with self.database.writing() as connection:
             attempt = self.catalog.add_running(connection, facts, folder.name, url, machine)
         return attempt, folder, url
 
     def new_record(self, trial_id: str) -> tuple[Path, str | None]:
-        """Return where to write a record, and the URL that it is going to have; none if it stays here.
+        """Return the folder in which to write a record, and its future URL; None to keep it in the workspace.
 
         Raises:
-            StoreError: The place of that URL cannot be reached or written.
+            StoreError: The location of that URL cannot be reached or written.
         """
         name = f"{trial_id}.{uuid4().hex[:12]}"
         folder = self.records / f".{name}{PARTIAL}"
@@ -365,7 +364,7 @@ class Workspace:
         return folder, f"{self.location.url}/{name}"
 
     def has_ended(self, attempts: Iterable[int]) -> bool | None:
-        """Tell whether the catalog has attempts as finished; none if it cannot be read."""
+        """Return whether attempts are finished in the catalog; None if it cannot be read."""
         try:
             with self.database.reading() as connection:
                 return all(self.catalog.is_finished(connection, attempt) for attempt in attempts)
@@ -373,10 +372,10 @@ class Workspace:
             return None
 
     def swap(self, trial_id: str, folder: Path, url: str | None) -> RecordSwap:
-        """Prepare to put a written record in its place, whatever is there.
+        """Prepare to move a written record to its path, replacing any record there.
 
         Raises:
-            StoreError: The place of its URL cannot be reached or written.
+            StoreError: The location of its URL cannot be reached or written.
         """
         record = self.records / trial_id
         if url is None:
@@ -386,7 +385,7 @@ class Workspace:
         return Upload(folder, record, url, self.copies)
 
     def remove_records(self, urls: Iterable[str | None]) -> None:
-        """Remove records that the catalog does not name any more. What cannot be reached stays there."""
+        """Remove records that the catalog no longer refers to. Those that cannot be reached remain."""
         for url in urls:
             if url is not None:
                 from fabricbench.store.remote import remove_record
@@ -400,7 +399,7 @@ class Workspace:
 
 
 def tables_location(url: str | None = None) -> Location | None:
-    """Return where records go by a URL, or by FABRICBENCH_TABLES_URL; none for a folder of the workspace.
+    """Return the location of records from a URL or FABRICBENCH_TABLES_URL; None for the workspace folder.
 
     Raises:
         StoreError: The URL cannot be used.
@@ -414,12 +413,12 @@ def tables_location(url: str | None = None) -> Location | None:
 
 
 def holds_workspace(folder: Path) -> bool:
-    """Tell whether a folder has been used as a workspace."""
+    """Return whether a folder has been used as a workspace."""
     return (folder / CATALOG_FILE).exists() or (folder / _RECORDS).exists()
 
 
 def _is_read_only(folder: Path) -> bool:
-    """Tell whether a workspace is there that may be read and not written; what is gone of it can be made."""
+    """Return whether there is a workspace that can be read but not written; missing parts can be created."""
     there = [each for each in _written(folder) if each.exists()]
     return (folder / CATALOG_FILE).is_file() and not all(map(_is_writable, there))
 
@@ -433,10 +432,10 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _check_folder(folder: Path, *, create: bool) -> None:
-    """Check that a workspace folder is there and can be written, making it if asked to.
+    """Check that a workspace folder exists and can be written, creating it if requested.
 
     Raises:
-        StoreError: It is not.
+        StoreError: It does not exist or cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise StoreError(

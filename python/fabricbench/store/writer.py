@@ -1,4 +1,4 @@
-"""The life of one attempt at a trial: running, then a record in its place, or nothing but a note."""
+"""Life cycle of an attempt at a trial: running, then finished with a record, or given up with a message."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """An attempt at a trial, which the catalog has as running until it is `ready` and put in place.
+    """An attempt at a trial, `running` in the catalog until its record is `ready` and finished.
 
-    Another process may write its record: by `open_record`, and `written` when all rows are in. If nothing
-    comes of it, `give_up` removes its rows.
+    Another process may write its record: with `open_record`, and `written` when all rows are in. If it fails,
+    `give_up` removes its rows.
     """
 
     def __init__(
@@ -51,34 +51,34 @@ class Attempt:
 
     @property
     def folder(self) -> Path:
-        """Where the record is written until it is put in its place."""
+        """Temporary folder in which the record is written."""
         return self._folder
 
     def ran_on(self, machine: Mapping[str, Any]) -> None:
-        """Take note of the machine that has run the trial, where that is not the one that began it."""
+        """Set the machine that ran the trial, if another one started it."""
         self._machine = machine
 
     @property
     def machine(self) -> Mapping[str, Any]:
-        """What the catalog is to say of the machine, by column; nothing if it is the one that began it."""
+        """The catalog column of the machine; empty if it is the one that started the trial."""
         return {} if self._machine is None else {"machine": self._machine}
 
     def ready(
         self, summary: Mapping[str, Any], engine: Mapping[str, Any], record: WrittenRecord
     ) -> ReadyTrial:
-        """Take the record that is whole now and only has to be put in place; see `finish_together`.
+        """Prepare a complete record to be moved to its path; see `finish_together`.
 
-        A record that is going to lie at a URL is uploaded here.
+        A record that belongs at a URL is uploaded here.
 
         Raises:
-            StoreError: The place of the URL cannot be written.
+            StoreError: The location of the URL cannot be written.
         """
         self._is_uploaded = self._url is not None
         swap = self._workspace.swap(self._facts.id, self._folder, self._url)
         return ReadyTrial(self, swap, summary, engine, record)
 
     def note_end(self, connection: Connection, ready: ReadyTrial) -> set[str]:
-        """Note in the catalog how the trial ended.
+        """Record in the catalog how the trial ended.
 
         Returns:
             The URLs of the records that this one replaces.
@@ -106,46 +106,46 @@ class Attempt:
         return replaced
 
     def mark_finished(self) -> None:
-        """Take note that the record is in place."""
+        """Mark the attempt as finished: its record is at its path."""
         self._is_finished = True
 
     def leave_in_doubt(self) -> None:
-        """Touch nothing any more: only the catalog, out of reach now, can tell how the trial ended.
+        """Leave everything unchanged: only the catalog, now out of reach, can show how the trial ended.
 
-        Its row says either that the trial has finished, or `running`, as does that of a process that is
-        killed: the next start puts right what does not fit.
+        Its row is either finished or `running`, like that of a process that was killed: the next start cleans
+        up accordingly.
         """
         self._is_in_doubt = True
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether only the catalog can tell how the trial ended."""
+        """Whether only the catalog can show how the trial ended."""
         return self._is_in_doubt
 
     def settle(self) -> None:
-        """Take note that the catalog has told that the trial has not finished."""
+        """Resolve the doubt: the catalog shows that the trial has not finished."""
         self._is_in_doubt = False
 
     @property
     def is_open(self) -> bool:
-        """Whether it has neither finished nor is in doubt."""
+        """Whether it is neither finished nor in doubt."""
         return not (self._is_finished or self._is_in_doubt)
 
     @property
     def uploaded(self) -> str | None:
-        """The URL at which something of its record may lie; none if nothing does."""
+        """URL at which a part of its record may be stored; None if nothing was uploaded."""
         return self._url if self._is_uploaded else None
 
     def give_up(self, error: BaseException | None) -> None:
-        """Unless the trial has finished, remove the rows, which may free the disk, then note why.
+        """Unless the trial has finished, remove its rows, which may free disk space, then record the reason.
 
-        It counts as interrupted by KeyboardInterrupt, and as failed by any other error.
+        It counts as interrupted after KeyboardInterrupt, and as failed after any other error.
         """
         give_up_together(self._workspace, [self], error)
 
 
 class TrialWriter(Attempt):
-    """An attempt whose rows this process writes; as a context manager it cleans up whatever happens.
+    """An attempt whose rows this process writes; a context manager that cleans up on exit.
 
     Call `write` while running, then `close`, then `finish`. Leaving the block before `finish` gives it up.
     """
@@ -196,11 +196,11 @@ class TrialWriter(Attempt):
         return TableFolder(self._folder)
 
     def finish(self, summary: Mapping[str, Any], engine: Mapping[str, Any], results: pa.Table) -> None:
-        """Put the record in place and note how the trial ended, both or neither.
+        """Move the record to its path and record how the trial ended, both or neither.
 
         Args:
-            summary: What the backend says of the run, without what depends on the machine.
-            engine: What the run cost.
+            summary: The backend's summary of the run, without machine-dependent values.
+            engine: Cost of the run.
             results: One row of metrics for each job.
 
         Raises:
@@ -209,7 +209,7 @@ class TrialWriter(Attempt):
         finish_together(self._workspace, [self.ready(summary, engine, self.written(results))])
 
     def written(self, results: pa.Table) -> WrittenRecord:
-        """Write the results, so that the record is whole.
+        """Write the results, which completes the record.
 
         Raises:
             StoreError: The disk is full or failing.
@@ -217,7 +217,7 @@ class TrialWriter(Attempt):
         return written(self._tables, results)
 
     def give_up(self, error: BaseException | None) -> None:
-        """Let go of the tables as well."""
+        """Also close the tables."""
         if self._record is not None and self.is_open:
             self._record.abandon()
         super().give_up(error)
@@ -225,7 +225,7 @@ class TrialWriter(Attempt):
 
 @dataclass(frozen=True)
 class WrittenRecord:
-    """What the catalog is told of a record that is whole: rows of metrics, and the digests of its files."""
+    """Catalog data of a complete record: rows of metrics, and the digests of its files."""
 
     results: Sequence[Mapping[str, Any]]
     digests: Mapping[str, str]
@@ -241,7 +241,7 @@ def open_record(folder: Path, facts: TrialFacts) -> RecordWriter:
 
 
 def written(record: RecordWriter, results: pa.Table) -> WrittenRecord:
-    """Write the results of a record whose other tables are closed, so that it is whole.
+    """Write the results of a record whose other tables are closed, which completes it.
 
     Raises:
         StoreError: The disk is full or failing.
@@ -252,7 +252,7 @@ def written(record: RecordWriter, results: pa.Table) -> WrittenRecord:
 
 @dataclass(frozen=True)
 class ReadyTrial:
-    """A trial whose record is written and not yet in its place."""
+    """A trial whose record is complete and not yet at its path."""
 
     attempt: Attempt
     swap: RecordSwap
@@ -262,12 +262,12 @@ class ReadyTrial:
 
 
 def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
-    """Put the records of several trials in place and note how they ended: all of them or none.
+    """Move the records of several trials to their paths and record how they ended: all of them or none.
 
-    After a catalog that did not answer, it can be called again with the same.
+    If the catalog did not respond, it can be called again with the same arguments.
 
     Raises:
-        UnreachableError: The catalog does not answer.
+        UnreachableError: The catalog does not respond.
         StoreError: The disk is full or failing, or the catalog cannot be written.
     """
     if any(trial.attempt.is_in_doubt for trial in ready) and _has_finished(workspace, ready):
@@ -281,7 +281,7 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
                 trial.swap.apply()
             is_committing = True
     except BaseException:
-        # An error of the commit itself leaves open whether it took place; one before it does not.
+        # An error of the commit itself leaves open whether it took effect; an earlier one does not.
         attempts = [trial.attempt.attempt for trial in ready]
         is_noted = workspace.has_ended(attempts) if is_committing else False
         if is_noted is None:
@@ -297,12 +297,12 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
 
 
 def _has_finished(workspace: Workspace, ready: Sequence[ReadyTrial]) -> bool:
-    """Ask the catalog how trials in doubt ended; if they have not finished, put everything back.
+    """Check in the catalog how trials in doubt ended; if they have not finished, move everything back.
 
     Raises:
-        StoreError: The catalog still cannot tell.
+        StoreError: The catalog still does not respond.
     """
-    # A commit of which nothing was heard may still be on its way: it holds the lock of writers.
+    # A commit without a response may still be in progress: it has the write lock.
     with workspace.database.writing() as connection:
         attempts = (trial.attempt.attempt for trial in ready)
         is_noted = all(workspace.catalog.is_finished(connection, attempt) for attempt in attempts)
@@ -322,7 +322,7 @@ def _mark_finished(ready: Sequence[ReadyTrial]) -> None:
 
 
 def give_up_together(workspace: Workspace, attempts: Sequence[Attempt], error: BaseException | None) -> None:
-    """Give up those of some attempts whose trials have not finished; see `Attempt.give_up`."""
+    """Give up those of some attempts that have not finished; see `Attempt.give_up`."""
     left = [attempt for attempt in attempts if attempt.is_open]
     if not left:
         return
@@ -336,13 +336,14 @@ def give_up_together(workspace: Workspace, attempts: Sequence[Attempt], error: B
             for attempt in left:
                 workspace.catalog.give_up(connection, attempt.attempt, status, message, **attempt.machine)
     except StoreError:
-        # Not even the note fits. The row says `running` until the next start finds this process gone.
+        # Not even the message can be stored. The row stays `running` until the next start finds this process
+        # gone.
         return
     workspace.remove_records(attempt.uploaded for attempt in left)
 
 
 def _metadata(facts: TrialFacts) -> dict[str, str]:
-    """Return what every file of the record says of itself."""
+    """Return the metadata of every file of the record."""
     return {
         "trial": facts.id,
         "record_version": str(SCHEMA_VERSION),

@@ -1,1 +1,1 @@
-"""Campaigns: families of plans as independent trials, spread over the cores of a machine or of a cluster."""
+"""Campaigns: families of plans run as independent trials on the cores of a machine or a cluster."""

@@ -1,4 +1,4 @@
-"""Telling other processes how far a campaign is, by way of the workspace."""
+"""Publishes the progress of a campaign to other processes through the workspace."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _EVERY_S: Final = 1.0
 _FRESH_S: Final = 60
-"""How old what a process of another machine has noted may be for it to be at work."""
+"""Age [s] up to which a `running` state written by another machine means that its process is still active."""
 
 
 @contextmanager
 def announced(workspace: Workspace, name: str, trials: int) -> Iterator[Callable[[Progress], None]]:
-    """Yield what takes the progress of a campaign, and notes it about once a second and at the end.
+    """Yield a callback that writes the progress of a campaign to the workspace once a second and at the end.
 
     Raises:
-        ClusterError: Another process carries it out.
+        ClusterError: Another process is running the campaign.
     """
     before = next((each for each in campaigns(workspace.root) if each.name == name), None)
     _require_alone(before)
@@ -52,18 +52,18 @@ def announced(workspace: Workspace, name: str, trials: int) -> Iterator[Callable
         state = FAILED
         raise
     finally:
-        if not last and before is not None:  # it is as far as it was
+        if not last and before is not None:  # no progress was made: restore the previous state
             note_campaign(workspace.root, before)
         else:
             note_campaign(workspace.root, state_of(name, state, last[0] if last else beginning))
 
 
 def _require_alone(campaign: CampaignState | None) -> None:
-    """See that no other process is at work on a campaign: both would run every trial."""
+    """Check that no other process is running a campaign: both would run every trial."""
     if campaign is None or campaign.state != RUNNING:
         return
     age = timedelta.max
-    with suppress(ValueError, TypeError):  # somebody has changed its file
+    with suppress(ValueError, TypeError):  # the file was edited by hand
         age = abs(datetime.now(UTC) - datetime.fromisoformat(campaign.noted_at))
     if age < timedelta(seconds=_FRESH_S):
         raise ClusterError(
@@ -73,7 +73,7 @@ def _require_alone(campaign: CampaignState | None) -> None:
 
 
 def state_of(name: str, state: str, progress: Progress) -> CampaignState:
-    """Return how far a campaign is, in one of the states of `CampaignState`."""
+    """Return the progress of a campaign as a `CampaignState` with the given state."""
     return CampaignState(
         name=name,
         state=state,

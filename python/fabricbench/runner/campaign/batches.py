@@ -1,6 +1,6 @@
-"""Trials that wait for a core, the longest first; several short ones are handed out together.
+"""Queue of waiting trials, longest first; several short ones form one batch.
 
-A task costs Ray and this process some milliseconds, whatever it does, and a note in the catalog as well.
+Each task costs Ray, this process and the catalog some milliseconds, however short it is.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ if TYPE_CHECKING:
     from fabricbench.runner.campaign.units import Unit
 
 _BATCH_MS: Final = 2_000
-"""Time that a batch is meant to take: what a lost worker costs, and how often something is heard."""
+"""Target duration of a batch [ms]: it bounds the work lost with a worker and the interval between answers."""
 _ESTIMATED_MS_MAX: Final = 60_000
-"""The most by estimate, which bounds the time where trials before took far less than theirs."""
+"""Largest estimated duration of a batch [ms], a bound if earlier trials took far less than estimated."""
 _TRIALS_MAX: Final = 64
 _WEIGHT: Final = 0.2
-"""How much the latest trial counts in what estimates are worth."""
+"""Weight of the latest trial in the moving average of actual over estimated time."""
 
 
 class Batches:
-    """Hands out trials.
+    """Queue that groups waiting trials into batches.
 
-    It learns from what trials take how much of their estimate, which is an upper bound, is real.
+    It learns the ratio of actual to estimated time from finished trials, because estimates are upper bounds.
     """
 
     def __init__(self, units: Iterable[Unit]) -> None:
-        """Take the trials, in the order in which they are to be handed out."""
+        """Queue trials in the order in which they are to run."""
         self._units = deque(units)
         self._left_ms = sum(unit.cost_ms for unit in self._units)
         self._real = 1.0
 
     @property
     def is_left(self) -> bool:
-        """Whether any trial waits."""
+        """Whether any trial is waiting."""
         return bool(self._units)
 
     def took(self, unit: Unit, busy_s: float) -> None:
-        """Learn how long a trial took [s]."""
+        """Record how long a trial took [s]."""
         real = 1_000 * busy_s / max(unit.cost_ms, 1)
         self._real += _WEIGHT * (real - self._real)
 
     def next(self, count: int, cores: int) -> list[list[Unit]]:
-        """Take at most `count` batches for so many cores; the trials of each have the same backend."""
+        """Remove and return up to `count` batches, sized for `cores`; each has trials of one backend."""
         return [self._batch(cores) for _ in range(count) if self._units]
 
     def _batch(self, cores: int) -> list[Unit]:
-        # Towards the end batches become small, so that all cores end at about the same time.
+        # Towards the end batches become small, so that all cores finish at about the same time.
         share_ms = self._left_ms / (2 * cores)
         most_ms = min(_BATCH_MS / max(self._real, 1e-6), _ESTIMATED_MS_MAX, share_ms)
         batch = [self._units.popleft()]

@@ -1,4 +1,4 @@
-"""Progress of trials on its way from the workers of a cluster to whoever shows it: an actor in between."""
+"""Ray actor that passes the progress of trials from the workers of a cluster to the campaign."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress
 
 Report = tuple[str, "Progress | None"]
-"""The id of a trial and how far it is; nothing where it begins."""
+"""The id of a trial and its progress; None when the trial starts."""
 _EVERY_S: Final = 0.25
 _REPORTS_MAX: Final = 4_096
-"""Reports that wait for somebody to take them; of more, the oldest are lost."""
+"""Largest number of queued reports; the oldest are dropped."""
 _SAMPLES_MAX: Final = 512
-"""Samples of one report."""
+"""Largest number of samples in one report."""
 
 
 class Board:
-    """Has the reports of all workers until they are taken."""
+    """Queue of the reports of all workers."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Create an empty queue."""
         self._reports: deque[Report] = deque(maxlen=_REPORTS_MAX)
 
     def tell(self, trial: str, progress: Progress | None) -> None:
-        """Leave a report."""
+        """Append a report."""
         self._reports.append((trial, progress))
 
     def take(self) -> list[Report]:
-        """Return what has come since the last time, in the order in which it came."""
+        """Remove and return all queued reports, oldest first."""
         taken = list(self._reports)
         self._reports.clear()
         return taken
 
 
 class Reporter:
-    """Reports a trial to a board, a few times a second."""
+    """Reports the progress of one trial to a board, a few times a second."""
 
     def __init__(self, board: Any, trial: str) -> None:
-        """Say that the trial begins; without a board nobody is told."""
+        """Report that the trial starts; without a board, reports are dropped."""
         self._board, self._trial = board, trial
         self._samples: list[Any] = []
         self._told_at = time.monotonic()
         self._tell(None)
 
     def __call__(self, progress: Progress) -> None:
-        """Say how far it is, unless that was said just now."""
+        """Report progress, at most once per interval."""
         if self._board is None:
             return
         self._samples += progress["samples"]

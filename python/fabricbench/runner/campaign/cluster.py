@@ -1,4 +1,4 @@
-"""Ray on this machine, or a Ray cluster that is joined: its token, and a refusal within seconds."""
+"""Starts Ray on this machine or joins a Ray cluster: token, settings, and errors within seconds."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from fabricbench.runner.messages import ClusterError
 from fabricbench.words import install_hint
 
 LOCAL: Final = "local"
-"""The cores of this machine, without a cluster."""
+"""Address that stands for the cores of this machine, without a cluster."""
 _CLIENT: Final = "ray://"
 _REACHED_S: Final = 5
-"""How long the address of a cluster may take to answer."""
+"""Timeout of the TCP connection to a cluster's address [s]."""
 _SETTINGS: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Ray tries for 20 s, and its client for 30 s, whatever is wrong.
+    # By default Ray retries for 20 s and its client for 30 s, whatever the error.
     "RAY_NUM_REDIS_GET_RETRIES": "3",
     "RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S": "2",
     "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S": "2",
-    # Where the cluster is gone, Ray would start another, here.
+    # Without this, Ray would start a local cluster if the joined one has disappeared.
     "RAY_ENABLE_AUTO_CONNECT": "0",
 }
-"""Settings of Ray that hold unless the environment has others. It reads them when it is imported."""
+"""Default settings of Ray; the environment overrides them. Ray reads them when it is imported."""
 _REASON_MAX: Final = 300
 _STUCK: Final = "Starting Ray client server failed"
-"""What a head says whose process for this client got stuck as it was forked; another one may not."""
+"""Error of a head whose process for this client hung when it was forked; a retry may succeed."""
 _GONE: Final = (
     "finished trials have their record; the same command, or resuming the run, goes on with the rest"
 )
@@ -45,13 +45,13 @@ _JOIN: Final = (
 
 
 def joined(on: str) -> Any:
-    """Start Ray on this machine, or join a cluster, and return its library.
+    """Start Ray on this machine, or join a cluster, and return the `ray` module.
 
     Args:
         on: `local`, or the address of a cluster: `ray://HOST:PORT`, or HOST:PORT from a node of it.
 
     Raises:
-        ClusterError: Ray is not installed, or there is no such cluster, or it lets us not in.
+        ClusterError: Ray is not installed, there is no such cluster, or it denies access.
     """
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -66,7 +66,7 @@ def joined(on: str) -> Any:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Keep what is done with signals: Ray would have SIGTERM end this process at any place."""
+    """Restore the signal handlers: Ray installs one that ends this process on SIGTERM at any point."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
     try:
@@ -80,7 +80,7 @@ def _signals_kept() -> Iterator[None]:
 def _join(ray: Any, on: str) -> None:
     try:
         _connect(ray, on)
-    except Exception as error:  # whatever Ray raises of what is not there
+    except Exception as error:  # Ray raises many types of errors here
         reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
         raise ClusterError(f"cannot use the Ray cluster at {on}: {reason}", _JOIN) from error
 
@@ -99,7 +99,7 @@ def _connect(ray: Any, on: str) -> None:
 
 
 def _require_listener(on: str) -> None:
-    """See that something listens at an address."""
+    """Check that the address of a cluster accepts TCP connections."""
     host, _, port = on.removeprefix(_CLIENT).rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
         hint = "write local, ray://HOST:PORT, or HOST:PORT"
@@ -111,7 +111,7 @@ def _require_listener(on: str) -> None:
 
 
 def head_of(ray: Any, on: str) -> tuple[str, int] | None:
-    """Return where the head of a cluster that is joined listens; none where Ray's client looks after that."""
+    """Return host and port of a joined cluster's head; None for `ray://`, where Ray's client monitors it."""
     if on.startswith(_CLIENT):
         return None
     host, _, port = str(ray.get_runtime_context().gcs_address).rpartition(":")
@@ -119,13 +119,13 @@ def head_of(ray: Any, on: str) -> tuple[str, int] | None:
 
 
 def gone(on: str, reason: str) -> ClusterError:
-    """Return the error that a cluster that was joined is gone."""
+    """Return the error for a cluster that was joined and has disappeared."""
     where = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
     return ClusterError(f"{where} is gone: {reason}", _GONE)
 
 
 def listens(at: tuple[str, int], within_s: float) -> bool:
-    """Tell whether anything takes a connection at an address within so long [s]."""
+    """Return whether an address accepts a TCP connection within a timeout [s]."""
     try:
         socket.create_connection(at, timeout=within_s).close()
     except OSError:
@@ -134,10 +134,10 @@ def listens(at: tuple[str, int], within_s: float) -> bool:
 
 
 def _show_token() -> None:
-    """Have Ray show the user's token, if there is one.
+    """Make Ray send the user's token, if there is one.
 
-    `ray start --head` asks for it as soon as there is one, yet Ray shows it only if it is told to. A cluster
-    without tokens does not mind.
+    `ray start --head` requires the token if there is one, but a client sends it only in this mode. A cluster
+    without tokens ignores it.
     """
     places = (os.environ.get("RAY_AUTH_TOKEN_PATH"), Path.home() / ".ray" / "auth_token")
     if os.environ.get("RAY_AUTH_TOKEN") or any(place and Path(place).is_file() for place in places):

@@ -1,7 +1,7 @@
-"""Carries a campaign out: every trial once, whatever becomes of workers, nodes and of this process.
+"""Runs every trial of a campaign once, despite lost workers, lost nodes and restarts of this process.
 
-What has its record already is left out, so that a campaign goes on where it ended. This process alone writes
-the catalog, some trials at a time. A trial that fails is noted and stops no other.
+Trials that already have a record are skipped, so that a campaign resumes where it ended. Only this process
+writes the catalog, several trials per transaction. A failed trial is recorded and stops no other.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from fabricbench.store.writer import Attempt, ReadyTrial
 
 _AHEAD: Final = 2
-"""Batches of trials begun for each core: the next waits where one ends."""
+"""Batches queued per core, so that the next one starts as soon as one ends."""
 _AT_ONCE: Final = 16
-"""Batches that are noted in one transaction of the catalog."""
+"""Batches per transaction of the catalog."""
 _UPLOADS: Final = 8
-"""Records that are uploaded at once."""
+"""Concurrent uploads of records."""
 _WAIT_S: Final = 0.2
 _LOOK_S: Final = 1.0
-"""How often nodes are looked for."""
+"""Interval between checks of the nodes [s]."""
 
 
 def drive(
@@ -56,22 +56,22 @@ def drive(
     threads: int = 1,
     resume: bool = True,
 ) -> Progress:
-    """Carry out the trials of a campaign.
+    """Run the trials of a campaign.
 
     Args:
-        workspace: Where records go.
-        units: What to run; see `units_of`.
+        workspace: Workspace that receives the records.
+        units: The trials to run; see `units_of`.
         on: `local` for processes of this machine, or the address of a Ray cluster.
         results: Computes the rows of the table `trials`.
-        told: Gets the progress a few times a second.
-        listener: Told what becomes of single trials, in the order in which it comes about.
-        threads: Worker threads of each trial, as far as a node has the cores.
-        resume: Leave out the trials that have their record already.
+        told: Receives the progress a few times a second.
+        listener: Receives the events of single trials, in the order in which they occur.
+        threads: Worker threads of each trial, limited to the cores of a node.
+        resume: Skip the trials that already have a record.
 
     Raises:
         ClusterError: Ray is not installed, or there is no such cluster.
-        StoreError: The workspace cannot be written, or the disk is full; what has ended is kept.
-        KeyboardInterrupt: The user stopped it; what has ended is kept.
+        StoreError: The workspace cannot be written, or the disk is full; finished trials are kept.
+        KeyboardInterrupt: The user stopped it; finished trials are kept.
     """
     progress = Progress(len(units))
     waiting = _left(workspace, units, progress, listener) if resume else longest_first(units)
@@ -113,7 +113,7 @@ def _tell_waiting(progress: Progress, waits: str, told: Callable[[Progress], Non
 def _left(
     workspace: Workspace, units: Sequence[Unit], progress: Progress, listener: Listener | None
 ) -> list[Unit]:
-    """Return what has no record, the longest first."""
+    """Return the trials without a record, longest first."""
     left = []
     recorded = workspace.recorded()
     for unit in units:
@@ -129,7 +129,7 @@ def _left(
 
 
 def _share(workspace: Workspace, unit: Unit) -> None:
-    """Note that a finished trial is part of the other plans as well."""
+    """Register a finished trial in the other plans that include it."""
     for facts in unit.others:
         workspace.resume(facts)
 
@@ -157,16 +157,16 @@ class _Driver:
 
     @property
     def _cores_each(self) -> int:
-        """Cores that a trial asks for: a node has to have them."""
+        """Cores per trial, limited to the largest node."""
         return min(self._threads, self._pool.nodes.cores_max)
 
     @property
     def is_going(self) -> bool:
-        """Whether anything runs or waits."""
+        """Whether any trial is running or waiting."""
         return bool(self._waiting.is_left or self._running)
 
     def step(self) -> None:
-        """Begin what there is room for, and finish what has ended."""
+        """Start trials on free cores, and finish those that have ended."""
         self._look()
         if self._pool.is_cut_off:
             time.sleep(_WAIT_S)
@@ -184,14 +184,14 @@ class _Driver:
             self._finish(ended)
 
     def _look(self) -> None:
-        """See now and then which nodes there are."""
+        """Refresh the list of nodes, at most once a second."""
         if time.monotonic() - self._looked_at > _LOOK_S:
             self._pool.look()
             self._looked_at = time.monotonic()
         self._progress.have(self._pool.nodes.cores)
 
     def _fitting(self, batch: Sequence[Unit], most_bytes: int) -> list[Unit]:
-        """Return the trials of a batch for which a node has the memory; the others have failed."""
+        """Return the trials of a batch that fit into the memory of a node; mark the others as failed."""
         fitting = []
         for unit in batch:
             if unit.memory_bytes is None or unit.memory_bytes <= most_bytes:
@@ -203,7 +203,7 @@ class _Driver:
         return fitting
 
     def _begin(self, batches: Sequence[Sequence[Unit]]) -> None:
-        """Note trials as running, all of them at once, and hand them to the pool."""
+        """Record trials as running in one transaction, and pass them to the pool."""
         units = [unit for batch in batches for unit in batch]
         if not units:
             return
@@ -223,7 +223,7 @@ class _Driver:
             self._pool.begin(orders, max(known, default=None))
 
     def _finish(self, ended: Sequence[tuple[str, Answer | Exception]]) -> None:
-        """Put the records of trials that have ended in their places, all of them at once."""
+        """Finish the trials that have ended, in one transaction."""
         done: list[tuple[str, Answer, Done]] = []
         lost: list[tuple[str, Answer | Exception]] = []
         for key, answer in ended:
@@ -243,7 +243,7 @@ class _Driver:
             self._lose(key, answer_or_error)
 
     def _all_ready(self, done: Sequence[tuple[str, Answer, Done]]) -> list[ReadyTrial]:
-        """Have records whole in the workspace, and uploaded if they go to a URL: several at once."""
+        """Complete records in the workspace and, if it is at a URL, upload several concurrently."""
         make = [partial(self._patiently, partial(self._ready, *each)) for each in done]
         if self._workspace.location is None or len(make) < 2:
             return [each() for each in make]
@@ -251,7 +251,7 @@ class _Driver:
             return list(uploads.map(lambda each: each(), make))
 
     def _lose(self, key: str, answer: Answer | Exception) -> None:
-        """Note why a trial has no record; a full disk of the workspace ends the campaign.
+        """Record why a trial has no record; if the disk of the workspace is full, end the campaign.
 
         Raises:
             DiskFullError: No other record would fit either.
@@ -284,5 +284,5 @@ class _Driver:
         self._progress.done_ms += unit.cost_ms
 
     def give_up(self, error: BaseException) -> None:
-        """Note of everything that runs, or has ended and is not in its place, that it came to nothing."""
+        """Mark all trials that are running, or have ended without being finished, as given up."""
         give_up_together(self._workspace, [attempt for _, attempt in self._running.values()], error)

@@ -1,4 +1,4 @@
-"""The file of a campaign: plans, what is swept or set in each, and how many seeds."""
+"""Format of a campaign file: plans, with changed fields, sweep and number of seeds for each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PlanEntry(PlanModel):
 
 
 class CampaignFile(PlanModel):
-    """Plans whose trials are carried out as one."""
+    """Plans whose trials run as one campaign."""
 
     campaign: Literal[1] = Field(description="Version of the format: 1.")
     name: Name = Field(description="Name of the campaign.")
@@ -62,13 +62,13 @@ class CampaignFile(PlanModel):
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign that can be carried out.
+    """A loaded campaign that can run.
 
     Attributes:
         name: Its name.
-        title: One line about it.
-        plans: Its plans with what is set and swept in each.
-        uncounted: How many plans more its file has, which were not loaded since it is too large already.
+        title: One-line description.
+        plans: Its plans, with the changes and sweeps of the campaign applied.
+        uncounted: Number of plans that were not loaded because the campaign is already too large.
     """
 
     name: str
@@ -81,12 +81,12 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
     """Load a campaign.
 
     Args:
-        path: Its file; files of plans are looked for beside it.
-        limits: What each trial may cost; anything if none.
-        trials_max: Trials with which no more plans are loaded: of a million it would take minutes.
+        path: Its file; paths of plans are relative to its folder.
+        limits: Limits on the cost of each trial; None for no limits.
+        trials_max: Number of trials after which no more plans are loaded: a million would take minutes.
 
     Raises:
-        PlanError: It cannot be read, or a plan of it cannot be carried out within the limits.
+        PlanError: It cannot be read, or one of its plans cannot run within the limits.
     """
     document, read = _read(path)
     problems: list[Problem] = []
@@ -106,7 +106,7 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
 
 
 def campaign_name(path: Path) -> str:
-    """Return the name of a campaign, without loading its plans.
+    """Return the name of a campaign without loading its plans.
 
     Raises:
         PlanError: The file cannot be read.
@@ -123,12 +123,12 @@ def _read(path: Path) -> tuple[Document, CampaignFile]:
 
 
 def _place(plan: str, path: Path) -> str:
-    """Return a shipped plan's name, or the path of a file that is named beside the campaign."""
+    """Return a shipped plan's name, or the path of a plan relative to the campaign's folder."""
     return plan if plan in shipped_plans() else str(path.parent / plan)
 
 
 def _overrides(read: CampaignFile, entry: PlanEntry, name: str) -> Iterator[str]:
-    """Yield what a plan is changed by, as `run -s` takes it."""
+    """Yield the overrides of a plan in the form of `run -s`."""
     changes: Mapping[str, Any] = {**read.changes, **entry.changes}
     given = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
     yield from given
@@ -140,14 +140,14 @@ def _overrides(read: CampaignFile, entry: PlanEntry, name: str) -> Iterator[str]
 
 
 def _has_sizes(sweep: Mapping[str, Any]) -> bool:
-    """Check whether a sweep gives sizes, alone or with other fields."""
+    """Check whether a sweep contains sizes, by themselves or zipped with other fields."""
     zipped = sweep.get("zip")
     groups = (sweep, zipped if isinstance(zipped, Mapping) else {})
     return any(name in group for group in groups for name in SIZE_FIELDS)
 
 
 def _sizes_of(name: str, changes: list[str]) -> dict[str, Any]:
-    """Return the sizes that a plan sweeps, with its changes; none if its jobs have them, or it zips them.
+    """Return the sizes that a plan sweeps, after its changes; empty if its jobs have sizes or it zips them.
 
     Raises:
         PlanError: The plan cannot be read.
@@ -158,7 +158,7 @@ def _sizes_of(name: str, changes: list[str]) -> dict[str, Any]:
 
 
 def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:
-    """Yield what is wrong with a plan of the campaign, as a mistake of its entry."""
+    """Yield the problems of a plan, located at its entry in the campaign file."""
     for each in error.problems:
         told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
         yield document.problem(("plans", index, "plan"), f"a mistake: {told}", "", hint)

@@ -1,7 +1,7 @@
-"""The cores of this machine as a campaign has them: a pool of processes, without a cluster.
+"""Pool of processes on the cores of this machine, for campaigns without a cluster.
 
-Each process carries out one trial after the other and writes its record into the workspace. A trial whose
-process was killed starts again in another one, a few times.
+Each process runs one trial at a time and writes its record into the workspace. A trial whose process was
+killed is restarted in another process, a few times.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from fabricbench.runner.side_by_side import Worker
 from fabricbench.runner.trials import machine_facts
 
 _RETRIES: Final = 3
-"""How often a trial is started again after its process was killed."""
+"""Restarts of a trial after its process was killed."""
 _REPORTS_MAX: Final = 4_096
-"""Reports that wait for somebody to take them; of more, the oldest are lost."""
+"""Largest number of queued reports; the oldest are dropped."""
 _UNKNOWN_BYTES: Final = 1 << 62
-"""Memory of a machine that does not tell."""
+"""Memory assumed on a machine that does not report it."""
 
 
 @dataclass
@@ -44,18 +44,18 @@ class LocalPool:
     """Processes of this machine; see `fabricbench.runner.campaign.pool` for those of a cluster.
 
     Attributes:
-        nodes: This machine.
-        is_cut_off: Never.
+        nodes: This machine, as one node.
+        is_cut_off: Always False.
     """
 
     is_cut_off = False
 
     def __init__(self, setups: Mapping[str, Setup], *, has_reports: bool = False) -> None:
-        """Begin without a process.
+        """Create a pool without processes.
 
         Args:
-            setups: What all trials of a backend have in common, by its name.
-            has_reports: Whether trials tell how far they are; see `reports`.
+            setups: Common settings of all trials of a backend, by the name of the backend.
+            has_reports: Whether trials report their progress; see `reports`.
         """
         cores, memory_bytes = available_cores(), available_memory_bytes()
         self.nodes = Nodes(cores, cores, _UNKNOWN_BYTES if memory_bytes is None else memory_bytes)
@@ -68,26 +68,26 @@ class LocalPool:
 
     @property
     def tasks(self) -> int:
-        """How many trials run or wait for a core."""
+        """Number of trials that run or wait for a core."""
         return len(self._waiting) + len(self._busy)
 
     def begin(self, orders: Sequence[Order], memory_bytes: int | None) -> None:
-        """Have trials of one backend carried out, each in this much memory."""
+        """Queue trials of one backend, each with this much memory."""
         self._waiting.extend(_Trial(order, memory_bytes) for order in orders)
         self._start()
 
     def look(self) -> None:
-        """Do nothing: this machine stays what it is."""
+        """Do nothing: this machine does not change."""
 
     def reports(self) -> Sequence[Report]:
-        """Return what trials have told since the last time, some of which may have ended."""
+        """Return the reports since the last call; some of their trials may have ended."""
         taken = list(self._reports or ())
         if self._reports is not None:
             self._reports.clear()
         return taken
 
     def answers(self, timeout_s: float) -> Sequence[tuple[str, Answer | Exception]]:
-        """Wait for a trial at most so long [s]; return what came of each that has ended, by its id."""
+        """Wait for a trial up to a timeout [s]; return the results of trials that have ended, by id."""
         ready = wait([worker.connection for worker, _ in self._busy], timeout_s)
         found: list[tuple[str, Answer | Exception]] = []
         for worker, trial in [each for each in self._busy if each[0].connection in ready]:
@@ -98,7 +98,7 @@ class LocalPool:
         return found
 
     def close(self) -> None:
-        """End what runs."""
+        """End all processes."""
         idle = [worker for workers in self._idle.values() for worker in workers]
         for worker in (*(worker for worker, _ in self._busy), *idle):
             worker.end()
@@ -107,7 +107,7 @@ class LocalPool:
         self._idle = {name: [] for name in self._setups}
 
     def _start(self) -> None:
-        """Start trials in their order, as far as there is room."""
+        """Start trials in order while cores and memory allow."""
         while self._waiting:
             running = [trial.memory_bytes for _, trial in self._busy]
             cores = sum(trial.order.cores for _, trial in self._busy) + self._waiting[0].order.cores
@@ -127,7 +127,7 @@ class LocalPool:
         worker.tell(trial.order)
 
     def _heard(self, worker: Worker, trial: _Trial) -> Answer | Exception | None:
-        """Return what came of a trial; none if it goes on, or begins again."""
+        """Return the result of a trial; None if it is still running or was restarted."""
         told = worker.hear()
         if isinstance(told, dict):
             if self._reports is not None:

@@ -1,6 +1,6 @@
-"""The trials of a campaign as a table: each with every field that differs among them.
+"""The trials of a campaign as a table, with a column for each field that differs among them.
 
-Nothing is read but the file of the campaign and its plans, so that the same file finds the same trials.
+Only the campaign file and its plans are read, so the same file always gives the same trials.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _NO_FACTORS: Final = {
     "published",
     "criteria",
 }
-"""Fields of a plan that say nothing of what is run, or which are told otherwise."""
+"""Fields of a plan that do not affect the run, or that the table has in another form."""
 _ABSENT: Final = "none"
 _LABEL_MAX: Final = 60
 COLUMNS: Final = ("trial", "iteration", "seed", "size_bytes")
-"""What the table has beside its factors."""
+"""Columns of the table other than its factors."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Members:
     """The trials of a campaign.
 
     Attributes:
-        frame: A row for each trial and plan that it is part of: `COLUMNS` and each factor, in words.
-        factors: What differs among them: the levels of each by its name, in their order. The name is `plan`,
-            `variant`, `data_size` or `message_size`, or the dotted path of a field.
+        frame: A row for each pair of trial and plan: `COLUMNS`, and the value of each factor as text.
+        factors: Levels of each factor, in order, by its name: `plan`, `variant`, `data_size`, `message_size`,
+            or the dotted path of a field.
         jobs: The run specs of the jobs of each plan and combination.
-        alone: How many more there are in which one job of several runs alone.
+        alone: Number of additional trials in which one of several jobs runs alone.
     """
 
     frame: pl.DataFrame
@@ -61,20 +61,20 @@ class Members:
 
     @property
     def job_names(self) -> list[str]:
-        """The name of each job that a trial has."""
+        """Names of the jobs in all trials, sorted."""
         return sorted({job["name"] for job in self.jobs})
 
 
 @dataclass
 class _Rows:
-    """What is known of the trials so far; see `Members`."""
+    """Accumulates the trials of a campaign; see `Members`."""
 
     table: list[tuple[Any, ...]] = field(default_factory=list)
     jobs: list[Mapping[str, Any]] = field(default_factory=list)
     alone: int = 0
 
     def add(self, loaded: LoadedPlan, name: str, fields: _Fields) -> None:
-        """Add the trials of a plan, which the table calls so."""
+        """Add the trials of a plan under a name."""
         written = fields.written_in(loaded)
         known: dict[object, tuple[str, ...]] = {}
         for planned, facts in facts_of(loaded, backend_of(loaded)):
@@ -91,10 +91,10 @@ class _Rows:
 
 
 def members_of(campaign: Campaign) -> Members:
-    """Return the trials of a campaign with what differs among them.
+    """Return the trials of a campaign with the fields that differ among them.
 
-    A trial that several plans have in common is there once for each; trials in which a job runs alone are
-    only counted.
+    A trial that belongs to several plans has a row for each; trials in which a job runs alone are only
+    counted.
     """
     import polars as pl
 
@@ -116,7 +116,7 @@ def members_of(campaign: Campaign) -> Members:
 
 
 def _with_size(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Return the table with sizes in words under the name of what they are, and that name."""
+    """Return the table with sizes as text in a column named after their kind, and the name of that column."""
     import polars as pl
 
     kinds = frame["size"].unique()
@@ -127,7 +127,7 @@ def _with_size(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 
 def _plan_names(plans: Sequence[LoadedPlan]) -> list[str]:
-    """Return the name of each plan, with its file where files of one name differ."""
+    """Return the name of each plan, with its file if files with the same name differ."""
     sources: dict[str, set[str]] = {}
     for loaded in plans:
         sources.setdefault(loaded.plan.name, set()).add(loaded.source)
@@ -138,7 +138,7 @@ def _plan_names(plans: Sequence[LoadedPlan]) -> list[str]:
 
 
 def _fields_of(loaded: LoadedPlan) -> Iterator[str]:
-    """Yield the fields that a plan of the campaign sets or sweeps."""
+    """Yield the fields that the campaign sets or sweeps in a plan."""
     for override in loaded.overrides:
         name = override.partition("=")[0].strip()
         if name.partition(".")[0] not in _NO_FACTORS:
@@ -148,7 +148,7 @@ def _fields_of(loaded: LoadedPlan) -> Iterator[str]:
 
 
 class _Fields:
-    """Fields of plans and how their values are written: as in the first plan that writes them."""
+    """Fields of plans and the text of their values: as in the first plan that has the value."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
@@ -161,28 +161,28 @@ class _Fields:
         self._values: dict[tuple[str, str], Any] = {}
 
     def written_in(self, loaded: LoadedPlan) -> dict[str, Any]:
-        """Return the value of each field that a plan, or what the campaign sets in it, writes."""
+        """Return the fields that a plan, or the campaign in it, sets explicitly, with their values."""
         data = document_of(loaded).data
         found = {name: value_at(data, name) for name in self.names}
         return {name: value for name, value in found.items() if value is not None}
 
     def labels(self, plan: PlanModel, written: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the value of each field of a plan, in words.
+        """Return the text of the value of each field in a plan.
 
         Args:
             plan: The plan.
-            written: Its fields as they are written.
+            written: Its fields as written in the file.
         """
         return tuple(self._label(name, value_at(plan, name), written.get(name)) for name in self.names)
 
     def _label(self, name: str, value: Any, written: Any) -> str:
-        # What a field holds that is a factor of its own does not count twice.
+        # A nested field that is a factor itself is removed, so that it does not count twice.
         for path in self._below[name]:
             value, written = without(value, path), without(written, path)
         key = name, json.dumps(value, sort_keys=True)
         if key not in self._labels:
             text = one_line(_text(value if written is None else written), _LABEL_MAX)
-            # Values that differ are told apart, whatever they are written as.
+            # Number values that differ but have the same text.
             self._alike[name, text] += 1
             number = self._alike[name, text]
             self._labels[key] = f"{text} #{number}" if number > 1 else text
@@ -190,7 +190,7 @@ class _Fields:
         return self._labels[key]
 
     def ordered(self, name: str, labels: Iterable[str]) -> list[str]:
-        """Return the values of a field by their size if all are numbers, or else in the order of plans."""
+        """Return the values of a field sorted by number if all are numbers, or else in the order of plans."""
         found = [(self._values[name, label], label) for label in labels]
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value, _ in found):
             found.sort(key=lambda each: each[0])
@@ -198,14 +198,14 @@ class _Fields:
 
 
 def _text(value: Any) -> str:
-    """Write the value of a field; of a mapping what it says."""
+    """Return the text of a field's value; of a mapping, only the keys with a value."""
     if isinstance(value, Mapping):
         value = {key: each for key, each in value.items() if each is not None}
     return _ABSENT if value is None else plan_value(value)
 
 
 def without(value: Any, path: str) -> Any:
-    """Return a value of a plan without the field at a dotted path in it."""
+    """Return a copy of a value without the nested field at a dotted path."""
     first, _, rest = path.partition(".")
     if isinstance(value, Mapping) and first in value:
         inner = {first: without(value[first], rest)} if rest else {}
@@ -216,7 +216,7 @@ def without(value: Any, path: str) -> Any:
 
 
 def value_at(plan: PlanModel | Mapping[str, Any], path: str) -> Any:
-    """Return the value of a field of a plan by its dotted path, as JSON has it; none where it has none."""
+    """Return the value of a field of a plan by its dotted path, as JSON data; None if it has none."""
     found: Any = plan
     for part in path.split("."):
         if isinstance(found, PlanModel):
@@ -231,7 +231,7 @@ def value_at(plan: PlanModel | Mapping[str, Any], path: str) -> Any:
 
 
 def _names(model: PlanModel) -> dict[str, str]:
-    """Return the name that each field has in Python by its key in a plan."""
+    """Return the Python name of each field of a model by its key in a plan."""
     return {field.alias or name: name for name, field in type(model).model_fields.items()}
 
 

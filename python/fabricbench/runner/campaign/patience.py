@@ -1,4 +1,4 @@
-"""Waiting for a catalog or a place of records that does not answer, such as while its server restarts."""
+"""Retries operations on a catalog or record store that does not respond, e.g. while its server restarts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from fabricbench.runner.interrupts import Interrupts
 from fabricbench.store.errors import UnreachableError
 
 _PATIENCE_S: Final = 600
-"""How long a store is waited for."""
+"""Timeout for a store that does not respond [s]."""
 _PAUSE_S: Final = 0.5
 
 T = TypeVar("T")
 
 
 class Patience:
-    """Does again what a store did not answer, until it does."""
+    """Retries an operation until the store responds or a timeout has passed."""
 
     def __init__(self, interrupts: Interrupts, told: Callable[[str], None]) -> None:
-        """Have signals end the waiting; `told` gets what is waited for, and nothing once it answers."""
+        """Create it; signals end the wait, and `told` receives the error, or an empty string on recovery."""
         self._interrupts = interrupts
         self._told = told
 
     def __call__(self, do: Callable[[], T]) -> T:
-        """Return what `do` returns, which can be called again after an UnreachableError.
+        """Return the result of `do`, which must be safe to repeat after an UnreachableError.
 
         Raises:
-            UnreachableError: The store has not answered for ten minutes.
-            KeyboardInterrupt: The user has stopped it.
+            UnreachableError: The store has not responded for ten minutes.
+            KeyboardInterrupt: The user stopped it.
         """
         until = time.monotonic() + _PATIENCE_S
         waited = False

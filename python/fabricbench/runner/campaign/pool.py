@@ -1,7 +1,7 @@
-"""The workers of a Ray cluster as a campaign has them: through a process that is told what to do there.
+"""Pool of the workers of a Ray cluster, used through a separate process.
 
-Ray ends the process that uses it when the cluster goes, at any place and with any exit status, or waits in it
-for a minute. Here that costs a process which has nothing to lose; see `fabricbench.runner.campaign.tasks`.
+When its cluster disappears, Ray may end its client process at any point with any exit status, or block it for
+a minute. The separate process isolates the campaign from this; see `fabricbench.runner.campaign.tasks`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from fabricbench.runner.peer import Peer
 
 _MARK: Final = ".campaign"
 _STDERR: Final = 2
-"""The descriptor, also where a notebook has put something else in the place of `sys.stderr`."""
+"""File descriptor of stderr, also valid where a notebook has replaced `sys.stderr`."""
 _WATCH_S: Final = 1
 _HEAD_GONE_S: Final = 10
-"""How long the head of a cluster may not listen."""
+"""Time without a listening head after which a cluster counts as lost [s]."""
 _HEAD_ANSWERS_S: Final = 2
 _LET_GO_S: Final = 20
-"""How long the process may take to end what runs and to let go of the cluster."""
+"""Time that the process has to end its tasks and to leave the cluster [s]."""
 
 
 class Pool:
     """The workers of a cluster.
 
     Attributes:
-        nodes: What nodes it has, as of the last `look`.
-        tasks: How many tasks run or wait for a core.
+        nodes: Its nodes at the last `look`.
+        tasks: Number of tasks that run or wait for a core.
     """
 
     nodes: Nodes
@@ -47,9 +47,9 @@ class Pool:
 
         Args:
             on: `local`, or the address of a cluster: `ray://HOST:PORT`, or HOST:PORT from a node of it.
-            setups: What all trials of a backend have in common, by its name.
-            records: The folder in which records are written.
-            has_reports: Whether trials tell how far they are; see `reports`.
+            setups: Common settings of all trials of a backend, by the name of the backend.
+            records: The folder of the records.
+            has_reports: Whether trials report their progress; see `reports`.
 
         Raises:
             ClusterError: Ray is not installed, or there is no such cluster.
@@ -60,7 +60,7 @@ class Pool:
         self._missed_at: float | None = None
         self._mark = records / f"{_MARK}-{uuid4().hex[:12]}"
         self._mark.write_text("")
-        # Ray tells of lost workers on standard output, which is for the result.
+        # Ray logs lost workers to standard output, which is reserved for the result.
         self._peer = Peer("fabricbench.runner.campaign.tasks", stdout=_STDERR)
         try:
             self._head = self._told((on, setups, self._mark, has_reports))
@@ -70,14 +70,14 @@ class Pool:
             raise
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        """Have a method of `Tasks` called."""
+        """Call a method of `Tasks` in the process."""
         return self._told((method, arguments))
 
     def _told(self, message: object) -> Any:
-        """Return what the process answers to a message.
+        """Send a message to the process and return its answer.
 
         Raises:
-            ClusterError: The process is gone, or the head has not listened for long.
+            ClusterError: The process has ended, or the head has not listened for too long.
         """
         try:
             self._peer.connection.send(message)
@@ -93,7 +93,7 @@ class Pool:
         return returned
 
     def _see_head(self) -> None:
-        """See whether the head listens, and give the cluster up if it has not done so for long."""
+        """Check that the head listens; raise if it has not done so for too long."""
         if self._head is None or listens(self._head, _HEAD_ANSWERS_S):
             self._missed_at = None
             return
@@ -104,11 +104,11 @@ class Pool:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the head did not listen when it was last looked for: nothing is to be asked then."""
+        """Whether the head did not listen at the last check; no requests should be sent then."""
         return self._missed_at is not None
 
     def begin(self, orders: Sequence[Order], memory_bytes: int | None) -> None:
-        """Have trials of one backend carried out one after the other, in this much memory.
+        """Run trials of one backend in sequence, with this much memory.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -116,7 +116,7 @@ class Pool:
         self._ask("begin", orders, memory_bytes)
 
     def look(self) -> None:
-        """See which nodes there are, unless the head does not listen just now.
+        """Refresh the list of nodes, unless the head is not listening.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -126,12 +126,12 @@ class Pool:
             self.nodes = self._ask("nodes")
 
     def reports(self) -> Sequence[Report]:
-        """Return what trials have told since the last time, some of which may have ended."""
+        """Return the reports since the last call; some of their trials may have ended."""
         reports: Sequence[Report] = self._ask("reports")
         return reports
 
     def answers(self, timeout_s: float) -> Sequence[tuple[str, Answer | Exception]]:
-        """Wait for a task at most so long [s]; return what came of each trial that has ended, by its id.
+        """Wait for a task up to a timeout [s]; return the results of trials that have ended, by id.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -140,7 +140,7 @@ class Pool:
         return answers
 
     def close(self) -> None:
-        """End what runs and let go of the cluster."""
+        """End all tasks and leave the cluster."""
         self._peer.end(0 if self.is_cut_off else _LET_GO_S)
         self._mark.unlink(missing_ok=True)
 

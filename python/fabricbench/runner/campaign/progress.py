@@ -1,4 +1,4 @@
-"""How far a campaign is, and what a listener is told of its trials."""
+"""Progress of a campaign, and the events of its trials for a listener."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass
 class Progress:
-    """How far a campaign is.
+    """Progress of a campaign.
 
     Attributes:
-        trials: How many it has.
-        kept: How many had their record already.
-        finished: How many have ended with a record since.
-        failed: What did not: the trial, and why.
-        cost_ms: Estimated time of one core of all that had to run, and of what has ended.
-        done_ms: The same of what has ended.
-        busy_s: Time that cores worked on trials [s].
-        cores: Cores that there are just now.
-        there_s: Time that cores have been there since it began, up to `seen_at` [s].
-        seen_at: When they were counted last, by the clock of this process.
-        nodes: How many trials have ended with a record on each node, by its address.
-        waits: What does not answer just now and is waited for; nothing if empty.
-        begun_at: When it began, by the clock of this process.
+        trials: Number of trials.
+        kept: Number of trials that already had a record.
+        finished: Number of trials that have finished with a record since the start.
+        failed: Trials that failed, each with its error.
+        cost_ms: Estimated single-core time of all trials that had to run [ms].
+        done_ms: The part of `cost_ms` that belongs to trials that have ended [ms].
+        busy_s: Core time spent on trials [s].
+        cores: Cores available now.
+        there_s: Core time available from the start to `seen_at` [s].
+        seen_at: Time of the last count of cores, by the clock of this process.
+        nodes: Number of finished trials on each node, by its address.
+        waits: Description of the service that does not respond; empty if none.
+        begun_at: Time of the start, by the clock of this process.
     """
 
     trials: int
@@ -52,41 +52,41 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Share of the estimated work that is done, from 0 to 1."""
+        """Fraction of the estimated work that is done, from 0 to 1."""
         return self.done_ms / self.cost_ms if self.cost_ms else 1.0
 
     @property
     def elapsed_s(self) -> float:
-        """Time since it began [s]."""
+        """Time since the start [s]."""
         return time.monotonic() - self.begun_at
 
     @property
     def left_s(self) -> float | None:
-        """Time that the rest will take [s], by what the work so far took; none before anything has ended."""
+        """Estimated remaining time [s], extrapolated from the work done; None before any trial has ended."""
         return self.elapsed_s * (1 - self.share) / self.share if self.done_ms else None
 
     def finish(self, unit: Unit, answer: Answer) -> None:
-        """Take note of a trial that has its record now."""
+        """Count a trial that has finished with a record."""
         self.finished += 1
         self.done_ms += unit.cost_ms
         self.busy_s += answer.busy_s
         self.nodes[answer.node] += 1
 
     def have(self, cores: int) -> None:
-        """Take note of how many cores there are now; the first were there from the beginning."""
+        """Update the number of available cores; the first count applies from the start."""
         now = time.monotonic()
         self.there_s += (self.cores or cores) * (now - self.seen_at)
         self.cores, self.seen_at = cores, now
 
     @property
     def busy_percent(self) -> float:
-        """Share of the time of all cores in which they worked on trials [%]."""
+        """Percentage of the available core time spent on trials [%]."""
         there_s = self.there_s + self.cores * (time.monotonic() - self.seen_at)
         return 100 * self.busy_s / there_s if there_s else 0.0
 
 
 class Told:
-    """What a listener is told of single trials: that one begins, as soon as its worker says so."""
+    """Sends the events of single trials to a listener; a trial starts when its worker reports so."""
 
     def __init__(self, workspace: Workspace, units: Sequence[Unit], listener: Listener | None) -> None:
         self._workspace = workspace
@@ -95,7 +95,7 @@ class Told:
         self._begun: set[str] = set()
 
     def heard(self, unit: Unit, progress: TrialProgress | None) -> None:
-        """Take a report of a worker; one that begins a trial again has it begin again."""
+        """Process a report of a worker; a start report of a restarted trial starts it again."""
         if self._listener is None:
             return
         if progress is None or unit.facts.id not in self._begun:
@@ -105,13 +105,13 @@ class Told:
             self._listener.trial_progressed(progress, unit.number)
 
     def finished(self, unit: Unit) -> None:
-        """Tell that a trial has its record."""
+        """Notify the listener that a trial has its record."""
         if self._listener is not None:
             if unit.facts.id not in self._begun:
                 self.heard(unit, None)
             self._listener.trial_finished(self._workspace.find(unit.facts.id), unit.number, resumed=False)
 
     def failed(self, unit: Unit) -> None:
-        """Tell that a trial has come to nothing."""
+        """Notify the listener that a trial has failed."""
         if self._listener is not None:
             self._listener.trial_failed(unit.facts, unit.number, self._count)

@@ -1,10 +1,10 @@
-"""Trials on a Ray cluster: started, waited for, started again where a worker or a node was lost.
+"""Runs trials on a Ray cluster, and restarts them if a worker or a node is lost.
 
-This is done in a process of its own, which `fabricbench.runner.campaign.pool` has: Ray ends the process that
-uses it, in ways of its own, when its cluster goes.
+This runs in a separate process, started by `fabricbench.runner.campaign.pool`, because Ray may end its client
+process when the cluster disappears.
 
-Ray places each task by the cores and the memory that it asks for; several short trials are one task. A worker
-that sees the workspace writes records into it; any other sends their files back.
+Ray schedules each task by the cores and the memory that it requests; several short trials form one task. A
+worker that can access the workspace writes records into it; any other sends their files back.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 _RETRIES: Final = 3
-"""How often a trial is started again after its worker or its node was lost."""
+"""Restarts of a trial after its worker or node was lost."""
 _FETCH_S: Final = 20
-"""How long what a task has returned is waited for at a time; the node that has it may be gone."""
+"""Timeout of one attempt to fetch the result of a task [s]; the node that stores it may be lost."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class _Task:
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of a cluster together.
+    """Totals over the nodes of a cluster.
 
     Attributes:
-        cores: Cores that they have together, one at least: nodes come and go.
-        cores_max: The most cores of one node.
-        memory_bytes_max: The most memory that one node lets its trials have.
+        cores: Cores of all nodes, at least one, because nodes may leave and rejoin.
+        cores_max: Cores of the largest node.
+        memory_bytes_max: Largest memory that a node offers to its trials [bytes].
     """
 
     cores: int
@@ -53,16 +53,16 @@ class Nodes:
 
 
 class Tasks:
-    """What runs on a cluster, or waits for a core."""
+    """The tasks that run on a cluster or wait for a core."""
 
     def __init__(self, on: str, setups: Mapping[str, Setup], mark: Path, *, has_reports: bool) -> None:
         """Start Ray on this machine, or join a cluster.
 
         Args:
             on: `local`, or the address of a cluster: `ray://HOST:PORT`, or HOST:PORT from a node of it.
-            setups: What all trials of a backend have in common, by its name.
-            mark: A file of the workspace, by which a worker knows whether it sees that.
-            has_reports: Whether trials tell how far they are; see `reports`.
+            setups: Common settings of all trials of a backend, by the name of the backend.
+            mark: A file in the workspace; a worker that finds it can access the workspace.
+            has_reports: Whether trials report their progress; see `reports`.
 
         Raises:
             ClusterError: Ray is not installed, or there is no such cluster.
@@ -79,23 +79,23 @@ class Tasks:
 
     @property
     def head(self) -> tuple[str, int] | None:
-        """Where the head of the cluster listens; none where Ray's client looks after that."""
+        """Host and port of the head of the cluster; None for `ray://`, where Ray's client monitors it."""
         return head_of(self._ray, self._on)
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Say that the cluster is gone if Ray does not reach it."""
+        """Raise a ClusterError if Ray does not reach the cluster."""
         try:
             yield
         except (OSError, self._ray.exceptions.RaySystemError) as error:
             raise gone(self._on, _first_line(error)) from error
 
     def __len__(self) -> int:
-        """How many tasks there are; each has one trial or more."""
+        """Return the number of tasks; each has one or more trials."""
         return len(self._tasks)
 
     def begin(self, orders: Sequence[Order], memory_bytes: int | None) -> None:
-        """Have trials of one backend carried out one after the other, in this much memory.
+        """Run trials of one backend in sequence, with this much memory.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -106,11 +106,11 @@ class Tasks:
         with self._reached():
             setup = self._setups[orders[0].facts.backend]
             task = self._carry_out.options(**wanted).remote(setup, orders, str(self._mark), self._board)
-            # A client's reference has no hash before the cluster has answered.
+            # A client's reference has no hash before the cluster has replied.
             self._tasks[task] = _Task(orders, memory_bytes)
 
     def nodes(self) -> Nodes:
-        """Return which nodes there are.
+        """Return the totals over the nodes that are alive.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -122,11 +122,11 @@ class Tasks:
         return Nodes(max(1, int(sum(cores))), max(1, int(max(cores, default=0))), int(max(memory, default=0)))
 
     def reports(self) -> Sequence[Report]:
-        """Return what trials have told since the last time, some of which may have ended."""
+        """Return the reports since the last call; some of their trials may have ended."""
         if self._board is None:
             return ()
         try:
-            # It is asked and not waited for: it may just start.
+            # The request is polled, not awaited: the board may still be starting.
             asked, self._asked = self._asked or self._board.take.remote(), None
             if not self._ray.wait([asked], timeout=0)[0]:
                 self._asked = asked
@@ -137,7 +137,7 @@ class Tasks:
         return taken
 
     def answers(self, timeout_s: float) -> list[tuple[str, Answer | Exception]]:
-        """Wait for a task at most so long [s]; return what came of each trial that has ended, by its id.
+        """Wait for a task up to a timeout [s]; return the results of trials that have ended, by id.
 
         Raises:
             ClusterError: The cluster is gone.
@@ -154,12 +154,12 @@ class Tasks:
             with self._reached():
                 answers = self._ray.get(task, timeout=_FETCH_S)
         except self._ray.exceptions.GetTimeoutError:
-            return  # it stays among the tasks
+            return  # the task is polled again later
         except self._ray.exceptions.RayError as error:
             lost = self._tasks.pop(task)
             if len(orders) == 1:
                 yield orders[0].facts.id, self._failure(error)
-            # One of them may be at fault, and the others are not to fail with it.
+            # One trial may be the cause: retry each in its own task, so that the others do not fail.
             for order in orders if len(orders) > 1 else ():
                 self.begin([order], lost.memory_bytes)
             return
@@ -172,11 +172,11 @@ class Tasks:
         return TrialProcessError(f"the trial was lost {_RETRIES + 1} times: {_first_line(error)}")
 
     def close(self) -> None:
-        """End what runs and let go of the cluster."""
+        """End all tasks and leave the cluster."""
         for task in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(task, force=True)
-        with suppress(Exception):  # it may be gone
+        with suppress(Exception):  # the cluster may be gone
             self._ray.shutdown()
 
 
@@ -185,14 +185,14 @@ def _first_line(error: BaseException) -> str:
 
 
 def main(descriptor: int) -> None:
-    """Do what comes in over a connection, until its other end is gone.
+    """Serve requests from a connection until the other end closes it.
 
     Args:
-        descriptor: Of the connection. First come the arguments of `Tasks`, then the name of a method and its
-            arguments, again and again. Each is answered by how many tasks there are and what is returned, or
-            by `Failed`.
+        descriptor: File descriptor of the connection. The first message has the arguments of `Tasks`, each
+            further one the name of a method and its arguments. The answer is the number of tasks and the
+            returned value, or `Failed`.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process of the campaign
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process of the campaign handles Ctrl-C
     connection: Connection[Any, Any] = Connection(descriptor)
     tasks: Tasks | None = None
     try:

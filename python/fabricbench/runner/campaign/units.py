@@ -1,4 +1,4 @@
-"""The trials of a campaign, each once, with what it is estimated to cost."""
+"""The trials of a campaign, each once, with their estimated costs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fabricbench.store import TrialFacts
 
 _UNKNOWN_MS: Final = 1_000
-"""Time that a trial without an estimate counts as."""
+"""Time assumed for a trial without an estimate [ms]."""
 
 
 @dataclass
@@ -27,12 +27,12 @@ class Unit:
 
     Attributes:
         planned: The trial.
-        facts: What is known of it, by the first plan that has it.
-        backend: What carries it out.
-        number: Its place among all trials of the plans, from 1.
-        others: The same by other plans that have it in common.
-        cost_ms: Estimated time of one core.
-        memory_bytes: Estimated memory; none if unknown.
+        facts: Its facts, from the first plan that has it.
+        backend: The backend that runs it.
+        number: Its number among all trials of the plans, from 1.
+        others: Its facts from other plans that also have it.
+        cost_ms: Estimated single-core time [ms].
+        memory_bytes: Estimated memory [bytes]; None if unknown.
     """
 
     planned: PlannedTrial
@@ -50,7 +50,7 @@ def units_of(campaign: Campaign) -> list[Unit]:
 
 
 def units_of_plans(plans: Iterable[tuple[LoadedPlan, Backend]]) -> list[Unit]:
-    """Return the trials of plans, each once, in their order; a plan comes with what carries it out."""
+    """Return the trials of plans, each once, in their order; each plan is paired with its backend."""
     return _once(
         unit for loaded, backend in plans for unit in _units(loaded, backend, facts_of(loaded, backend))
     )
@@ -59,7 +59,7 @@ def units_of_plans(plans: Iterable[tuple[LoadedPlan, Backend]]) -> list[Unit]:
 def units_of_trials(
     loaded: LoadedPlan, backend: Backend, known: Iterable[tuple[PlannedTrial, TrialFacts]]
 ) -> list[Unit]:
-    """Return the trials of a plan of which the facts are known already, each once."""
+    """Return the trials of a plan whose facts are already computed, each once."""
     return _once(_units(loaded, backend, known))
 
 
@@ -74,7 +74,7 @@ def _units(
 
 
 def _once(trials: Iterable[Unit]) -> list[Unit]:
-    """Number trials, and take those that run the same together."""
+    """Number trials, and merge those that are the same run."""
     units: dict[str, Unit] = {}
     for number, unit in enumerate(trials, 1):
         if unit.facts.id in units:
@@ -86,5 +86,5 @@ def _once(trials: Iterable[Unit]) -> list[Unit]:
 
 
 def longest_first(units: Iterable[Unit]) -> list[Unit]:
-    """Return trials by their estimated time, the longest first: the short ones fill the end."""
+    """Sort trials by estimated time, longest first, so that short ones fill the cores at the end."""
     return sorted(units, key=lambda unit: unit.cost_ms, reverse=True)

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: it carries trials out, and leaves or sends back their records."""
+"""Worker of a cluster: runs trials, and writes their records to the workspace or sends them back."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TRY: Final = "try-"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a trial.
+    """Result of a trial on a worker.
 
     Attributes:
-        said: What its worker says.
-        files: The files of its record, where the worker does not see the workspace.
-        busy_s: How long the worker worked on it [s].
-        node: The address of the node where it ran.
-        machine: What may matter about that node; see `machine_facts`.
+        said: Success with the data of the record, or failure with the error.
+        files: Files of the record, if the worker cannot access the workspace.
+        busy_s: Time that the worker spent on the trial [s].
+        node: Address of the node that ran it.
+        machine: Description of that node; see `machine_facts`.
     """
 
     said: Done | Failed
@@ -45,9 +45,9 @@ class Answer:
 
 
 def carry_out(setup: Setup, orders: Sequence[Order], mark: str, board: Any = None) -> list[Answer]:
-    """Carry out trials, one after the other, in a worker that sees the workspace if it sees the mark.
+    """Run trials in sequence; the worker writes into the workspace if it can access the mark.
 
-    How far they are is reported to the board, if there is one.
+    Progress is reported to the board, if there is one.
     """
     node, machine = _node(), machine_facts()
     sees_workspace = Path(mark).exists()
@@ -82,7 +82,7 @@ def _carried_out(
 
 
 def _other_version(backend: Backend, facts: TrialFacts) -> ClusterError | None:
-    """Say that this worker has another fabricbench, whose results may be others; none if it has not."""
+    """Return an error if this worker's fabricbench version differs, as its results may differ; else None."""
     here = backend.version, backend.engine_version
     wanted = facts.backend_version, facts.engine_version
     if here == wanted:
@@ -94,7 +94,7 @@ def _other_version(backend: Backend, facts: TrialFacts) -> ClusterError | None:
 
 
 def _into_workspace(setup: Setup, order: Order, told: Reporter) -> Done | Failed:
-    # A try that was lost may still write, and so has a folder of its own.
+    # Each attempt has its own folder, because a lost one may still be writing.
     order.folder.mkdir(exist_ok=True)
     folder = order.folder / f"{_TRY}{uuid4().hex[:8]}"
     said = answer(setup, replace(order, folder=folder), told)
@@ -105,13 +105,13 @@ def _into_workspace(setup: Setup, order: Order, told: Reporter) -> Done | Failed
 
 
 def remove_tries(folder: Path) -> None:
-    """Remove what tries at a trial that were lost, or that have ended, left in its folder."""
+    """Remove the files of lost and finished attempts from the folder of a trial."""
     for left in folder.glob(f"{_TRY}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def put_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files of a record that a worker sent.
+    """Write the record files that a worker sent back.
 
     Raises:
         StoreError: The disk is full or failing.

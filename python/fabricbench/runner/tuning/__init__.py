@@ -1,1 +1,1 @@
-"""The search for the values of plan fields that serve some plans best, over sizes and seeds."""
+"""Searches for the values of plan fields that give the best results, over sizes and seeds."""

@@ -1,7 +1,7 @@
-"""What a search aims at: metrics to make better, each as a ratio to the plan as shipped, and limits to keep.
+"""Objectives and constraints of a search: metrics to improve, as ratios to the shipped plan, and limits.
 
-A ratio stands for all plans, sizes, seeds and jobs at once: the geometric mean of the ratios of each, so that
-plans of different scale weigh the same and neither direction is favoured.
+A ratio summarises all plans, sizes, seeds and jobs as the geometric mean of their ratios, so that plans of
+different scale have the same weight and neither direction is favoured.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 _LIMIT: Final = re.compile(r"\s*([A-Za-z0-9_]+)\s*(<=|>=|=)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
 _COUNTED_FROM: Final = 1.0
-"""Added to counts before they are divided: none to none is the same, and one to none twice as much."""
+"""Offset added to counts before division: 0 to 0 is a ratio of 1, and 0 to 1 a ratio of 2."""
 _PERCENT_FROM: Final = 0.01
-"""The same for metrics in per cent."""
+"""The same offset for metrics in per cent."""
 
 
 class Key(NamedTuple):
-    """Which value of a metric: what is the same in a plan as shipped and at a point.
+    """Identifies a value of a metric, equally in a plan as shipped and at a point.
 
     Attributes:
         plan: Number of the plan.
-        variant: Its variant with what it sweeps.
-        size: Place of the data size among those of the plan, from 0.
+        variant: Its variant with its swept values.
+        size: Index of the data size among those of the plan, from 0.
         iteration: Number of the seed.
         job: Name of the job.
     """
@@ -45,29 +45,29 @@ class Key(NamedTuple):
 
 
 Values = Mapping[str, Mapping[Key, float]]
-"""Values of metrics by name."""
+"""Values of metrics, by the name of the metric."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """A metric that is to become better.
+    """A metric to improve.
 
     Attributes:
         metric: The metric.
-        is_most: Whether the largest value is wanted, not the least.
+        is_most: Whether to maximise it instead of minimising.
     """
 
     metric: Metric
     is_most: bool
 
     def improvement(self, ratio: float) -> float:
-        """Return a ratio so that less than 1 is better."""
+        """Return a ratio oriented so that less than 1 is better."""
         return 1 / ratio if self.is_most else ratio
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What a metric has to be in every trial.
+    """A constraint on a metric in every trial.
 
     Attributes:
         metric: The metric.
@@ -80,7 +80,7 @@ class Limit:
     value: float
 
     def violation(self, values: Iterable[float]) -> float:
-        """Return by how much the worst of some values misses the limit; 0 or less if all keep it."""
+        """Return by how much the worst value violates the limit; 0 or less if all meet it."""
         return max((self._missed(value) for value in values), default=inf)
 
     def _missed(self, value: float) -> float:
@@ -93,10 +93,10 @@ class Limit:
 
 
 def aims_of(minimized: Sequence[str], maximized: Sequence[str]) -> tuple[Aim, ...]:
-    """Return what the options `--minimize` and `--maximize` name.
+    """Return the aims of the options `--minimize` and `--maximize`.
 
     Raises:
-        PlanError: There is no such metric, one comes twice, or there is none at all.
+        PlanError: There is no such metric, one is repeated, or there is none at all.
     """
     wanted = [("--minimize", name) for name in minimized] + [("--maximize", name) for name in maximized]
     if not wanted:
@@ -111,7 +111,7 @@ def aims_of(minimized: Sequence[str], maximized: Sequence[str]) -> tuple[Aim, ..
 
 
 def limits_of(texts: Sequence[str]) -> tuple[Limit, ...]:
-    """Return what the options `--subject-to` name.
+    """Return the limits of the options `--subject-to`.
 
     Raises:
         PlanError: One has another form, or there is no such metric.
@@ -146,7 +146,7 @@ def _refused(place: str, found: str, allowed: str, hint: str = "") -> PlanError:
 
 
 def check_direction(aim: Aim) -> str | None:
-    """Return a remark where the worse value of a metric is wanted; none otherwise."""
+    """Return a remark if an aim makes a metric worse; None otherwise."""
     if aim.is_most == (aim.metric.direction is Direction.HIGHER):
         return None
     wanted = Direction.HIGHER if aim.is_most else Direction.LOWER
@@ -154,11 +154,11 @@ def check_direction(aim: Aim) -> str | None:
 
 
 def values_of(trials: Iterable[tuple[Key, Trial]], metrics: Collection[str]) -> dict[str, dict[Key, float]]:
-    """Return the values of metrics in finished trials, as they were summarised when these ran.
+    """Return the values of metrics in finished trials, from their stored results.
 
     Args:
-        trials: Each with its key, of which the job is left open.
-        metrics: Their names.
+        trials: Trials with their keys, in which the job is not set.
+        metrics: Names of the metrics.
     """
     found: dict[str, dict[Key, float]] = {name: {} for name in metrics}
     for key, trial in trials:
@@ -171,20 +171,20 @@ def values_of(trials: Iterable[tuple[Key, Trial]], metrics: Collection[str]) -> 
 
 
 def ratio(metric: Metric, value: float, shipped: float) -> float | None:
-    """Return the ratio of a value to that of the plan as shipped; none where there is none."""
+    """Return the ratio of a value to that of the plan as shipped; None if it is undefined."""
     least = _COUNTED_FROM if metric.is_count else _PERCENT_FROM if metric.unit == "%" else 0.0
     value, shipped = value + least, shipped + least
     return value / shipped if value > 0 and shipped > 0 else None
 
 
 def ratios(metric: Metric, values: Mapping[Key, float], shipped: Mapping[Key, float]) -> dict[Key, float]:
-    """Return the ratio of each value that both have."""
+    """Return the ratio of each value that both mappings have."""
     found = {key: ratio(metric, values[key], shipped[key]) for key in shipped if key in values}
     return {key: each for key, each in found.items() if each is not None}
 
 
 def overall(found: Mapping[Key, float]) -> float:
-    """Return what ratios come to: each plan counts the same, and of a plan each size."""
+    """Return the overall ratio: each plan has the same weight, and each size within a plan."""
     of_size: dict[tuple[int, int], list[float]] = {}
     for key, each in found.items():
         of_size.setdefault((key.plan, key.size), []).append(each)
@@ -195,5 +195,5 @@ def overall(found: Mapping[Key, float]) -> float:
 
 
 def geometric_mean(values: Collection[float]) -> float:
-    """Return the geometric mean of some numbers above 0."""
+    """Return the geometric mean of positive numbers."""
     return exp(fsum(map(log, values)) / len(values))

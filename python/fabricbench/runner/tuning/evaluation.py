@@ -1,4 +1,4 @@
-"""The trials of plans at a point, size by size, and what came of them."""
+"""Runs the trials of plans at a point, size by size, and returns the values of metrics."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Candidate:
     """Plans at a point.
 
     Attributes:
-        plans: The plans, all seeds in each.
-        iterations: Numbers of the seeds that are to run.
+        plans: The plans, with all seeds.
+        iterations: For each plan, the numbers of the seeds to run.
     """
 
     plans: Sequence[LoadedPlan]
@@ -41,13 +41,13 @@ class Candidate:
 
 
 class Units:
-    """The trials of some plans at any point, by the sizes that the plans have as shipped."""
+    """The trials of some plans at any point, grouped by the sizes of the plans as shipped."""
 
     def __init__(self, shipped: Sequence[LoadedPlan]) -> None:
         """Take the plans as shipped.
 
         Raises:
-            TuningError: The backend of a plan cannot run trials side by side.
+            TuningError: The backend of a plan cannot run trials concurrently.
         """
         self._shipped = shipped
         self._backends = [_backend(plan) for plan in shipped]
@@ -62,12 +62,12 @@ class Units:
 
     @property
     def stages(self) -> int:
-        """How many sizes the plan with the most of them has."""
+        """Largest number of sizes of a plan."""
         return max(map(len, self.sizes))
 
     @cached_property
     def _costs(self) -> Mapping[tuple[int, int], tuple[int, int | None]]:
-        """Time [ms] and memory [bytes] of a trial, by the number of its plan and its size."""
+        """Time [ms] and memory [bytes] of a trial, by plan number and size."""
         costs: dict[tuple[int, int], tuple[int, int | None]] = {}
         for number, plan in enumerate(self._shipped):
             for trial, estimate in zip(plan.trials, plan.estimates, strict=True):
@@ -77,11 +77,11 @@ class Units:
         return costs
 
     def cost_ms(self, candidate: Candidate) -> int:
-        """Return the estimated time of one core for all trials at a point [ms]."""
+        """Return the estimated single-core time of all trials at a point [ms]."""
         return sum(unit.cost_ms for stage in range(self.stages) for _, unit in self.of(candidate, stage))
 
     def of(self, candidate: Candidate, stage: int) -> Iterator[tuple[Key, Unit]]:
-        """Yield the trials of one size of each plan at a point; in their keys the job is left open."""
+        """Yield the trials of one size of each plan at a point; the job in their keys is not set."""
         for number, (plan, iterations) in enumerate(zip(candidate.plans, candidate.iterations, strict=True)):
             sizes, backend = self.sizes[number], self._backends[number]
             for planned, facts in facts_of(plan, backend):
@@ -96,14 +96,14 @@ class Units:
 
 
 class Evaluator:
-    """Runs trials at points, each once: what has its record is left out.
+    """Runs trials at points, each once: trials with a record are skipped.
 
     Attributes:
         units: The trials.
     """
 
     def __init__(self, workspace: Workspace, executor: Executor, units: Units) -> None:
-        """Take where records go, what carries trials out, and the trials."""
+        """Take the workspace, the executor and the trials."""
         self.units = units
         self._workspace = workspace
         self._executor = executor
@@ -111,19 +111,19 @@ class Evaluator:
     def measure(
         self, candidates: Sequence[Candidate], stage: int, metrics: Collection[str]
     ) -> list[Found | None]:
-        """Run the trials of one size of each plan at some points, all of them at once.
+        """Run the trials of one size of each plan at several points, concurrently.
 
         Args:
             candidates: The points.
-            stage: Number of the size among those of each plan, from 0.
-            metrics: Names of the metrics that are wanted.
+            stage: Index of the size among those of each plan, from 0.
+            metrics: Names of the metrics to return.
 
         Returns:
-            Their values at each point; none where a trial came to nothing.
+            Their values at each point; None if one of its trials failed.
 
         Raises:
             StoreError: The workspace cannot be written, or the disk is full.
-            KeyboardInterrupt: The user stopped it; what has ended is kept.
+            KeyboardInterrupt: The user stopped it; finished trials are kept.
         """
         self._executor.check()
         wanted = [list(self.units.of(each, stage)) for each in candidates]

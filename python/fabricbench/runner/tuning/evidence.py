@@ -1,6 +1,6 @@
-"""How sure it is that a point is better than the plans as shipped: both again, with seeds of their own.
+"""Confirms that a point is better than the plans as shipped: runs both again with fresh seeds.
 
-The seeds are none of the search. With those the best of many points looks better than it is.
+The seeds of the search are not reused: with those, the best of many points looks better than it is.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from fabricbench.runner.tuning.wanted import Wanted
 
 SEEDS_MIN: Final = 5
-"""Fewer seeds say too little."""
+"""Smallest number of seeds for a meaningful result."""
 _LEVEL: Final = 0.95
 _BESIDE: Final = ("frames_lost", "queue_max_bytes", "pfc_rx", "ecn_ce_rx")
-"""Metrics that are shown beside those asked for: what is lost and queued, and what slows senders."""
+"""Metrics shown in addition to the requested ones: loss, queue depth, and signals that slow senders."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Confidence:
         ratio: Geometric mean over the seeds.
         low: Lower end of its 95 % confidence interval.
         high: Upper end.
-        better: In how many seeds it was better than as shipped.
-        seeds: How many there were.
+        better: Number of seeds with a better value than as shipped.
+        seeds: Number of seeds.
     """
 
     aim: Aim
@@ -64,9 +64,9 @@ class Change:
         plan: The plan.
         size_bytes: Its data size.
         metric: Name of the metric.
-        shipped: Its mean over jobs, variants and seeds.
-        tuned: The same as tuned.
-        ratio: Geometric mean of the ratios; none where there is none.
+        shipped: Mean over jobs, variants and seeds as shipped.
+        tuned: The same mean as tuned.
+        ratio: Geometric mean of the ratios; None if one is undefined.
     """
 
     plan: str
@@ -79,12 +79,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What fresh seeds say of a point.
+    """Results of a point with fresh seeds.
 
     Attributes:
-        confidences: For each aim.
-        changes: Each metric of each plan at each size; of those not asked for what is not 0 throughout.
-        kept: For each limit whether every trial keeps it.
+        confidences: One for each aim.
+        changes: Each metric of each plan at each size; metrics not requested only if they have values
+            other than 0.
+        kept: Each limit, with whether every trial meets it.
     """
 
     confidences: Sequence[Confidence]
@@ -93,12 +94,12 @@ class Evidence:
 
 
 def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) -> Evidence:
-    """Run a point and the plans as shipped with so many seeds that are none of the search.
+    """Run a point and the plans as shipped with `seeds` seeds that the search did not use.
 
     Raises:
         TuningError: A trial failed.
         StoreError: The workspace cannot be written, or the disk is full.
-        KeyboardInterrupt: The user stopped it; what has ended is kept.
+        KeyboardInterrupt: The user stopped it; finished trials are kept.
     """
     fresh = [range(count, count + seeds) for count in wanted.seeds]
     pair = [

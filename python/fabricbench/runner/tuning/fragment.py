@@ -1,4 +1,4 @@
-"""A point as the part of a plan that says the same."""
+"""Writes a point as a fragment of a plan."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:
-    """Return the searched fields of a plan, by its number, at a point, nested as a plan has them.
+    """Return the searched fields of a plan at a point, nested as in the plan.
 
-    A list is whole, and so is a mapping that may be a name, such as that of a preset: each takes the place of
-    what the plan has, and none of its other fields is lost.
+    Lists are written in full, and so are mappings that may also be a name, such as that of a preset: each
+    replaces the value in the plan, so that none of its other fields is lost.
     """
     overrides = space.overrides(number, point)
     document = apply_overrides(document_of(space.plans[number]), overrides)
@@ -29,13 +29,13 @@ def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:
 
 
 def _whole(path: FieldPath) -> FieldPath:
-    """Return the path of the outermost mapping around a field that may be a name, or its own."""
+    """Return the path of the outermost enclosing mapping that may also be a name, or the path itself."""
     above = (path[:length] for length in range(1, len(path)))
     return next((each for each in above if may_be_named(each)), path)
 
 
 def _kept(node: Any, paths: Collection[FieldPath]) -> Any:
-    """Return what of a node lies on some paths below it."""
+    """Return the part of a node that is on the given paths below it."""
     if () in paths or not isinstance(node, dict):
         return node
     heads = {path[0] for path in paths}
@@ -47,7 +47,7 @@ def _kept(node: Any, paths: Collection[FieldPath]) -> Any:
 
 
 def changes(space: Space, point: Point, number: int = 0) -> list[str]:
-    """Return what a point changes in a plan, each FIELD=VALUE as `run -s` takes it, in few."""
+    """Return the changes of a point to a plan, each FIELD=VALUE for `run -s`, as few as possible."""
     found = []
     given = fragment(space, point, number)
     for override in space.opened[number]:

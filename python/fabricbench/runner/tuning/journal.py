@@ -1,4 +1,4 @@
-"""The journal of a search: a file of Optuna's in the workspace, which one process at a time writes."""
+"""The journal of a search: an Optuna file in the workspace, written by one process at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def library() -> Any:
-    """Return Optuna.
+    """Return the `optuna` module.
 
     Raises:
         TuningError: It is not installed.
@@ -28,13 +28,13 @@ def library() -> Any:
         text = "tuning searches with Optuna, which is not installed"
         raise TuningError(text, install_hint("tune", "optuna>=5")) from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    # Several of its parts are called experimental; the search depends on none that may go.
+    # Several features of Optuna are marked experimental; the search depends on none that may be removed.
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     return optuna
 
 
 def locked(journal: Path) -> TextIO:
-    """Keep a second process from carrying out the same search."""
+    """Lock a journal, so that a second process cannot run the same search."""
     try:
         journal.parent.mkdir(exist_ok=True)
         lock = journal.with_suffix(".lock").open("w")
@@ -50,7 +50,7 @@ def locked(journal: Path) -> TextIO:
 
 
 def unusable(journal: Path, error: Exception) -> StoreError:
-    """Return the error that says what keeps a journal from being used."""
+    """Return the error for a journal that cannot be used."""
     found = getattr(error, "strerror", None) or f"the journal of the search cannot be used: {error}"
     return StoreError(
         journal, found, "make room, or remove the file: trials are kept, and run no second time"
@@ -67,7 +67,7 @@ def storage_of(journal: Path) -> JournalStorage:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
     class Ours(JournalFileOpenLock):
-        """Nothing to do: Optuna's own locks stay behind when a process is killed."""
+        """Does nothing: Optuna's own locks are not released when a process is killed."""
 
         def acquire(self) -> bool:
             return True
@@ -80,7 +80,7 @@ def storage_of(journal: Path) -> JournalStorage:
 
 
 def _without_torn_line(journal: Path) -> None:
-    """Cut off a last line that is not whole, as when the process was killed while it wrote."""
+    """Remove an incomplete last line, as left by a process that was killed while writing."""
     if journal.exists():
         with journal.open("r+b") as file:
             file.truncate(file.read().rfind(b"\n") + 1)

@@ -1,6 +1,6 @@
-"""Trials of any plans at once, on the cores of this machine or on a Ray cluster, into a workspace.
+"""Runs trials of several plans concurrently, on this machine or a Ray cluster, into a workspace.
 
-The processes stay for the whole search, as most trials of one take less time than a process to start.
+The processes persist for the whole search, because most of its trials take less time than starting a process.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
 
 
 class Executor(Protocol):
-    """Carries trials out."""
+    """Interface that runs trials."""
 
     def carry_out(self, units: Sequence[Unit]) -> None:
-        """Carry out trials that have no record; one that fails has none afterwards, and stops no other."""
+        """Run trials without a record; one that fails has none afterwards, and stops no other."""
 
     def check(self) -> None:
         """Raise if the user stopped the search."""
 
     def close(self) -> None:
-        """Let go of what it works with."""
+        """Release all resources."""
 
 
 def executor_of(on: str, workspace: Workspace, results: Results, interrupts: Interrupts) -> Executor:
-    """Return what carries trials out: on this machine (`local`), or on the Ray cluster at an address."""
+    """Return the executor for this machine (`local`) or for the Ray cluster at an address."""
     if on == LOCAL:
         return OnThisMachine(workspace, results, interrupts)
     return OnCluster(workspace, results, interrupts, on)
 
 
 class OnThisMachine:
-    """Processes of this machine, one for each core that the trials at hand need."""
+    """Processes on this machine, at most one per core."""
 
     def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts) -> None:
-        """Take where records go, what computes the rows of the table `trials`, and what looks for signals."""
+        """Take the workspace, the function that computes the rows of `trials`, and the signal handling."""
         from fabricbench.backend.machine import available_cores, available_memory_bytes
 
         self._workspace = workspace
@@ -63,7 +63,7 @@ class OnThisMachine:
         self._open: dict[str, Attempt] = {}
 
     def carry_out(self, units: Sequence[Unit]) -> None:
-        """Carry out trials, the longest first."""
+        """Run trials, longest first."""
         waiting = deque(sorted(units, key=lambda unit: unit.cost_ms, reverse=True))
         try:
             while waiting or self._busy:
@@ -106,7 +106,7 @@ class OnThisMachine:
         worker.begin(task, Order(unit.planned, unit.facts, attempt.folder, cores))
 
     def _finish(self, workers: Sequence[Worker]) -> None:
-        """Put what these have to say in its place."""
+        """Process the messages of workers, and finish complete records."""
         ready: dict[str, ReadyTrial] = {}
         for worker in workers:
             task, told = worker.task, worker.hear()
@@ -135,14 +135,14 @@ class OnCluster:
     """A Ray cluster, joined anew for each group of trials."""
 
     def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts, address: str) -> None:
-        """Take where records go, what computes their rows, what looks for signals, and the address."""
+        """Take the workspace, the function that computes rows, the signal handling, and the address."""
         self._workspace = workspace
         self._results = results
         self._interrupts = interrupts
         self._address = address
 
     def carry_out(self, units: Sequence[Unit]) -> None:
-        """Carry out trials, the longest first."""
+        """Run trials, longest first."""
         from fabricbench.runner.campaign.drive import drive
 
         drive(self._workspace, units, self._address, self._results, lambda _: None)
@@ -152,4 +152,4 @@ class OnCluster:
         self._interrupts.check()
 
     def close(self) -> None:
-        """Do nothing: each group has left the cluster."""
+        """Do nothing: each group has already left the cluster."""

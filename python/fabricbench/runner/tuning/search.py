@@ -1,8 +1,8 @@
-"""The search: Optuna suggests points, the plans run there, size by size, and a journal keeps what came of it.
+"""The search: Optuna suggests points, plans run there size by size, and a journal stores the results.
 
-Points are suggested in groups of a size that the user chooses and told in their order, and what is drawn
-for a point depends on its number alone. So the same command suggests the same points on any machine, also
-when it was interrupted in between.
+Points are suggested in groups of a size that the user chooses and reported in order, and the random draw of a
+point depends on its number alone. So the same command suggests the same points on any machine, even after an
+interruption.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "tuning"
 """Folder of the journals within a workspace."""
 _STARTUP: Final = 10
-"""Points that are drawn before any is suggested by the results, and that are never stopped early."""
+"""Number of first points, which are random and never stopped early."""
 _POINT: Final = "point"
 _RATIOS: Final = "ratios"
 _VIOLATIONS: Final = "violations"
@@ -42,21 +42,21 @@ _WHY: Final = "why"
 
 
 class Search:
-    """A search that goes on where it ended."""
+    """A search that resumes where it ended."""
 
     def __init__(
         self, wanted: Wanted, evaluator: Evaluator, root: Path, told: Callable[[Tried, int], None]
     ) -> None:
-        """Take what is wanted.
+        """Open the journal of a search.
 
         Args:
-            wanted: What is searched.
+            wanted: Definition of the search.
             evaluator: Runs the trials.
             root: The folder of the workspace.
-            told: Gets each point that has ended, and how many there are so far.
+            told: Receives each point that has ended, and the number of points so far.
 
         Raises:
-            TuningError: Optuna is not installed, or the same search runs already.
+            TuningError: Optuna is not installed, or the same search is already running.
             StoreError: The journal cannot be read or written.
         """
         self._wanted = wanted
@@ -83,7 +83,7 @@ class Search:
                 pruner=pruner,
                 load_if_exists=True,
             )
-        except (OSError, ValueError) as error:  # ValueError: a line that is no JSON
+        except (OSError, ValueError) as error:  # ValueError: a line that is not JSON
             raise unusable(self.journal, error) from error
         return study
 
@@ -94,12 +94,12 @@ class Search:
         return wanted.is_stopping and len(wanted.aims) == 1 and self._units.stages > 1
 
     def run(self, trials: int) -> None:
-        """Try points until there are so many.
+        """Try points until there are `trials` of them.
 
         Raises:
             TuningError: A metric is never measured, or a plan as shipped has no result.
             StoreError: The workspace cannot be written, or the disk is full.
-            KeyboardInterrupt: The user stopped it; what has ended is kept.
+            KeyboardInterrupt: The user stopped it; finished trials are kept.
         """
         self._measure_shipped()
         try:
@@ -112,7 +112,7 @@ class Search:
         while True:
             group = self._unfinished()
             begun = len(self._study.trials)
-            # A group that was interrupted is filled up and ended before the next one begins.
+            # An interrupted group is completed before the next one starts.
             missing = -begun % at_once if group or begun % at_once else at_once
             group += [self._suggested(begun + index) for index in range(min(missing, trials - begun))]
             if not group:
@@ -121,14 +121,14 @@ class Search:
                 self._tell(tried, trial)
 
     def _unfinished(self) -> list[Trial]:
-        """Return the points that were suggested and have not ended, as after an interruption."""
+        """Return the points that were suggested and have not ended, e.g. after an interruption."""
         from optuna.trial import TrialState
 
         running = self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         return [self._suggested(each.number, each) for each in running]
 
     def _suggested(self, number: int, begun: FrozenTrial | None = None) -> Trial:
-        """Return a point that is suggested; what is drawn for it depends on its number alone."""
+        """Return a suggested point; its random draw depends on its number alone."""
         from optuna.trial import Trial
 
         self._study.sampler = self._sampler(number)
@@ -148,7 +148,7 @@ class Search:
             constant_liar=True,
             seed=int.from_bytes(digest[:4], "big"),
         )
-        if number == 0:  # what is known to be reasonable
+        if number == 0:  # start from the values of the shipped plan
             first = self._wanted.space.first()
             sampler = self._optuna.samplers.PartialFixedSampler(first, sampler)
         return sampler
@@ -180,7 +180,7 @@ class Search:
                 raise TuningError(text, "--subject-to takes metrics of any value")
 
     def _tried(self, group: Sequence[Trial]) -> list[tuple[Tried, Trial]]:
-        """Carry a group of points out, size by size."""
+        """Run a group of points, size by size."""
         endings: dict[int, Tried] = {}
         going: dict[int, tuple[Trial, Point, Candidate, list[Found]]] = {}
         for trial in group:
@@ -201,7 +201,7 @@ class Search:
         return [(endings[trial.number], trial) for trial in group]
 
     def _added(self, trial: Trial, values: list[Found], new: Found | None, stage: int) -> Ending | None:
-        """Take the values of one more size; return how the point ends with it, if it does."""
+        """Add the values of one more size; return how the point ends with it, if it does."""
         if new is None or not self._is_whole(new, self._shipped[stage]):
             return Ending.NO_RESULT
         values.append(new)
@@ -214,7 +214,7 @@ class Search:
         return None
 
     def _is_whole(self, found: Found, shipped: Found) -> bool:
-        """Whether every metric has a value wherever it has one as shipped, and aims have ratios."""
+        """Whether every metric has a value wherever it has one as shipped, and all aims have ratios."""
         has_values = all(own.keys() <= found[name].keys() for name, own in shipped.items())
         return has_values and all(
             len(ratios(metric, found[metric.name], shipped[metric.name])) == len(shipped[metric.name])
@@ -234,7 +234,7 @@ class Search:
         )
 
     def _ratios(self, values: Sequence[Found]) -> list[float]:
-        """Return for each aim what the ratios of all sizes so far come to."""
+        """Return for each aim the overall ratio of all sizes so far."""
         return [
             overall(
                 {
@@ -280,14 +280,14 @@ class Search:
         ]
 
     def importances(self) -> list[Mapping[str, float]]:
-        """Return for each aim the share that each field has in it, by PED-ANOVA; empty if unknown."""
+        """Return for each aim the importance of each field by PED-ANOVA; empty if unknown."""
         return [self._importance(index, aim) for index, aim in enumerate(self._wanted.aims)]
 
     def _importance(self, index: int, aim: Aim) -> Mapping[str, float]:
         from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 
-        sign = -1 if aim.is_most else 1  # the evaluator asks what makes values low
-        with warnings.catch_warnings(), suppress(ValueError, RuntimeError):  # too few points, or all alike
+        sign = -1 if aim.is_most else 1  # the evaluator rates fields by their effect on low values
+        with warnings.catch_warnings(), suppress(ValueError, RuntimeError):  # too few points, or all equal
             warnings.simplefilter("ignore")
             shares: Mapping[str, float] = get_param_importances(
                 self._study,
@@ -298,5 +298,5 @@ class Search:
         return {}
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Release the journal."""
         self._lock.close()

@@ -1,4 +1,4 @@
-"""The search space: fields of plans, each with a range or with choices, and the plans at a point of it."""
+"""The search space: fields of plans, each with a range or choices, and the plans at a point."""
 
 from __future__ import annotations
 
@@ -22,55 +22,55 @@ if TYPE_CHECKING:
     from fabricbench.plan.loaded import LoadedPlan
 
 TAG: Final = "tune"
-"""Of the trials at points, unless their plan has another."""
+"""Tag of the trials at points, unless their plan has another."""
 
 Point = Mapping[str, str]
-"""A value for each field, as a plan has it."""
+"""A value for each field, as written in a plan."""
 
 _FORM: Final = "FIELD=LOW..HIGH, with :STEP if wanted, or FIELD=A|B|C"
 _LOG_FROM: Final = 10
-"""A range whose ends are further apart than by this factor is searched by its logarithm."""
+"""Ratio of the ends of a range above which it is searched by its logarithm."""
 _PROBES: Final = 200
-"""Points that are looked at before a space is said to hold no valid plan."""
+"""Points checked before a space is considered to have no valid plan."""
 _CHOICE_PROBES: Final = 40
-"""The same of one choice."""
+"""The same for a single choice."""
 _ALMOST: Final = 1e-9
-"""How near to a whole number of steps is one."""
+"""Tolerance for a whole number of steps."""
 _END: Final = 0.05
-"""Share of a range that counts as its end."""
+"""Fraction of a range that counts as its end."""
 _ONE_SEED: Final = ("iterations=1",)
 _TOLD: Final = 3
-"""Fields of which is told what the check of a plan says."""
+"""Largest number of fields whose problems are reported."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """A field that takes one of some values.
+    """A field with a list of possible values.
 
     Attributes:
         field: Its dotted path.
-        values: The values, as a plan has them.
+        values: The values, as written in a plan.
     """
 
     field: str
     values: tuple[str, ...]
 
     def distribution(self) -> Any:
-        """Return the choice as Optuna has it."""
+        """Return the choice as an Optuna distribution."""
         from optuna.distributions import CategoricalDistribution
 
         return CategoricalDistribution(self.values)
 
     def text(self, suggested: Any) -> str:
-        """Return the value for what was suggested."""
+        """Return the plan value of a suggestion."""
         return str(suggested)
 
     def shown(self, shipped: Any) -> str:
-        """Write the value of a plan as shipped; empty if it is unknown."""
+        """Return the text of a shipped plan's value; empty if it is unknown."""
         return "" if shipped is None else str(shipped)
 
     def near(self, shipped: Any) -> str:
-        """Return the choice that a plan has as shipped; the first if it has none of them."""
+        """Return the choice that equals the shipped plan's value, or else the first."""
         return next((value for value in self.values if value == str(shipped)), self.values[0])
 
     def drawn(self, draw: random.Random) -> str:
@@ -85,14 +85,14 @@ class Choices:
 
 @dataclass(frozen=True)
 class Range:
-    """A field that takes numbers of a range.
+    """A field with a range of numbers.
 
     Attributes:
         field: Its dotted path.
-        scale: How its values are read and written.
-        low: The least, in base units.
-        high: The largest.
-        step: Between one and the next, counted from the least; none if anything between the ends goes.
+        scale: Conversion between its values and text.
+        low: The smallest value, in base units.
+        high: The largest value.
+        step: Step between values, from the smallest; None for any value in the range.
     """
 
     field: str
@@ -107,7 +107,7 @@ class Range:
         return self.step is None and self.low > 0 and self.high > _LOG_FROM * self.low
 
     def distribution(self) -> Any:
-        """Return the range as Optuna has it."""
+        """Return the range as an Optuna distribution."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
         if self.scale.is_whole:
@@ -116,18 +116,18 @@ class Range:
         return FloatDistribution(self.low, self.high, log=self.is_log, step=self.step)
 
     def text(self, suggested: float) -> str:
-        """Return the value for what was suggested, in few digits where no step was asked for."""
+        """Return the plan value of a suggestion, rounded to few digits if the range has no step."""
         value = suggested
         if self.step is None:
             value = min(max(self.scale.rounded(suggested), self.low), self.high)
         return self.scale.write(value)
 
     def shown(self, shipped: Any) -> str:
-        """Write the value of a plan as shipped; empty if it is unknown."""
+        """Return the text of a shipped plan's value; empty if it is unknown."""
         return self.scale.write(shipped) if isinstance(shipped, int | float) else ""
 
     def near(self, shipped: Any) -> float:
-        """Return what would be suggested for the value nearest to that of a plan as shipped."""
+        """Return the suggestion nearest to the shipped plan's value."""
         if not isinstance(shipped, int | float):
             return self.low
         value = min(max(shipped, self.low), self.high)
@@ -136,7 +136,7 @@ class Range:
         return int(value) if self.scale.is_whole else value
 
     def is_at_end(self, value: str) -> bool:
-        """Tell whether a value lies in the outermost twentieth of the range."""
+        """Return whether a value is in the outermost twentieth of the range."""
         if self.low == self.high:
             return False
         of = log if self.is_log else float
@@ -155,19 +155,19 @@ class Range:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The least and the largest value."""
+        """The smallest and the largest value."""
         return self.scale.write(self.low), self.scale.write(self.high)
 
 
 @dataclass(frozen=True)
 class Space:
-    """What is searched.
+    """The fields of a search and the plans that they apply to.
 
     Attributes:
         plans: The plans as shipped.
-        fields: The fields that change.
-        opened: For each plan the overrides that give these fields room.
-        limits: What a trial may cost; anything if none.
+        fields: The fields to search.
+        opened: For each plan, the overrides that make these fields settable.
+        limits: Limits on the cost of a trial; None for no limits.
     """
 
     plans: tuple[LoadedPlan, ...]
@@ -176,39 +176,39 @@ class Space:
     limits: Limits | None = None
 
     def distributions(self) -> dict[str, Any]:
-        """Return the space as Optuna has it."""
+        """Return the space as Optuna distributions."""
         return {each.field: each.distribution() for each in self.fields}
 
     def _shipped(self) -> dict[str, Any]:
-        """Return what each field comes to in the first plan, in base units; none where that is unknown."""
+        """Return the value of each field in the first plan, in base units; None if unknown."""
         plan = self.plans[0]
         document = apply_overrides(document_of(plan), self.opened[0])
         paths = {each.field: resolved(document, each.field, Place("")) for each in self.fields}
         return {field: value_of(plan, path) for field, path in paths.items()}
 
     def shipped(self) -> Point:
-        """Return the values of the first plan as shipped, as far as they are known."""
+        """Return the values of the first plan as shipped, as text."""
         known = self._shipped()
         return {each.field: each.shown(known[each.field]) for each in self.fields}
 
     def first(self) -> dict[str, Any]:
-        """Return, as if suggested, the point nearest to the first plan as shipped."""
+        """Return the suggestion nearest to the first plan as shipped."""
         known = self._shipped()
         return {each.field: each.near(known[each.field]) for each in self.fields}
 
     def point(self, suggested: Mapping[str, Any]) -> Point:
-        """Return the point that was suggested."""
+        """Return the point of a suggestion."""
         return {each.field: each.text(suggested[each.field]) for each in self.fields}
 
     def overrides(self, number: int, point: Point) -> list[str]:
-        """Return what a point changes in a plan, as `run -s` takes it."""
+        """Return the changes of a point to a plan, in the form of `run -s`."""
         return [*self.opened[number], *(f"{field}={value}" for field, value in point.items())]
 
     def at(self, point: Point, more: Sequence[str] = ()) -> tuple[LoadedPlan, ...]:
         """Return the plans at a point, with more overrides.
 
         Raises:
-            PlanError: One of them cannot be carried out there, or within the limits.
+            PlanError: One of them cannot run there, or not within the limits.
         """
         return tuple(
             loading.reload(
@@ -221,11 +221,11 @@ class Space:
 
 
 def space_of(plans: Sequence[LoadedPlan], searches: Sequence[str], limits: Limits | None = None) -> Space:
-    """Return the space of `--search` options over some plans, where no trial costs more than the limits.
+    """Return the space of `--search` options over some plans, with limits on the cost of each trial.
 
     Raises:
-        PlanError: A field or its values cannot be, or no plan of the space can be carried out.
-        TuningError: No point changes what is run.
+        PlanError: A field or its values are invalid, or no plan of the space can run.
+        TuningError: No point changes the run.
     """
     named = [_split(search) for search in searches]
     names = [field for field, _ in named]
@@ -266,7 +266,7 @@ def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
     if step is not None:
         if not 0 < step <= high - low:
             raise _refused(search, field, "a step beyond the range", "a step from the least to the largest")
-        high = low + step * floor((high - low) / step + _ALMOST)  # the last one within
+        high = low + step * floor((high - low) / step + _ALMOST)  # the last step within the range
     return Range(field, scale, low, high, step)
 
 
@@ -286,7 +286,7 @@ def _refused(search: str, field: str, found: str, allowed: str, hint: str = "") 
 
 
 def _check_space(space: Space) -> None:
-    """Check that there are points that can be carried out, with each choice, and not all the same run."""
+    """Check that there are valid points, also with each choice, and that they are not all the same run."""
     specs: set[str] = set()
     errors: list[PlanError] = []
     left = {
@@ -312,7 +312,7 @@ def _check_space(space: Space) -> None:
 
 
 def _check_choice(space: Space, field: str, value: str) -> None:
-    """Check that a choice makes a valid plan with something."""
+    """Check that a choice gives a valid plan with some values of the other fields."""
     errors = []
     others = [Choices(field, (value,)) if each.field == field else each for each in space.fields]
     for probe in itertools.islice(_probes(others), _CHOICE_PROBES):
@@ -326,7 +326,7 @@ def _check_choice(space: Space, field: str, value: str) -> None:
 
 
 def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
-    """Yield points of a space: its corners, as far as they are few, then some drawn."""
+    """Yield points of a space: corners up to a limit, then random points."""
     names = [each.field for each in fields]
     corners = itertools.product(*(dict.fromkeys(each.ends) for each in fields))
     for corner in itertools.islice(corners, _PROBES // 4):
@@ -337,7 +337,7 @@ def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
 
 
 def _nothing_valid(field: str, found: str, errors: Sequence[PlanError]) -> PlanError:
-    """Say what the check of the plan found at the points that were looked at."""
+    """Return an error with the problems found at the points that were checked."""
     place = Place(f"--search {field}" if field else "--search")
     summary = Problem(place, "", f"{found} ({len(errors)} points tried)", "a space with valid plans in it")
     of_field = {problem.field: problem for error in reversed(errors) for problem in error.problems}

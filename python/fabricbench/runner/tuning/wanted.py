@@ -1,4 +1,4 @@
-"""What a search wants, and the points that it tries."""
+"""Definition of a search, and the points that it tries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Ending(StrEnum):
-    """What came of a point.
+    """How a point ended.
 
     Attributes:
         COMPLETE: Every size ran.
-        STOPPED: Its smaller sizes were worse than those of others, and so the larger ones did not run.
+        STOPPED: Its smaller sizes were worse than those of others, so the larger ones did not run.
         INVALID: There is no valid plan.
         NO_RESULT: A trial failed, or has no value of a metric.
     """
@@ -41,9 +41,9 @@ class Tried:
     Attributes:
         number: Its number, from 0.
         point: The value of each field.
-        ending: What came of it.
-        ratios: For each aim the metric over that of the plans as shipped; empty unless it is complete.
-        violations: For each limit by how much the worst trial misses it, 0 or less if it is kept.
+        ending: How it ended.
+        ratios: For each aim, the ratio of the metric to that of the plans as shipped; empty unless complete.
+        violations: For each limit, by how much the worst trial violates it; 0 or less if it is met.
     """
 
     number: int
@@ -54,21 +54,21 @@ class Tried:
 
     @property
     def is_allowed(self) -> bool:
-        """Whether it is complete and keeps every limit."""
+        """Whether it is complete and meets every limit."""
         return self.ending is Ending.COMPLETE and all(each <= 0 for each in self.violations)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is searched, and how.
+    """Definition of a search.
 
     Attributes:
         space: The fields.
-        aims: Metrics that are to become better.
-        limits: What has to be kept.
-        seeds: For each plan how many seeds run at each point.
-        seed: Of the search itself.
-        at_once: Points that are suggested, and run, together.
+        aims: Metrics to improve.
+        limits: Constraints.
+        seeds: For each plan, the number of seeds at each point.
+        seed: Seed of the search itself.
+        at_once: Number of points that are suggested and run together.
         is_stopping: Whether poor points are stopped after their smaller sizes.
     """
 
@@ -88,7 +88,7 @@ class Wanted:
 
     @property
     def id(self) -> str:
-        """Hash of everything that decides which points are suggested and what comes of them."""
+        """Hash of all settings that affect the suggested points and their results."""
         space = self.space
         backends = [backend_of(plan) for plan in space.plans]
         told = [
@@ -102,7 +102,7 @@ class Wanted:
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
     def best(self, tried: Sequence[Tried]) -> Tried | None:
-        """Return the best point that keeps every limit; of a front the one with the best mean over aims."""
+        """Return the best point that meets every limit; of a Pareto front, the best mean over aims."""
 
         def mean(one: Tried) -> float:
             return geometric_mean(
@@ -112,12 +112,12 @@ class Wanted:
         return min((each for each in tried if each.is_allowed), key=mean, default=None)
 
     def front(self, tried: Sequence[Tried]) -> list[Tried]:
-        """Return the points that keep every limit and that no other is better than in every aim."""
+        """Return the Pareto front of the points that meet every limit."""
         allowed = [each for each in tried if each.is_allowed]
         return [each for each in allowed if not any(self._beats(other, each) for other in allowed)]
 
     def _beats(self, one: Tried, other: Tried) -> bool:
-        """Tell whether one point is no worse in any aim and better in one; of equal ones the first is."""
+        """Return whether one point dominates another: no worse in any aim, and better in one or earlier."""
         scores = [
             [aim.improvement(each) for aim, each in zip(self.aims, tried.ratios, strict=True)]
             for tried in (one, other)
@@ -130,10 +130,10 @@ class Wanted:
         """Return the plans at a point with their seeds.
 
         Raises:
-            PlanError: One of them cannot be carried out there.
+            PlanError: One of them cannot run there.
         """
         return Candidate(self.space.at(point), [range(count) for count in self.seeds])
 
     def shipped(self, seeds: int | None = None) -> Candidate:
-        """Return the plans as shipped with their seeds, or with so many."""
+        """Return the plans as shipped, with their seeds or with `seeds` of them."""
         return Candidate(self.space.plans, [range(seeds or count) for count in self.seeds])

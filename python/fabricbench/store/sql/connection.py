@@ -1,4 +1,4 @@
-"""Carrying out statements within a transaction, and the rows that they find."""
+"""Executes statements within a transaction, and returns their rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MARKS: Mapping[Dialect, str] = {"sqlite": "?", "postgresql": "%s"}
 
 
 class Row:
-    """A row that was found: its values by the names of their columns, and in their order."""
+    """A row of a result: its values by column name, and in order."""
 
     __slots__ = ("_values", "mapping")
 
@@ -33,22 +33,22 @@ class Row:
 
 
 class Cursor(Protocol):
-    """What a driver gives for a statement that it has carried out (PEP 249)."""
+    """A driver's cursor for an executed statement (PEP 249)."""
 
     @property
     def description(self) -> Sequence[Sequence[Any]] | None:
-        """The columns of what was found, each with its name first."""
+        """The columns of the result, each with its name first."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows were changed or removed."""
+        """Number of rows that were changed or removed."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield what was found."""
+        """Yield the rows of the result."""
 
 
 class Result:
-    """What a statement has found or done; rows are read from the database as they are asked for."""
+    """Result of a statement; rows are read from the database on demand."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -59,7 +59,7 @@ class Result:
 
     @property
     def rowcount(self) -> int:
-        """How many rows were changed or removed."""
+        """Number of rows that were changed or removed."""
         return self._cursor.rowcount
 
     def all(self) -> list[Row]:
@@ -67,7 +67,7 @@ class Result:
         return list(self)
 
     def first(self) -> Row | None:
-        """Return the first row; none if nothing was found."""
+        """Return the first row; None if there are no rows."""
         return next(iter(self), None)
 
     def one(self) -> Row:
@@ -80,7 +80,7 @@ class Result:
         return (values[0] for values in self._cursor)
 
     def scalar(self) -> Any:
-        """Return the first value of the first row; none if nothing was found."""
+        """Return the first value of the first row; None if there are no rows."""
         return next(self.scalars(), None)
 
 
@@ -88,14 +88,14 @@ class Driver(Protocol):
     """A connection of a driver."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
-        """Carry out a statement and return its cursor."""
+        """Execute a statement and return its cursor."""
 
 
 class Connection:
     """An open transaction.
 
     Attributes:
-        dialect: Whose SQL it takes.
+        dialect: SQL dialect of the database.
     """
 
     def __init__(self, driver: Driver, dialect: Dialect) -> None:
@@ -103,26 +103,26 @@ class Connection:
         self.dialect = dialect
 
     def execute(self, statement: Clause) -> Result:
-        """Carry out a statement."""
+        """Execute a statement."""
         parameters = Parameters(_MARKS[self.dialect])
         text = statement.render(parameters)
         return Result(self._driver.execute(text, parameters.values))
 
     def run(self, text: str) -> Result:
-        """Carry out a statement that is a text without values."""
+        """Execute a statement given as text without parameters."""
         return Result(self._driver.execute(text))
 
     def make(self, tables: Sequence[Table]) -> None:
-        """Make tables with their indexes."""
+        """Create tables with their indexes."""
         for table in tables:
             for text in table.creation(self.dialect):
                 self.run(text)
 
     def added(self, statement: Insert) -> int:
-        """Add a row of a table whose rows the database numbers, and return its number."""
+        """Insert a row into a table with numbered rows, and return its number."""
         parameters = Parameters(_MARKS[self.dialect])
         text = statement.render(parameters)
-        if self.dialect == "sqlite":  # RETURNING came with 3.35 only
+        if self.dialect == "sqlite":  # RETURNING needs SQLite 3.35
             return int(self._driver.execute(text, parameters.values).lastrowid)
         (number,) = statement.table.key
         return int(self._driver.execute(f"{text} RETURNING {number}", parameters.values).fetchone()[0])

@@ -1,4 +1,4 @@
-"""Expressions of SQL: columns and values, what is computed of them, and conditions."""
+"""SQL expressions: columns, values, functions and conditions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _ESCAPE = "/"
 
 
 class Parameters:
-    """The values of a statement, in the order of the marks that stand for them in its text."""
+    """The values of a statement, in the order of their placeholders in its text."""
 
     def __init__(self, mark: str) -> None:
-        """Take the mark that a driver wants."""
+        """Set the placeholder of a driver."""
         self.values: list[object] = []
         self._mark = mark
 
     def add(self, value: object) -> str:
-        """Take a value and return its mark."""
+        """Append a value and return its placeholder."""
         self.values.append(value)
         return self._mark
 
@@ -26,23 +26,23 @@ class Clause(Protocol):
     """A part of a statement, or a whole one."""
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
 
 
 class Expression:
     """Something that has a value in each row.
 
-    Comparing expressions makes a condition, so they are equal to nothing and cannot be looked up.
+    Comparing expressions creates a condition, so expressions are not hashable and `==` returns no bool.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, render: Callable[[Parameters], str]) -> None:
-        """Take what renders it."""
+        """Set the function that renders it."""
         self._render = render
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
         return self._render(parameters)
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
@@ -64,42 +64,42 @@ class Expression:
         return _binary(self, ">=", other)
 
     def between(self, least: object, most: object) -> Condition:
-        """Tell whether it is in a range, ends included."""
+        """Return whether it is in a range, including both ends."""
         return (self >= least) & (self <= most)
 
     def in_(self, values: Clause | Iterable[object]) -> Condition:
-        """Tell whether it is one of some values, or of those that a query finds."""
+        """Return whether it is one of some values, or in the result of a query."""
         if isinstance(values, Iterable):
             return _in_values(self, list(values))
         return Condition(lambda parameters: f"{self.render(parameters)} IN ({values.render(parameters)})")
 
     def is_not_null(self) -> Condition:
-        """Tell whether it has a value."""
+        """Return whether it has a value."""
         return Condition(lambda parameters: f"{self.render(parameters)} IS NOT NULL")
 
     def contains(self, text: str) -> Condition:
-        """Tell whether a text occurs in it."""
+        """Return whether it contains a text."""
         return _like(self, f"%{_escaped(text)}%")
 
     def startswith(self, text: str) -> Condition:
-        """Tell whether it begins with a text."""
+        """Return whether it starts with a text."""
         return _like(self, f"{_escaped(text)}%")
 
     def desc(self) -> Order:
-        """Order by it, the largest first."""
+        """Return a descending order by it."""
         return Order(lambda parameters: f"{self.render(parameters)} DESC")
 
     def asc(self) -> Order:
-        """Order by it, the smallest first."""
+        """Return an ascending order by it."""
         return Order(lambda parameters: f"{self.render(parameters)} ASC")
 
     def label(self, name: str) -> Labelled:
-        """Give it a name in what a query finds."""
+        """Name it in the result of a query."""
         return Labelled(self._render, name)
 
 
 class Condition(Expression):
-    """Something that is true or not."""
+    """A boolean expression."""
 
     def __and__(self, other: Condition) -> Condition:
         return Condition(lambda parameters: f"({self.render(parameters)} AND {other.render(parameters)})")
@@ -112,7 +112,7 @@ class Condition(Expression):
 
 
 class Labelled(Expression):
-    """An expression with a name of its own."""
+    """An expression with a name."""
 
     def __init__(self, render: Callable[[Parameters], str], name: str) -> None:
         super().__init__(render)
@@ -132,35 +132,35 @@ class Order(Expression):
 
 
 def quoted(name: str) -> str:
-    """Return a name of a table or column as it stands in statements."""
+    """Return a name of a table or column, quoted for statements."""
     return f'"{name}"'
 
 
 def listed(parts: Iterable[Clause], parameters: Parameters) -> str:
-    """Return parts of a statement one after the other."""
+    """Return parts of a statement, separated by commas."""
     return ", ".join(part.render(parameters) for part in parts)
 
 
 def rendered(value: object, parameters: Parameters) -> str:
-    """Return an expression as text, or the mark of any other value."""
+    """Return an expression as text, or the placeholder of any other value."""
     return value.render(parameters) if isinstance(value, Expression) else parameters.add(value)
 
 
 def all_of(conditions: Iterable[Condition], parameters: Parameters) -> str:
-    """Return the clause WHERE, with a space before it; nothing without conditions."""
+    """Return the clause WHERE, with a leading space; empty without conditions."""
     text = " AND ".join(condition.render(parameters) for condition in conditions)
     return text and f" WHERE {text}"
 
 
 def call(name: str, *arguments: object) -> Expression:
-    """Return what a function of the database makes of some values."""
+    """Return a call of a database function with some values."""
     return Expression(
         lambda parameters: f"{name}({', '.join(rendered(each, parameters) for each in arguments)})"
     )
 
 
 def any_of(*conditions: Condition) -> Condition:
-    """Tell whether one of some conditions holds."""
+    """Return whether at least one of some conditions is true."""
     return Condition(lambda parameters: f"({' OR '.join(each.render(parameters) for each in conditions)})")
 
 
@@ -170,39 +170,39 @@ def count() -> Expression:
 
 
 def count_all() -> Expression:
-    """Count the rows that are found, beside each of them and before a limit."""
+    """Count the rows of the result, in each row and before a limit."""
     return Expression(lambda _: "count(*) OVER ()")
 
 
 def count_distinct(value: Expression) -> Expression:
-    """Count the values that differ."""
+    """Count the distinct values."""
     return Expression(lambda parameters: f"count(DISTINCT {value.render(parameters)})")
 
 
 def cast(value: Expression, kind: str) -> Expression:
-    """Return a value as one of another type of SQL."""
+    """Return a value converted to another SQL type."""
     return Expression(lambda parameters: f"CAST({value.render(parameters)} AS {kind})")
 
 
 def case(condition: Condition, value: Expression) -> Expression:
-    """Return a value where a condition holds, and none elsewhere: it is not even computed there."""
+    """Return a value where a condition is true, and null elsewhere, without evaluating the value there."""
     return Expression(
         lambda parameters: f"CASE WHEN {condition.render(parameters)} THEN {value.render(parameters)} END"
     )
 
 
 def value_of(query: Clause) -> Expression:
-    """Return the one value that a query finds, which may refer to the row it stands in."""
+    """Return the single value of a query, which may refer to the enclosing row."""
     return Expression(lambda parameters: f"({query.render(parameters)})")
 
 
 def null() -> Expression:
-    """Return no value."""
+    """Return null."""
     return Expression(lambda _: "NULL")
 
 
 def row_number(partition_by: Expression, order_by: Expression) -> Expression:
-    """Number the rows that have a value in common, from 1, in an order."""
+    """Number the rows of each partition in an order, from 1."""
     return Expression(
         lambda parameters: (
             f"row_number() OVER (PARTITION BY {partition_by.render(parameters)}"
@@ -218,7 +218,7 @@ def _binary(left: Expression, operator: str, right: object) -> Condition:
 
 
 def _in_values(left: Expression, values: list[object]) -> Condition:
-    if not values:  # PostgreSQL has no empty lists
+    if not values:  # PostgreSQL does not accept empty lists
         return Condition(lambda _: "1 = 0")
     return Condition(
         lambda parameters: f"{left.render(parameters)} IN ({', '.join(map(parameters.add, values))})"
@@ -232,7 +232,7 @@ def _like(value: Expression, pattern: str) -> Condition:
 
 
 def _escaped(text: str) -> str:
-    """Return a text so that it stands for itself in a pattern."""
+    """Return a text with its special pattern characters escaped."""
     for special in (_ESCAPE, "%", "_"):
         text = text.replace(special, _ESCAPE + special)
     return text

@@ -1,4 +1,4 @@
-"""Statements: finding, adding, changing and removing rows."""
+"""Statements: select, insert, update and delete."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from fabricbench.store.sql.table import Column, Source, Table
 
 
 class Statement:
-    """A statement, or the beginning of one."""
+    """A statement, or a partial one."""
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
         raise NotImplementedError
 
     def _with(self, **changes: object) -> Self:
-        """Return the same with other attributes."""
+        """Return a copy with other attributes."""
         other = copy(self)
         vars(other).update(changes)
         return other
 
 
 class Query(Statement):
-    """Something that finds rows, and can be selected from."""
+    """Something that returns rows, and can be selected from."""
 
     def _columns(self) -> list[Column]:
         raise NotImplementedError
 
     def subquery(self, name: str) -> Source:
-        """Return what it finds under a name, to be selected from."""
+        """Return the query as a named source, to be selected from."""
         return _Subquery(self, name, self._columns())
 
 
@@ -49,12 +49,12 @@ class _Subquery(Source):
         self._query = query
 
     def render(self, parameters: Parameters) -> str:
-        """Return what stands after FROM."""
+        """Return the text after FROM."""
         return f"({self._query.render(parameters)}) AS {quoted(self.name)}"
 
 
 class Select(Query):
-    """A query; each method returns one that says more."""
+    """A SELECT statement; each method returns an extended copy."""
 
     def __init__(self, selected: tuple[Expression, ...], sources: tuple[Source, ...]) -> None:
         self._selected = selected
@@ -67,11 +67,11 @@ class Select(Query):
         self._offset = 0
 
     def select_from(self, source: Source) -> Self:
-        """Find what is selected in these rows, of which no column is."""
+        """Select from these rows, for queries without columns of a source."""
         return self._with(_sources=(source,))
 
     def where(self, *conditions: Condition) -> Self:
-        """Find only rows that meet these conditions, too."""
+        """Select only rows that also meet these conditions."""
         return self._with(_conditions=(*self._conditions, *conditions))
 
     def order_by(self, *order: Expression) -> Self:
@@ -79,24 +79,24 @@ class Select(Query):
         return self._with(_order=order)
 
     def group_by(self, *groups: Expression) -> Self:
-        """Make one row of those that have these values in common."""
+        """Group the rows with equal values of these."""
         return self._with(_groups=groups)
 
     def distinct(self) -> Self:
-        """Find equal rows once."""
+        """Remove duplicate rows."""
         return self._with(_is_distinct=True)
 
     def limit(self, count: int) -> Self:
-        """Find at most so many rows."""
+        """Select at most `count` rows."""
         return self._with(_limit=count)
 
     def offset(self, count: int) -> Self:
-        """Leave out so many rows before them; together with `limit`."""
+        """Skip the first `count` rows; only together with `limit`."""
         return self._with(_offset=count)
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
-        # In the order of the text, so that the values are, too.
+        """Return it as text, and append its values to the parameters."""
+        # In the order of the text, so that the values have the same order.
         text = f"SELECT {'DISTINCT ' if self._is_distinct else ''}"
         text += ", ".join(_selected(each, parameters) for each in self._selected)
         text += f" FROM {listed(self._sources, parameters)}"
@@ -116,20 +116,20 @@ class Select(Query):
 
 
 def select(*wanted: Expression | Source) -> Select:
-    """Find some columns, all of a table or query, or what is computed of them."""
+    """Select columns, all columns of a source, or expressions."""
     selected = [column for each in wanted for column in (each.c if isinstance(each, Source) else (each,))]
     sources = {each.source.name: each.source for each in selected if isinstance(each, Column) and each.source}
     return Select(tuple(selected), tuple(sources.values()))
 
 
 class Union(Query):
-    """The rows of several queries, which have the same columns."""
+    """The rows of several queries with the same columns."""
 
     def __init__(self, queries: tuple[Select, ...]) -> None:
         self._queries = queries
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
         return " UNION ALL ".join(query.render(parameters) for query in self._queries)
 
     def _columns(self) -> list[Column]:
@@ -137,15 +137,15 @@ class Union(Query):
 
 
 def union_all(*queries: Select) -> Union:
-    """Find the rows of several queries; those of the first name the columns."""
+    """Combine the rows of several queries; the first one names the columns."""
     return Union(queries)
 
 
 class Insert(Statement):
-    """Adds a row, or those that a query finds.
+    """Inserts a row, or the result of a query.
 
     Attributes:
-        table: Where to.
+        table: Target table.
     """
 
     def __init__(self, table: Table, names: tuple[str, ...], source: tuple[object, ...] | Select) -> None:
@@ -154,7 +154,7 @@ class Insert(Statement):
         self._source = source
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
         into = f"INSERT INTO {quoted(self.table.name)} ({', '.join(map(quoted, self._names))})"
         if isinstance(self._source, Select):
             return f"{into} {self._source.render(parameters)}"
@@ -162,36 +162,36 @@ class Insert(Statement):
 
 
 def insert(table: Table, values: Mapping[str, object]) -> Insert:
-    """Add a row."""
+    """Insert a row."""
     return Insert(table, tuple(values), tuple(values.values()))
 
 
 class InsertMany(Statement):
-    """Adds several rows of the same columns at once."""
+    """Inserts several rows with the same columns."""
 
     def __init__(self, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
         self._table = table
         self._rows = rows
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
         names = ", ".join(map(quoted, self._rows[0]))
         rows = ", ".join(f"({', '.join(map(parameters.add, row.values()))})" for row in self._rows)
         return f"INSERT INTO {quoted(self._table.name)} ({names}) VALUES {rows}"
 
 
 def insert_many(table: Table, rows: Sequence[Mapping[str, object]]) -> InsertMany:
-    """Add rows, at least one, that all have the columns of the first in its order."""
+    """Insert one or more rows that all have the columns of the first, in its order."""
     return InsertMany(table, rows)
 
 
 def insert_found(table: Table, names: Sequence[str], query: Select) -> Insert:
-    """Add what a query finds, as the columns of these names."""
+    """Insert the result of a query into the named columns."""
     return Insert(table, tuple(names), query)
 
 
 class Update(Statement):
-    """Changes rows; each method returns one that says more."""
+    """Updates rows; each method returns an extended copy."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -199,15 +199,15 @@ class Update(Statement):
         self._conditions: tuple[Condition, ...] = ()
 
     def where(self, *conditions: Condition) -> Self:
-        """Change only rows that meet these conditions, too."""
+        """Update only rows that also meet these conditions."""
         return self._with(_conditions=(*self._conditions, *conditions))
 
     def values(self, values: Mapping[str, object]) -> Self:
-        """Put these in."""
+        """Set these values."""
         return self._with(_values={**self._values, **values})
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
         changes = ", ".join(
             f"{quoted(name)} = {parameters.add(value)}" for name, value in self._values.items()
         )
@@ -215,28 +215,28 @@ class Update(Statement):
 
 
 def update(table: Table) -> Update:
-    """Change rows of a table."""
+    """Update rows of a table."""
     return Update(table)
 
 
 class Delete(Statement):
-    """Removes rows."""
+    """Deletes rows."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._conditions: tuple[Condition, ...] = ()
 
     def where(self, *conditions: Condition) -> Self:
-        """Remove only rows that meet these conditions, too."""
+        """Delete only rows that also meet these conditions."""
         return self._with(_conditions=(*self._conditions, *conditions))
 
     def render(self, parameters: Parameters) -> str:
-        """Return it as text, and hand over its values."""
+        """Return it as text, and append its values to the parameters."""
         return f"DELETE FROM {quoted(self._table.name)}{all_of(self._conditions, parameters)}"
 
 
 def delete(table: Table) -> Delete:
-    """Remove rows of a table."""
+    """Delete rows of a table."""
     return Delete(table)
 
 

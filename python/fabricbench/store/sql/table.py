@@ -1,4 +1,4 @@
-"""Tables: their columns, and the statements that make them."""
+"""Tables: their columns, indexes and CREATE statements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOUBLE = "DOUBLE PRECISION"
 
 
 def varchar(length: int) -> str:
-    """Return the type of texts of at most some characters."""
+    """Return the type of texts up to a length in characters."""
     return f"VARCHAR({length})"
 
 
@@ -22,10 +22,10 @@ class Column(Expression):
 
     Attributes:
         name: Its name.
-        type: Its type in SQL.
-        nullable: Whether it may be without a value.
-        default: What the database puts in where a row says nothing; none where it has to say.
-        source: The table or query that it is of; none before it is part of one.
+        type: Its SQL type.
+        nullable: Whether it may be null.
+        default: Default value in the database; None if rows must have a value.
+        source: The table or query that it belongs to; None before it is part of one.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Column(Expression):
 
     @property
     def length(self) -> int | None:
-        """How many characters its texts may have; none for any number."""
+        """Largest length of its texts in characters; None for no limit."""
         digits = self.type.removeprefix("VARCHAR(").removesuffix(")")
         return int(digits) if digits.isdecimal() else None
 
@@ -63,14 +63,14 @@ class Column(Expression):
         return Column(self.name, self.type, nullable=self.nullable, default=self.default, source=source)
 
     def definition(self, *, is_counted: bool) -> str:
-        """Return what CREATE TABLE says of it; the database numbers rows in one that is counted."""
+        """Return its definition in CREATE TABLE; the database numbers rows if `is_counted`."""
         default = "" if self.default is None else f" DEFAULT '{self.default}'"
         kind = "SERIAL" if is_counted else self.type
         return f"{quoted(self.name)} {kind}{default}{'' if self.nullable else ' NOT NULL'}"
 
 
 class Columns:
-    """Columns by their names."""
+    """Columns by name."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = {column.name: column for column in columns}
@@ -89,7 +89,7 @@ class Columns:
 
 
 class Source:
-    """What rows are selected from: a table or a query.
+    """A table or query to select rows from.
 
     Attributes:
         name: Its name in statements.
@@ -101,19 +101,19 @@ class Source:
         self.c = Columns([column.of(self) for column in columns])
 
     def render(self, _: Parameters) -> str:
-        """Return what stands after FROM."""
+        """Return the text after FROM."""
         return quoted(self.name)
 
 
 class InOrder(Source):
-    """Two tables whose rows are paired; SQLite goes through the first and looks up the second."""
+    """A join of two tables in which SQLite scans the first and looks up the second."""
 
     def __init__(self, first: Source, second: Source) -> None:
         super().__init__(first.name, ())
         self._both = (first, second)
 
     def render(self, parameters: Parameters) -> str:
-        """Return what stands after FROM."""
+        """Return the text after FROM."""
         return " CROSS JOIN ".join(each.render(parameters) for each in self._both)
 
 
@@ -122,10 +122,10 @@ class Index:
 
     Attributes:
         name: Its name.
-        columns: Names of the columns that it is of.
+        columns: Names of its columns.
         unique: Whether no two rows may have the same values in them.
-        where: Which rows are in it, in SQL; empty if all are.
-        only_in: The one database that has it; empty if both do.
+        where: Condition on the indexed rows, in SQL; empty for all rows.
+        only_in: The only database that has it; empty if both do.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Index:
         self.only_in = only_in
 
     def creation(self, table: str) -> str:
-        """Return the statement that makes it."""
+        """Return the statement that creates it."""
         kind = "UNIQUE INDEX" if self.unique else "INDEX"
         where = f" WHERE {self.where}" if self.where else ""
         return f"CREATE {kind} {self.name} ON {table} ({', '.join(self.columns)}){where}"
@@ -155,13 +155,13 @@ class Table(Source):
         is_counted: bool = False,
         indexes: tuple[Index, ...] = (),
     ) -> None:
-        """Describe it.
+        """Define a table.
 
         Args:
             name: Its name.
             columns: Its columns.
-            key: Names of those of the primary key.
-            is_counted: Whether the database numbers its rows in the one column of the key.
+            key: Names of the columns of the primary key.
+            is_counted: Whether the database numbers its rows in the single column of the key.
             indexes: Its indexes.
         """
         super().__init__(name, columns)
@@ -170,7 +170,7 @@ class Table(Source):
         self.indexes = indexes
 
     def creation(self, dialect: str) -> Iterator[str]:
-        """Yield the statements that make it, in `sqlite` or `postgresql`."""
+        """Yield the statements that create it, in `sqlite` or `postgresql`."""
         counted = self.key if self.is_counted and dialect == "postgresql" else ()
         parts = [column.definition(is_counted=column.name in counted) for column in self.c]
         yield f"CREATE TABLE {self.name} ({', '.join(parts)}, PRIMARY KEY ({', '.join(self.key)}))"

@@ -1,4 +1,4 @@
-"""What the size of each trial is: a data size or a message size.
+"""Kind of the size of each trial: a data size or a message size.
 
 Revision ID: 0003
 Revises: 0002

@@ -1,4 +1,4 @@
-"""Records may lie at a URL.
+"""Records may be stored at a URL.
 
 Revision ID: 0006
 Revises: 0005
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; what is there has its record in the folder of the workspace."""
+    """Add the column; earlier trials have their records in the folder of the workspace."""
     op.add_column("trials", sa.Column("tables", sa.Text, nullable=True))
 
 

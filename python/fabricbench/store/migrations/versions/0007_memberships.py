@@ -1,4 +1,4 @@
-"""Trials that several runs have in common are part of each.
+"""Trials may belong to several runs.
 
 Revision ID: 0007
 Revises: 0006
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the table; of earlier runs it is not known any more what they had in common with later ones."""
+    """Create the table; which trials earlier runs shared with later ones is unknown."""
     op.create_table(
         "memberships",
         sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),

@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; earlier ids had the version of the engine in its place, and stay."""
+    """Add the column; earlier ids contain the version of the engine instead, and are not changed."""
     op.add_column("trials", sa.Column("backend_version", sa.Text, nullable=False, server_default=""))
     op.execute("UPDATE trials SET backend_version = engine_version")
 

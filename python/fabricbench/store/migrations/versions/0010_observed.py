@@ -1,4 +1,4 @@
-"""What each record holds: its tables, where they were seen, and the columns that were not measured.
+"""Content of each record: its tables, where they were observed, and the columns that were not measured.
 
 Revision ID: 0010
 Revises: 0009
@@ -17,7 +17,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; earlier records were imported, with no rows, or are those of the simulator."""
+    """Add the column; earlier records were imported, without rows, or are those of the simulator."""
     op.add_column("trials", sa.Column("observed", sa.Text, nullable=False, server_default="{}"))
     trials = sa.table("trials", sa.column("backend"), sa.column("observed"))
     simulated = trials.update().where(trials.c.backend != IMPORTED)

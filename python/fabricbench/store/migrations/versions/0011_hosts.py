@@ -1,4 +1,4 @@
-"""What carries a queued run out, and on which hosts.
+"""Backend and hosts of a queued run.
 
 Revision ID: 0011
 Revises: 0010
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the columns; earlier runs were for no hosts, and only their plans tell their backend."""
+    """Add the columns; earlier runs had no hosts, and their backend is only in their plans."""
     op.add_column("runs", sa.Column("backend", sa.Text, nullable=False, server_default=""))
     op.add_column("runs", sa.Column("hosts", sa.Text, nullable=True))
 

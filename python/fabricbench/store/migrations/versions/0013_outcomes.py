@@ -1,4 +1,4 @@
-"""Metrics of trials as rows, and what tells that two ran the same.
+"""Metrics of trials as rows, and digests to find trials with the same run spec.
 
 Revision ID: 0013
 Revises: 0012
@@ -18,7 +18,7 @@ _AT_ONCE = 100
 
 
 def upgrade() -> None:
-    """Make the tables, and fill them with what finished trials have."""
+    """Create the tables, and fill them from finished trials."""
     metrics = op.create_table(
         "trial_metrics",
         sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
@@ -48,7 +48,7 @@ def downgrade() -> None:
 
 
 def _fill(metrics: sa.Table, outcomes: sa.Table) -> None:
-    """Read what finished trials have, some at a time: run specs are long."""
+    """Fill the tables from finished trials, in batches: run specs are long."""
     connection = op.get_bind()
     finished = "SELECT attempt FROM trials WHERE status IN ('complete', 'incomplete') ORDER BY attempt"
     attempts = list(connection.execute(sa.text(finished)).scalars())
@@ -61,7 +61,7 @@ def _fill(metrics: sa.Table, outcomes: sa.Table) -> None:
             query, {"attempts": attempts[first : first + _AT_ONCE]}
         ):
             if not isinstance(spec, str):
-                continue  # a row that is set aside
+                continue  # a row with invalid values
             jobs = read_jobs(results)
             values += ({"attempt": attempt, **row} for row in metric_rows(jobs))
             found.append({"attempt": attempt, "times": 1, "changes": 0, **digests(spec, jobs)})

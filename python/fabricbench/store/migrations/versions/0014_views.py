@@ -1,4 +1,4 @@
-"""Lists of trials that users keep under a name, and an index from which lists are read.
+"""Saved views: lists of trials with a name, and an index for lists.
 
 Revision ID: 0014
 Revises: 0013
@@ -29,7 +29,7 @@ _LISTED = (
 
 
 def upgrade() -> None:
-    """Make the table, which is empty so far, and the index."""
+    """Create the empty table and the index."""
     op.create_table(
         "views",
         sa.Column("name", sa.String(64), primary_key=True),
