@@ -6,20 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.measured.forms_read import of
 
 from fabricbench.importing import MeasuredError, switch_counters
 from fabricbench.measured.model import Given, Reading
-from fabricbench.measured.reading import read
 
 FORMS = Path(__file__).parent / "forms"
 
 
 def form(name: str) -> str:
     return next(FORMS.glob(f"{name}-*")).read_text()
-
-
-def of(text: str, given: Given | None = None) -> Reading:
-    return read("f", text.encode(), given=given)
 
 
 def tables(reading: Reading) -> list[tuple[str, int, int]]:

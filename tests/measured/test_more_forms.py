@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.measured.forms_read import counters_in, of, values
 
-from fabricbench.importing import MeasuredError, SwitchCounters, switch_counters
+from fabricbench.importing import MeasuredError, switch_counters
 from fabricbench.measured import ras
-from fabricbench.measured.model import Given, Reading
-from fabricbench.measured.reading import read
+from fabricbench.measured.model import Given
 from fabricbench.measured.text import Document
 
 MORE = Path(__file__).parent / "forms" / "more"
@@ -21,18 +21,7 @@ def form(name: str) -> str:
     return next(MORE.glob(f"{name}-*")).read_text()
 
 
-def of(text: str, given: Given | None = None) -> Reading:
-    return read("f", text.encode(), given=given)
-
-
-def counters(name: str, before: str = "") -> SwitchCounters:
-    (found,) = switch_counters([MORE / name], [MORE / before] if before else [])
-    return found
-
-
-def values(found: SwitchCounters, part: str) -> dict[str, Any]:
-    """Return what a counter has at each place where it is not 0."""
-    return {each.place: each.value for each in found.changes if part in each.vendor_name and each.value}
+counters = partial(counters_in, MORE)
 
 
 def test_interfaces_whose_cache_was_cleared_between_have_no_growth() -> None:

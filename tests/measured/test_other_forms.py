@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.measured.forms_read import of
 
 from fabricbench.importing import Hardware, MeasuredError, Source, Suspect, look_into, suspects
 from fabricbench.measured.model import Given, Reading, Row
-from fabricbench.measured.reading import read
 
 SAMPLES = Path(__file__).parent / "samples"
 RAS = Path(__file__).parent / "ras"
@@ -17,10 +17,6 @@ RAS = Path(__file__).parent / "ras"
 
 def sample(name: str) -> str:
     return (SAMPLES / name).read_text()
-
-
-def of(text: str, given: Given | None = None) -> Reading:
-    return read("f", text.encode(), given=given)
 
 
 def row(reading: Reading, index: int = 0) -> Row:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.measured.forms_read import counters_in, values
 
-from fabricbench.importing import MeasuredError, SwitchCounters, switch_counters
+from fabricbench.importing import MeasuredError, switch_counters
 from fabricbench.measured import ras
 from fabricbench.measured.reading import read
 from fabricbench.measured.text import Document
@@ -14,14 +16,7 @@ from fabricbench.measured.text import Document
 THIRD = Path(__file__).parent / "forms" / "third"
 
 
-def counters(name: str, before: str = "") -> SwitchCounters:
-    (found,) = switch_counters([THIRD / name], [THIRD / before] if before else [])
-    return found
-
-
-def values(found: SwitchCounters, part: str) -> dict[str, float]:
-    """Return what a counter has at each place where it is not 0."""
-    return {each.place: each.value for each in found.changes if part in each.vendor_name and each.value}
+counters = partial(counters_in, THIRD)
 
 
 def report(text: str) -> ras.RasReport:

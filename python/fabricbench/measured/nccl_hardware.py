@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fabricbench.measured.line import SHOWN_MAX, Seen
+from fabricbench.measured.nccl_log import host_of
 
 _TOKENS: Final = re.compile(
     r"speed=|ndevs=1|NET\[|NIC/|/PIX\)|/PXB\)|CA '|[Rr]ate:|[Ss]tate:|Infiniband device|Settings for|Speed:"
     r"|hca_id|active_|LnkCap:|LnkSta:|^\S+ [A-Z0-9].*(?:controller|bridge)|PCIe bandwidth|<pci |<net "
     r"|CPU/F{8}|could not find value of ''"
 )
-_HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
-_PREFIX_MAX: Final = 400
-"""Characters in which the host of a line is, after what a launcher puts before it."""
 _PORT: Final = re.compile(
     r"\[\d+\] ?([\w.+-]{1,64}):(?:uverbs\d{1,4}:)?(\d{1,3})/(\w+) provider=\S{1,40} speed=(\d{1,9})\b"
 )
@@ -140,8 +138,7 @@ class HardwareReader:
 
     def take_log(self, text: str, seen: Seen) -> None:
         """Read NCCL's log: ports and topology."""
-        process = _HOST.search(text, 0, _PREFIX_MAX)
-        host = process[1] if process else ""
+        host = host_of(text)
         for name, port, kind, speed in _PORT.findall(text):
             self._add_port(host, f"{name}:{port}", int(speed) / 1e3, seen, kind)
         for name, speed in _DEVICE.findall(text):

@@ -10,9 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
+from typing import Final
 
 from fabricbench.measured.line import Line
 
+_HOST: Final = re.compile(r"([^\s:\[\]<>]{1,255}):\d+:\d+ ")
+_PREFIX_MAX: Final = 400
+"""Characters in which the host of a line is, after the prefixes of a launcher."""
 _LOG = re.compile(r"^\s*(?:\[[^\]]{1,60}\] )?([^\s:]{1,255}):\d+:\d+ \[[^\]]{1,20}\] NCCL ")
 _DEVICE = re.compile(r"\bRank +\d+ .{0,60}? on +([^\s:]{1,255}) +device ")
 _ROW = re.compile(r"\s*\d+\s+\d+\s+[A-Za-z]\w*\s")
@@ -34,6 +38,12 @@ _FUNCTIONS = {
 }
 Choices = Mapping[tuple[str, int], Mapping[str, str]]
 """By function, empty where a line names none, and bytes: `algorithm`, `protocol` and `channels`."""
+
+
+def host_of(text: str) -> str:
+    """Return the host that a process of NCCL logs at the beginning of a line; empty if there is none."""
+    found = _HOST.search(text, 0, _PREFIX_MAX)
+    return found[1] if found else ""
 
 
 def mended(lines: Sequence[Line]) -> list[Line]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fabricbench.measured.line import SHOWN_MAX, Seen
+from fabricbench.measured.nccl_log import host_of
 
 _END: Final = re.compile(
     r"\b(?:Channel|Ring) (\d{1,4})(?:/\d+)? ?: (\d{1,7})\S{0,20} -> (\d{1,7})\S{0,20} \[(send|receive)\] via "
@@ -25,9 +26,6 @@ _DIRECT: Final = re.compile(
     r"GPU Direct RDMA Enabled for (GPU \S{1,24}) / HCA \S{1,24} \(distance (\d{1,2}) <= (\d{1,2})\)"
 )
 _VERSION: Final = re.compile(r"\b[NR]CCL version (\d{1,2})\.(\d{1,3})\b|\bnccl-library=2(\d\d)\d\d\b")
-_HOST: Final = re.compile(r"([^\s:\[\]]{1,255}):\d+:\d+ ")
-_PREFIX_MAX: Final = 400
-"""Characters in which the host of a line is, after what a launcher puts before it."""
 _GPU: Final = re.compile(r"GPU\d+\Z")
 _ADAPTER: Final = re.compile(r"(?:NIC\d+|mlx\w+|bnxt\w+|irdma\w+|rdma\w+|efa\w+)\Z")
 DISTANCES: Final = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -79,11 +77,9 @@ class RailReader:
             if len(set(ends.values())) > 1 and self.facts.where is None:
                 self.facts.where = Seen(number, " ".join(text.split())[:SHOWN_MAX])
         elif " GPU/" in text and (paths := _PATHS.search(text)):
-            host = _HOST.search(text, 0, _PREFIX_MAX)
-            self._note(f"{host[1] if host else ''} {paths[1]}", _PATH.findall(text), number, text)
+            self._note(f"{host_of(text)} {paths[1]}", _PATH.findall(text), number, text)
         elif "GPU Direct RDMA Enabled" in text and (direct := _DIRECT.search(text)):
-            host = _HOST.search(text, 0, _PREFIX_MAX)
-            gpu, distance = f"{host[1] if host else ''} {direct[1]}", int(direct[2])
+            gpu, distance = f"{host_of(text)} {direct[1]}", int(direct[2])
             if gpu not in self.facts.direct or distance < self.facts.direct[gpu][0]:
                 line = " ".join(text[direct.start() :].split())[:SHOWN_MAX]
                 self.facts.direct[gpu] = (distance, int(direct[3]), Seen(number, line))

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-_PREFIX: Final = re.compile(r"([^\s:\[\]<>]{1,255}):\d+:\d+ ")
-_PREFIX_MAX: Final = 400
-"""Characters in which the host of a line is, after what a launcher puts before it."""
+from fabricbench.measured.nccl_log import host_of
+
 _LOGGED: Final = re.compile(r"\b([NR]CCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
 _PRINTED: Final = re.compile(r"([A-Za-z0-9][\w.-]{0,254}): +(?:export )?([NR]CCL_[A-Z0-9_]{2,60})=(\S+)\s*\Z")
 """`env` of several hosts by pdsh, clush or ansible."""
@@ -43,11 +42,11 @@ class HostSettings:
         """Read a line."""
         if "CCL_" in text and (printed := _PRINTED.match(text)):
             self._note(printed[1], printed[2], printed[3], number)
-        elif "CCL INFO " in text and (prefix := _PREFIX.search(text, 0, _PREFIX_MAX)):
+        elif "CCL INFO " in text and (host := host_of(text)):
             for name, value in _LOGGED.findall(text):
-                self._note(prefix[1], name, value.rstrip(",."), number)
+                self._note(host, name, value.rstrip(",."), number)
             if any(start in text for start in _STARTS):
-                self.hosts[prefix[1]] = None
+                self.hosts[host] = None
 
     def _note(self, host: str, name: str, value: str, number: int) -> None:
         if not _OF_A_HOST.fullmatch(name):

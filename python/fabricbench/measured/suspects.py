@@ -89,9 +89,8 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     curves.congested,
     curves.placements,
     runs.inside_a_host,
-    shared.full_port,
+    shared.shared_adapters,
     expected.host_software,
-    shared.unknown_share,
 )
 """In the order of equally likely causes: what spoils a measurement, then the host outwards, a root before
 its consequences: PCIe that cannot be read before the adapters and paths that NCCL then takes, a link in error
@@ -110,7 +109,7 @@ def suspects(case: Examined) -> list[Suspect]:
     if expected.has_reached(case):
         found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
     likely = [each for each in found if each.confidence >= LIKELY and not _explains_little(each)]
-    left_out = {*(_ONLY_WITHOUT_OTHERS if likely else ()), *(_VAGUE if likely else ())}
+    left_out = (*_ONLY_WITHOUT_OTHERS, *_VAGUE) if likely else ()
     is_certain = any(each.confidence == CERTAIN for each in likely)
     kept = [
         each

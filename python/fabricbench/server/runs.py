@@ -257,11 +257,12 @@ async def _stream(state: ServerState, run_id: str, seen: int) -> AsyncIterator[s
         if loop.time() - looked_at >= _LOOK_S or told_state in ENDED_STATES:
             # Another server on the same catalog may be the one that knows; this one's own events come soon.
             looked_at = loop.time()
-            now = await run_in_threadpool(_row, state, run_id)
-            seen_state, seen_before = now["state"], seen_state
+            now = await run_in_threadpool(_found, state, run_id)
+            seen_state, seen_before = now.state, seen_state
             if seen_state != told_state and (not told_state or seen_state == seen_before):
                 told_state = seen_state
-                yield f"event: state\ndata: {json.dumps(now)}\n\n"
+                (row,) = await run_in_threadpool(rows_of, state, [now])
+                yield f"event: state\ndata: {json.dumps(row)}\n\n"
             if told_state in ENDED_STATES and not state.events.since(run_id, seen):
                 return
         if loop.time() - sent_at >= _BEAT_S:
@@ -271,10 +272,6 @@ async def _stream(state: ServerState, run_id: str, seen: int) -> AsyncIterator[s
 
 
 ENDED_STATES: Final = frozenset({"complete", "cancelled", "failed", "interrupted"})
-
-
-def _row(state: ServerState, run_id: str) -> dict[str, Any]:
-    return rows_of(state, [_found(state, run_id)])[0]
 
 
 def tell_state(state: ServerState, run_id: str) -> None:
@@ -295,11 +292,19 @@ def rows_of(state: ServerState, found: Sequence[QueuedRun]) -> list[dict[str, An
     """Return runs as rows of a list."""
     if not found:
         return []
+    return _rows(state, found, _attempts(found, state.scheduler.queue), _verdicts(state, found))
+
+
+def _verdicts(state: ServerState, found: Sequence[QueuedRun]) -> dict[str, str]:
+    return verdicts_of(state.workspace, [trial["id"] for run in found for trial in run.trials])
+
+
+def _rows(
+    state: ServerState, found: Sequence[QueuedRun], attempts: Attempts, verdicts: Mapping[str, str]
+) -> list[dict[str, Any]]:
     queue = state.scheduler.queue
     waiting = {run_id: place for place, run_id in enumerate(queue.waiting(), 1)}
     kept = queue.obstacles(state.scheduler.hosts_files.offered()) if _wants_hosts(found) else {}
-    attempts = _attempts(found, queue)
-    verdicts = verdicts_of(state.workspace, [trial["id"] for run in found for trial in run.trials])
     return [
         _content(run, attempts, state)
         | {"verdict": _worst([verdicts.get(trial["id"]) for trial in run.trials])}
@@ -357,8 +362,8 @@ def _status(trial: Mapping[str, Any], run: QueuedRun, attempts: Attempts) -> str
 def detail_of(state: ServerState, run: QueuedRun) -> RunDetail:
     """Return a run with its plan and its trials."""
     attempts = _attempts([run], state.scheduler.queue)
-    verdicts = verdicts_of(state.workspace, [trial["id"] for trial in run.trials])
-    content = rows_of(state, [run])[0] | {
+    verdicts = _verdicts(state, [run])
+    content = _rows(state, [run], attempts, verdicts)[0] | {
         "plan_source": run.plan_source,
         "overrides": run.options["overrides"],
         "variants": run.options["variants"],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fabricbench.measured.causes.evidence import is_mpi
-from fabricbench.measured.examined import Examined
+from fabricbench.measured.examined import Examined, Point
 from fabricbench.measured.suspect import AS_EXPECTED, POSSIBLE, Suspect
 
 _FULL: Final = 0.85
@@ -23,17 +23,21 @@ _BY_NODE: Final = re.compile(
 )
 
 
-def full_port(case: Examined) -> Iterator[Suspect]:
-    """Adapters that are full if all ranks of a host send beyond it."""
+def shared_adapters(case: Examined) -> Iterator[Suspect]:
+    """Adapters that are full if all ranks of a host send beyond it, else that no rate is expected of them."""
     best, plateau, rate = case.best, case.plateau, case.line_rate
     if not _is_unknown(case) or best is None or plateau is None or rate is None:
         return
+    yield _full_port(case, best, plateau, rate) or _unknown_share(best, plateau, rate)
+
+
+def _full_port(case: Examined, best: Point, plateau: float, rate: float) -> Suspect | None:
     for local in _ranks_of_hosts(case):
         each = (best.ranks - local) / (best.ranks - 1) if best.kind == "alltoall" else 1.0
         carried = local * each * plateau
         if _FULL * rate * case.payload_share <= carried <= _ABOVE * rate:
             by_node = _BY_NODE.search(_launch(case))
-            yield Suspect(
+            return Suspect(
                 AS_EXPECTED,
                 f"the adapters of a host are full if its {local} ranks share them and all send beyond it",
                 POSSIBLE,
@@ -44,19 +48,15 @@ def full_port(case: Examined) -> Iterator[Suspect]:
                 "tx bytes of the port over the time; ranks of neighbours on one host (`--map-by core`, srun "
                 "`-m block`) send less beyond it, and a rank then gets more",
             )
-            return
+    return None
 
 
-def unknown_share(case: Examined) -> Iterator[Suspect]:
-    """Ranks of MPI of which is not known how many send beyond their host, so that no rate is expected."""
-    best, rate = case.best, case.line_rate
-    if not _is_unknown(case) or best is None or case.plateau is None or rate is None or any(full_port(case)):
-        return
-    yield Suspect(
+def _unknown_share(best: Point, plateau: float, rate: float) -> Suspect:
+    return Suspect(
         "unexplained",
         "what to expect is not known: the file does not say how many ranks of a host send beyond it",
         POSSIBLE,
-        [f"{best.ranks} ranks, {case.plateau:.4g} GB/s of each; line rate of a host {rate:.4g} GB/s"],
+        [f"{best.ranks} ranks, {plateau:.4g} GB/s of each; line rate of a host {rate:.4g} GB/s"],
         "the hosts and the mapping of ranks (`mpirun --display-map`, srun `-l hostname`) and tx bytes of the "
         "ports over the time; the same with one rank on each of two hosts measures the port alone",
     )
