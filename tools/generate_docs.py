@@ -84,14 +84,15 @@ it counts, and the [metric](metrics.md) that counts the same. `explain` takes it
 |---|---|
 {forms}
 
-- **A counter that fell** has no growth: the switch restarted, the counter was cleared, or it wrapped. Nor
-  has one that was cleared in between, as SONiC's `Last cached time` or OpenConfig's `last-clear` tells;
-  what it has since then is its least.
-  SONiC's tables print 0 for what fell since `sonic-clear`, which leaves COUNTERS_DB as it is.
-- **Several switches or moments in one file.** Of gnmic's answers the switch goes before the port
-  (`leaf-1:Ethernet0`), and of a counter at several moments the growth from the first to the last is shown.
-- **Persistent watermarks** have names of their own (`persistent:asic0:ingress_lossless_pool`): the command
-  above the table tells them, since their titles are the same.
+- **A counter that fell** has no growth: the switch restarted, the counter was cleared, or it wrapped. A
+  counter that was cleared in between, by SONiC's `Last cached time` or OpenConfig's `last-clear`, has none
+  either; its value since then is the least growth. SONiC's tables print 0 for what fell since
+  `sonic-clear`, which leaves COUNTERS_DB as it is.
+- **Several switches or moments in one file.** With gnmic, ports have the switch as prefix
+  (`leaf-1:Ethernet0`), and a counter at several moments is shown with its growth from the first to the
+  last.
+- **Persistent watermarks** have names of their own (`persistent:asic0:ingress_lossless_pool`). They are
+  recognised by the command above the table, since the titles are the same.
 - **Watermarks and rates** are those of the later file. `N/A`, `-`, and all ones in 64 bits are *not
   counted*.
 - **What is not known** is listed under its vendor's name, without a meaning. Nothing is added up over

@@ -17,7 +17,7 @@ class Plot:
 
     Attributes:
         figure: The figure; its layout has a height and no width.
-        caption: What it shows and, if not everything is drawn, what was left out and how it was selected.
+        caption: Content of the figure and, for a reduced one, the omitted data and the rule of selection.
         reduced: Whether something was left out.
         time_scale: Unit of the horizontal axis, if it is the time of the run.
     """

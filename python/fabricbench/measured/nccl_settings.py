@@ -1,4 +1,4 @@
-"""Variables of NCCL by host: what the log of each says, to see which hosts were started with others.
+"""Variables of NCCL by host, from the log of each: finds hosts that were started with other values.
 
 Every process logs each variable that it reads: `NCCL INFO NCCL_IB_TC set by environment to 106.` A host that
 logs its adapters or another variable, and not this one, has not set it.
@@ -17,13 +17,13 @@ _LOGGED: Final = re.compile(r"\b([NR]CCL_[A-Z0-9_]{2,60}) set (?:by environment 
 _PRINTED: Final = re.compile(r"([A-Za-z0-9][\w.-]{0,254}): +(?:export )?([NR]CCL_[A-Z0-9_]{2,60})=(\S+)\s*\Z")
 """`env` of several hosts by pdsh, clush or ansible."""
 _STARTS: Final = ("NET/IB : Using", "NET/Socket : Using", "Using network", "NET/OFI Selected")
-"""Lines that a process logs where it reads its variables."""
+"""Lines that a process logs when it reads its variables."""
 _OF_A_HOST: Final = re.compile(
     r"[NR]CCL_(?:DEBUG\w*|SOCKET_IFNAME|OOB_\w+|HOSTID|COMM_ID|TOPO_FILE|\w*DUMP_FILE\w*|GRAPH_FILE|\w*RANK\w*)"
 )
-"""Variables that may differ: what is logged, names of files and interfaces."""
+"""Variables that may differ by host: log level, names of files and interfaces."""
 _NAMES: Final = "NCCL_IB_HCA"
-"""Names of adapters, of which the number counts."""
+"""A list of adapters: only its length is compared."""
 
 
 @dataclass

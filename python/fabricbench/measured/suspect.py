@@ -1,7 +1,7 @@
 """A cause that may be behind a measurement, with its confidence, evidence and test.
 
-`certain` is what a line says outright, `likely` what a line and a ratio say together, `possible` what a ratio
-alone does not exclude.
+`certain`: a line of the file states it. `likely`: a line and a ratio support it. `possible`: only a ratio
+supports it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Suspect:
 
     Attributes:
         cause: Its name.
-        sentence: What it is.
+        sentence: Description.
         confidence: `CERTAIN`, `LIKELY` or `POSSIBLE`.
-        evidence: What says so, each with its line or its numbers.
-        tells: The test or counter that tells it apart from others.
-        explains: Which part of what is missing to the target it explains, 0 to 1; none if that is not known.
+        evidence: Lines and numbers that support it.
+        tells: Test or counter that separates it from other causes.
+        explains: Fraction of the missing bandwidth that it explains, 0 to 1; none if unknown.
         is_guess: Whether a ratio alone speaks for it, which a line of the file may rule out.
         adds_to: Causes that it adds to: it is shown right after the first of them.
     """

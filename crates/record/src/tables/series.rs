@@ -14,9 +14,9 @@ table! {
         /// allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the
         /// hosts of a job since the start), `lost_frames` (frames lost in the whole fabric since the start;
         /// only where something fails), `tcp_delivered_bytes` (payload that a TCP connection has delivered in
-        /// order since the start) or `voq_bytes` (what came in by a port of a scheduled leaf and waits in its
-        /// virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are what
-        /// waits for all its fabric links.
+        /// order since the start) or `voq_bytes` (bytes received by a port of a scheduled leaf and waiting in its
+        /// virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are those
+        /// waiting for all its fabric links.
         metric: &'static str;
         /// Name of the node; of a rate, the sending host; of a TCP connection, the receiving one; `fabric` for
         /// values of all of it. All rows of a series share it.

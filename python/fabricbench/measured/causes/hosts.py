@@ -67,8 +67,8 @@ _FARTHEST_NEAR = 7
 def _by_number(case: Examined) -> tuple[str, str] | None:
     """Return the kind and the line of the longest path whose number NCCL logs, if it is a far one.
 
-    The largest number allowed is that of NCCL_NET_GDR_LEVEL, where that is set; else the version says what a
-    number is. Where neither tells PHB and SYS apart, it is taken as PHB.
+    The number of the limit is that of NCCL_NET_GDR_LEVEL, if set; otherwise the meaning of a number depends
+    on the version. A number that may be PHB or SYS is taken as PHB.
     """
     rails = case.facts.rails
     if not rails.direct or not case.crosses:
