@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.store import Trial, TrialFacts, Workspace
-    from fabricbench.store.tables import TableFolder
-    from fabricbench.store.writer import ReadyTrial
+    from fabricbench.store.record.tables import TableFolder
+    from fabricbench.store.record.writer import ReadyTrial
 
 FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
@@ -362,7 +362,7 @@ _Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 
 
 def _store(workspace: Workspace, made: Sequence[_Made], results: Results) -> None:
-    from fabricbench.store.writer import finish_together
+    from fabricbench.store.record.writer import finish_together
 
     with ExitStack() as stack:
         ready: list[ReadyTrial] = []
@@ -557,7 +557,7 @@ def _facts(
     position: int,
 ) -> TrialFacts:
     from fabricbench.store import TrialFacts
-    from fabricbench.store.trial import IMPORTED, to_json
+    from fabricbench.store.catalog.trial import IMPORTED, to_json
 
     name, suite, tag = named
     program = f"{reading.format} {table.version}".strip()

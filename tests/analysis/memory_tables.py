@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fabricbench.store.schema import conform, schema_of
+from fabricbench.store.record.schema import conform, schema_of
 
 
 class MemoryTables:

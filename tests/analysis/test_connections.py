@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fabricbench.analysis.connections import ConnectionResult, connection_results
-from fabricbench.store.schema import schema_of
+from fabricbench.store.record.schema import schema_of
 
 US = 10**6
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fabricbench.analysis.bandwidth import BUS_FACTORS
 from fabricbench.analysis.summary import JobFacts
-from fabricbench.store.schema import TRIALS
+from fabricbench.store.record.schema import TRIALS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

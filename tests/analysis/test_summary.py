@@ -17,7 +17,7 @@ from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.losses import LOSS_CAUSES
 from fabricbench.analysis.summary import Summary, summarise
 from fabricbench.metrics import METRICS, JobKind
-from fabricbench.store.schema import conform
+from fabricbench.store.record.schema import conform
 
 
 def summary_of(chunks: list[dict[str, Any]], **tables: Any) -> Summary:

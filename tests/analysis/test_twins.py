@@ -16,7 +16,7 @@ from fabricbench.analysis.twins import Side, Twin, twin_of, with_trend
 from fabricbench.analysis.twins.endpoints import COUNTERS
 from fabricbench.analysis.twins.trend import trend
 from fabricbench.metrics import JobKind
-from fabricbench.store.schema import schema_of
+from fabricbench.store.record.schema import schema_of
 
 PS_PER_MS = 10**9
 RANKS = 4

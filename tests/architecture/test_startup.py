@@ -82,7 +82,7 @@ def test_a_heavy_import_would_be_seen(module: str) -> None:
 @pytest.mark.usefixtures("loaded_by_run")
 def test_a_list_of_trials_loads_nothing_heavy(workspace: Path) -> None:
     loaded = modules_of("trials", "--format", "table", "--workspace", str(workspace))
-    assert "fabricbench.store.sqlite" in loaded
+    assert "fabricbench.store.catalog.sqlite" in loaded
     assert loaded & HEAVY == set()
 
 
@@ -98,11 +98,11 @@ def test_numbers_and_switches_of_a_run_load_no_validator(tmp_path: Path) -> None
     loaded = modules_of(
         "run", "jct-alltoall", "-s", "sweep.data_size=[1MB]", *options, "--workspace", str(tmp_path)
     )
-    assert "fabricbench.store.sqlite" in loaded
+    assert "fabricbench.store.catalog.sqlite" in loaded
     assert "pydantic" not in loaded
 
 
 def test_a_small_run_loads_only_what_it_uses(loaded_by_run: set[str], brought: set[str]) -> None:
-    assert {"pyarrow.parquet", "fabricbench.store.sqlite"} <= loaded_by_run
+    assert {"pyarrow.parquet", "fabricbench.store.catalog.sqlite"} <= loaded_by_run
     assert (loaded_by_run - brought) & NOT_FOR_A_SMALL_RUN == set()
     assert loaded_by_run & FOR_WHAT_A_SMALL_RUN_HAS_NOT == set()

@@ -14,7 +14,7 @@ from typing import Any
 
 import fabricbench as fb
 from fabricbench.store import Workspace
-from fabricbench.store.remote import RemoteTables
+from fabricbench.store.record.remote import RemoteTables
 
 CAMPAIGN = """\
 campaign: 1

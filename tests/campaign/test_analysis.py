@@ -23,8 +23,6 @@ from fabricbench.metrics import BY_NAME
 from fabricbench.results.campaign import CampaignTable, main_metric
 from fabricbench.results.response import front_of
 from fabricbench.store import TrialFacts, Workspace, trash
-from fabricbench.store.catalog_schema import trial_metrics
-from fabricbench.store.sql.statement import insert
 
 
 def test_known_effects_are_found_with_their_confidence(full: Path) -> None:
@@ -191,7 +189,7 @@ def test_the_job_that_fares_worst_counts_or_the_one_that_is_named(full: Path) ->
     workspace = Workspace.open(full.parent / "fabricbench-workspace")
     with workspace.database.writing() as connection:
         row = {"attempt": 1, "metric": TIME.name, "job": "other", "value": 1e6}
-        connection.execute(insert(trial_metrics, row))
+        connection.insert("trial_metrics", row)
     values = table_of(full, [TIME.name]).frame[TIME.name]
     named = table_of(full, [TIME.name], "test").frame[TIME.name]
     assert (values.max(), named.max()) == (1e6, 210.5)

@@ -12,7 +12,7 @@ from tests.support.hosts import Agents, simulated
 
 from fabricbench import _core
 from fabricbench.plan.load import load_fields, load_plan
-from fabricbench.store.schema import conform
+from fabricbench.store.record.schema import conform
 
 # What names a chunk, and what of it the plan decides.
 PLANNED = (

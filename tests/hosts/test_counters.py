@@ -21,7 +21,7 @@ from fabricbench.hosts.agent.counters import (
 from fabricbench.hosts.agent.facts import Interface
 from fabricbench.hosts.control.run import HostResult
 from fabricbench.hosts.proto import agent_pb2 as pb
-from fabricbench.store.schema import conform
+from fabricbench.store.record.schema import conform
 
 
 def made(root: Path, values: dict[str, str]) -> Path:

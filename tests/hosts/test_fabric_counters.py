@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from fabricbench.backend.fabric_counters import OBSERVED, fabric_rows
-from fabricbench.store.schema import conform
+from fabricbench.store.record.schema import conform
 
 
 @dataclass(frozen=True)

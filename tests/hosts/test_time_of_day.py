@@ -16,7 +16,7 @@ from tests.hosts.time_of_day import AHEAD_S, LIMIT_BPS, ROUNDS, SIZE_BYTES
 from tests.verbs.machines import Machines, python
 
 from fabricbench.store import Workspace
-from fabricbench.store.trial import Trial
+from fabricbench.store.catalog.trial import Trial
 
 pytestmark = pytest.mark.slow
 CASES: Final[list[dict[str, Any]]] = [

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fabricbench import _core
 from fabricbench.plan.load import load_plan
-from fabricbench.store.identity import ROWS_PER_GROUP
+from fabricbench.store.record.identity import ROWS_PER_GROUP
 
 PLAN = """
 fabricbench: 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.integration.real import PROGRAM, run_plan, tables_of
 
-from fabricbench.store.schema import TABLES
+from fabricbench.store.record.schema import TABLES
 
 PLAN = ("jct-alltoall", "sweep.data_size=[4MB,8MB]")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.integration.real import LOSSY_INCAST, NEIGHBOUR, run_plan
 
 from fabricbench.backend.sim import RESULTS
-from fabricbench.store.schema import RECORD_TABLES
+from fabricbench.store.record.schema import RECORD_TABLES
 
 GOLDEN = Path(__file__).with_name("golden") / "results.txt"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from fabricbench.store.schema import schema_of
+from fabricbench.store.record.schema import schema_of
 
 RATE_BPS = 400_000_000_000
 PS_PER_BYTE = 20

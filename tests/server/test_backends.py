@@ -20,9 +20,8 @@ from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.backend.sim import RESULTS
 from fabricbench.cli.main import run
 from fabricbench.store import Trial, Workspace
-from fabricbench.store.catalog_schema import trials
-from fabricbench.store.schema import RECORD_TABLES
-from fabricbench.store.sql.statement import delete
+from fabricbench.store.catalog.sql import Sql
+from fabricbench.store.record.schema import RECORD_TABLES
 
 SIZES = [1 << 20, 2 << 20]
 
@@ -107,7 +106,7 @@ def test_resuming_runs_what_the_backend_itself_has_not_run(lab: Path, loopback: 
         loopback.version = "1"
         for trial in trials_of(lab, "loopback")[2:]:
             with Workspace.open(lab / "workspace").database.writing() as connection:
-                connection.execute(delete(trials).where(trials.c.id == trial.id))
+                connection.execute(Sql("DELETE FROM trials WHERE id = ?", trial.id))
 
 
 def test_lists_name_the_backend_of_each_trial(told: Any) -> None:

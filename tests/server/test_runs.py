@@ -20,7 +20,7 @@ from tests.server.live import ENDLESS, SLOW, SMALL, Event, Live, events, follow,
 
 import fabricbench as fb
 from fabricbench.store import Workspace
-from fabricbench.store.schema import TABLES
+from fabricbench.store.record.schema import TABLES
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.inspection import damages, without_digest
-from fabricbench.store.observed import LATER_TABLES
-from fabricbench.store.schema import TABLES, schema_of
+from fabricbench.store.record.observed import LATER_TABLES
+from fabricbench.store.record.schema import TABLES, schema_of
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -67,7 +67,7 @@ def test_a_record_without_the_tables_of_later_versions_has_no_rows_of_them(
 ) -> None:
     with source.database.writing() as connection:
         for table in LATER_TABLES:
-            connection.run(f"UPDATE trials SET digests = json_remove(digests, '$.{table}')")
+            connection.execute(f"UPDATE trials SET digests = json_remove(digests, '$.{table}')")
             for trial in (FIRST, SECOND):
                 source.find(trial).tables.path(table).unlink()
     other = Workspace.open(tmp_path / "other", create=True)

@@ -12,10 +12,8 @@ from tests.support.soak import times
 
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
-from fabricbench.store.catalog_schema import trials
 from fabricbench.store.inspection import damages
-from fabricbench.store.schema import TABLES
-from fabricbench.store.sql.statement import update
+from fabricbench.store.record.schema import TABLES
 
 TRIAL = "aaaa00000001"
 TABLE_FLIPS, OLD_FLIPS, ARCHIVE_FLIPS = times(150, 600), times(25, 100), times(60, 300)
@@ -51,7 +49,7 @@ def test_a_flip_in_a_table_of_an_earlier_version_is_told_or_read_and_never_ends_
     workspace: Workspace,
 ) -> None:
     with workspace.database.writing() as connection:
-        connection.execute(update(trials).values({"digests": None}))
+        connection.execute("UPDATE trials SET digests = NULL")
     random, noticed = Random(2), 0
     for number in range(OLD_FLIPS):
         table = TABLES[number % len(TABLES)]

@@ -103,7 +103,7 @@ def with_broken_json(catalog: Path) -> None:
         (of_another_program, "not the catalog of a fabricbench workspace"),
         (without_its_table, "not the catalog of a fabricbench workspace"),
         (without_a_column, "not the catalog of a fabricbench workspace"),
-        (without_a_revision, "does not tell its revision"),
+        (without_a_revision, "the catalog has no revision"),
         (of_a_newer_version, "revision 9999"),
         (with_broken_json, "the row of trial 0123456789ab cannot be read"),
     ],

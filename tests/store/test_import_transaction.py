@@ -24,14 +24,13 @@ from tests.support.soak import times
 
 from fabricbench.store import DiskFullError, StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
-from fabricbench.store.catalog import Catalog
-from fabricbench.store.catalog_schema import trials as trials_table
+from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.sql import Sql
+from fabricbench.store.catalog.trials import Catalog
 from fabricbench.store.inspection import damages, put_aside
-from fabricbench.store.lease import Lease, is_leased
-from fabricbench.store.process import ProcessIdentity
-from fabricbench.store.sql.statement import update
-from fabricbench.store.staging import Staging
-from fabricbench.store.swap import RecordSwap
+from fabricbench.store.record.lease import Lease, is_leased
+from fabricbench.store.record.staging import Staging
+from fabricbench.store.record.swap import RecordSwap
 
 KILLS = int(os.environ.get("FABRICBENCH_KILLS", times(4, 60)))
 FLIPS = int(os.environ.get("FABRICBENCH_FLIPS", times(20, 200)))
@@ -297,9 +296,7 @@ def test_the_folder_of_a_living_writer_stays_though_its_row_names_a_process_that
     with workspace.begin(trial_facts("cccc00000001"), {}) as writer:
         with workspace.database.writing() as connection:
             gone = {"pid": 4_194_303, "process_start": "another:1"}
-            connection.execute(
-                update(trials_table).where(trials_table.c.attempt == writer.attempt).values(gone)
-            )
+            connection.update("trials", gone, Sql("attempt = ?", writer.attempt))
         Workspace.open(workspace.root)
         assert writer.folder.is_dir()
     assert not writer.folder.exists()
@@ -323,9 +320,7 @@ def test_an_attempt_whose_number_another_process_has_now_is_marked(workspace: Wo
     here = ProcessIdentity.current()
     with workspace.database.writing() as connection:
         earlier = {"pid": here.pid, "process_start": "earlier:1"}
-        connection.execute(
-            update(trials_table).where(trials_table.c.attempt == writer.attempt).values(earlier)
-        )
+        connection.update("trials", earlier, Sql("attempt = ?", writer.attempt))
     assert [trial.status for trial in Workspace.open(workspace.root).trials()] == ["complete", "interrupted"]
 
 

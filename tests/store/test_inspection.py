@@ -11,9 +11,8 @@ from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.cli.main import run as command_line
 from fabricbench.store import Workspace
-from fabricbench.store.catalog_schema import trials
+from fabricbench.store.catalog.sql import Sql
 from fabricbench.store.inspection import damages, put_aside
-from fabricbench.store.sql.statement import update
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -69,7 +68,7 @@ def test_a_record_of_another_trial_is_damage(workspace: Workspace) -> None:
     (damage,) = damages(workspace)
     assert (damage.trial_id, damage.found[:39]) == (SECOND, "table links: it is not what was written")
     with workspace.database.writing() as connection:
-        connection.execute(update(trials).values({"digests": None}))
+        connection.execute("UPDATE trials SET digests = NULL")
     (damage,) = damages(workspace)
     assert (damage.trial_id, damage.found) == (SECOND, f"table links: it is of trial {FIRST}")
 
@@ -77,8 +76,7 @@ def test_a_record_of_another_trial_is_damage(workspace: Workspace) -> None:
 def test_results_in_the_catalog_that_the_record_does_not_have_are_damage(workspace: Workspace) -> None:
     results = [{**row, "busbw_gb_per_s": 1.0} for row in workspace.find(SECOND).results]
     with workspace.database.writing() as connection:
-        changed = update(trials).where(trials.c.id == SECOND)
-        connection.execute(changed.values({"results": json.dumps(results)}))
+        connection.update("trials", {"results": json.dumps(results)}, Sql("id = ?", SECOND))
     (damage,) = damages(workspace)
     assert (damage.trial_id, damage.found) == (SECOND, "the catalog has other results than table trials")
 

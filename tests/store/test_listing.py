@@ -15,11 +15,10 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import job_spec, run_spec, run_trial, trial_facts
 
 from fabricbench.store import Workspace
-from fabricbench.store.catalog_schema import trials
-from fabricbench.store.listing import Threshold, ThresholdError, TrialQuery, page
-from fabricbench.store.outcomes import keep_outcome
-from fabricbench.store.sql.statement import insert, select
-from fabricbench.store.trial import to_json
+from fabricbench.store.catalog.outcomes import save_outcome
+from fabricbench.store.catalog.sql import Sql
+from fabricbench.store.catalog.trial import to_json
+from fabricbench.store.queries.listing import Threshold, ThresholdError, TrialQuery, page
 
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 METRIC = "busbw_gb_per_s"
@@ -45,13 +44,13 @@ def with_results(folder: Path, texts: Sequence[str | None]) -> Workspace:
     """Copy the row of the trial for each text, which becomes its results; the texts number the ids."""
     workspace = Workspace.open(folder / "workspace")
     with workspace.database.writing() as connection:
-        row = connection.execute(select(trials)).one().mapping
-        workspace.catalog.remove(connection, trials.c.id == row["id"])
+        (row,) = (each.mapping for each in connection.execute("SELECT * FROM trials"))
+        workspace.catalog.remove(connection, Sql("id = ?", row["id"]))
         del row["attempt"]
         for number, text in enumerate(texts):
             mine = row | {"id": f"{number:012x}", "results": text}
-            attempt = connection.added(insert(trials, mine))
-            keep_outcome(connection, attempt, row["run_spec"], text)
+            attempt = connection.insert_numbered("trials", mine, "attempt")
+            save_outcome(connection, attempt, row["run_spec"], text)
     return workspace
 
 

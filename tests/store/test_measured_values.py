@@ -10,7 +10,7 @@ from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import Workspace
-from fabricbench.store.measured_values import measured_values
+from fabricbench.store.queries.measured_values import measured_values
 from fabricbench.store.trash import delete_trial
 
 IDS = [f"{number:012x}" for number in range(3)]

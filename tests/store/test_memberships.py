@@ -14,8 +14,8 @@ from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import TrialFacts, UnknownTrialError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.inspection import Damage, put_aside
-from fabricbench.store.listing import TrialQuery, beside, choices, counts, page
-from fabricbench.store.tags import change_tags, tags_of
+from fabricbench.store.queries.listing import TrialQuery, comparable_trials, counts, filter_values, page
+from fabricbench.store.queries.tags import change_tags, tags_of
 from fabricbench.store.trash import delete_trial, purge, restore_trial
 
 SHARED, ALONE = "0123456789ab", "ba9876543210"
@@ -62,7 +62,9 @@ def test_a_trial_is_listed_under_every_plan_as_that_has_it(workspace: Workspace)
 def test_both_runs_are_whole(workspace: Workspace) -> None:
     assert [trial.facts for trial in workspace.suite(workspace.find(ALONE))] == [other_of(STEADY), STEADY]
     assert [trial.facts for trial in workspace.suite(workspace.find(SHARED))] == [NOISY]
-    found = [trial.facts for trial in beside(workspace, [workspace.find(ALONE), workspace.find(SHARED)])]
+    found = [
+        trial.facts for trial in comparable_trials(workspace, [workspace.find(ALONE), workspace.find(SHARED)])
+    ]
     assert found == [other_of(STEADY), NOISY, STEADY]
 
 
@@ -116,7 +118,7 @@ def test_pages_filter_by_what_each_run_calls_a_trial(workspace: Workspace) -> No
     assert facts_of(workspace, suite=STEADY.suite, sort="id", descending=False) == [STEADY, other_of(STEADY)]
     assert facts_of(workspace, variant="base") == [STEADY, other_of(STEADY)]
     assert facts_of(workspace, search="steady") == [STEADY, other_of(STEADY)]
-    assert choices(workspace)["plan"] == ["noisy", "steady"]
+    assert filter_values(workspace)["plan"] == ["noisy", "steady"]
     assert counts(workspace) == {"complete": 2}
 
 
@@ -183,7 +185,7 @@ def test_an_archive_of_one_plan_tells_nothing_of_another(workspace: Workspace, t
     other = Workspace.open(tmp_path / "other", create=True, catalog_url=f"sqlite:///{tmp_path}/other.sqlite")
     read_archive(other, archive)
     assert other.find(SHARED).facts == STEADY
-    assert choices(other)["plan"] == ["steady"]
+    assert filter_values(other)["plan"] == ["steady"]
 
 
 def test_an_archive_makes_trials_that_are_there_part_of_its_runs(

@@ -1,34 +1,31 @@
-"""The catalog that is made at once and the one that migrations build are the same."""
+"""Catalogs of earlier versions are migrated with their trials; both databases get the same tables."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import subprocess
-import sys
+from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
-from sqlalchemy import create_engine
-from tests.support.catalog import PARTIAL_INDEX, differences
+from tests.support import postgresql
+from tests.support.catalog import postgresql_schema, sqlite_schema
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.cli.main import run as command_line
-from fabricbench.store import StoreError, Workspace, database, migrate
+from fabricbench.store import StoreError, Workspace
 from fabricbench.store import workspace as workspace_module
-from fabricbench.store.catalog_schema import REVISION
-from fabricbench.store.listing import Threshold, TrialQuery, page
-from fabricbench.store.migrate import known_revisions, upgrade
+from fabricbench.store.catalog.migrate import REVISION, migrate
+from fabricbench.store.catalog.schema import MEMBERSHIP_COLUMNS, TRIAL_COLUMNS
+from fabricbench.store.queries.listing import Threshold, TrialQuery, page
+from fabricbench.store.queries.run_list import run_page
+from fabricbench.store.queries.tags import tags_of
+from fabricbench.store.record.observed import OF_THE_SIMULATOR
 from fabricbench.store.runs import RunQueue
+from fabricbench.store.trash import restore_trial
 
-
-def schema_of(path: Path) -> list[tuple[str, ...]]:
-    """Name what is in a catalog, with the SQL of the partial index."""
-    connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT name, type, sql FROM sqlite_master ORDER BY name").fetchall()
-    connection.close()
-    return [(name, kind, sql if name == PARTIAL_INDEX else "") for name, kind, sql in rows]
+CATALOGS = Path(__file__).parent / "catalogs"
 
 
 def without_runs(connection: sqlite3.Connection) -> None:
@@ -68,29 +65,85 @@ def before_memberships(root: Path) -> None:
     connection.close()
 
 
-def test_migrations_build_what_the_code_describes(tmp_path: Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path}/migrated.sqlite")
-    with engine.begin() as connection:
-        upgrade(connection)
-        assert differences(connection) == []
-    engine.dispose()
-    Workspace.open(tmp_path / "workspace", create=True)
-    assert schema_of(tmp_path / "migrated.sqlite") == schema_of(tmp_path / "workspace/catalog.sqlite")
-
-
-def test_the_code_knows_the_newest_revision() -> None:
-    assert max(known_revisions()) == REVISION
-
-
-def test_an_older_catalog_is_migrated_with_its_trials(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_both_databases_have_the_same_tables_and_the_code_knows_their_columns(
+    tmp_path: Path, postgresql_url: str
 ) -> None:
-    run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
-    calls: list[str] = []
-    monkeypatch.setattr(database, "REVISION", "0999")
-    monkeypatch.setattr(migrate, "upgrade", lambda connection: calls.append(str(connection.in_transaction())))
-    assert Workspace.open(tmp_path).find("latest").id == "0123456789ab"
-    assert calls == ["True"]
+    Workspace.open(tmp_path / "one", create=True)
+    Workspace.open(tmp_path / "other", create=True, catalog_url=postgresql_url)
+    schema = sqlite_schema(tmp_path / "one/catalog.sqlite")
+    del schema.indexes["trials_listed"]  # PostgreSQL needs no index for lists
+    assert schema == postgresql_schema(postgresql_url)
+    for table, columns in (("trials", TRIAL_COLUMNS), ("memberships", MEMBERSHIP_COLUMNS)):
+        assert {
+            name: (f"{column.type}({column.length_max})" if column.length_max else column.type)
+            + ("" if column.is_nullable else " NOT NULL")
+            for name, column in columns.items()
+        } == {name: text.partition(" DEFAULT")[0] for name, text in schema.columns[table].items()}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def old_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of a catalog with the content that version 0.2.0 wrote."""
+    script = (CATALOGS / f"0.2.0.{request.param}.sql").read_text()
+    if request.param == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "old.sqlite")) as connection:
+            connection.executescript(script)
+        return f"sqlite:///{tmp_path}/old.sqlite"
+    url: str = request.getfixturevalue("postgresql_url")
+    with psycopg.connect(url) as server:
+        server.execute(script)
+    return url
+
+
+def test_a_catalog_of_version_0_2_0_is_migrated_to_the_tables_of_a_new_one(
+    tmp_path: Path, old_url: str, postgresql_server: postgresql.Server
+) -> None:
+    new_url = f"sqlite:///{tmp_path}/new.sqlite"
+    if not old_url.startswith("sqlite"):
+        new_url = postgresql_server.new_database("new")
+    for folder, url in (("old", old_url), ("new", new_url)):
+        Workspace.open(tmp_path / folder, create=True, catalog_url=url)
+    if old_url.startswith("sqlite"):
+        assert sqlite_schema(tmp_path / "old.sqlite") == sqlite_schema(tmp_path / "new.sqlite")
+    else:
+        assert postgresql_schema(old_url) == postgresql_schema(new_url)
+
+
+def test_a_catalog_of_version_0_2_0_is_listed_and_accepts_trials(tmp_path: Path, old_url: str) -> None:
+    workspace = Workspace.open(tmp_path / "workspace", create=True, catalog_url=old_url)
+    first, second, third = (f"{number:012x}" for number in range(3))
+    assert [(trial.id, trial.facts.plan) for trial in workspace.trials()] == [
+        (second, "small"),
+        (first, "other"),
+    ]
+    assert [trial.id for trial in workspace.trials(deleted=True)] == [third]
+    assert [trial.id for trial in workspace.trials(plan="small")] == [second, first]
+    assert tags_of(workspace, workspace.trials()) == {first: ["old"], second: ["old", "user"]}
+    assert workspace.trials()[0].facts.observed == OF_THE_SIMULATOR
+    total, rows = page(workspace, TrialQuery(sort="completion_time_ms"))
+    assert (total, {trial.id for trial in rows}) == (2, {first, second})
+    total, runs = run_page(workspace, TrialQuery())
+    assert total == 2
+    assert {(run.trials, run.times) for run in runs} == {(1, 1), (2, 1)}
+    queue = RunQueue(workspace)
+    assert [run.plan for run in queue.page()[1]] == ["p2", "p"]
+    assert (claimed := queue.claim()) is not None
+    assert (claimed.plan, claimed.hosts) == ("p2", None)
+    assert restore_trial(workspace, third)
+    run_trial(workspace, trial_facts(first), FakeBackend())
+    run_trial(workspace, trial_facts("ba9876543210"), FakeBackend())
+    again = Workspace.open(tmp_path / "workspace", catalog_url=old_url)
+    assert [trial.id for trial in again.trials()] == [second, third, first, "ba9876543210"]
+
+
+def test_a_newer_catalog_is_not_set_back(tmp_path: Path) -> None:
+    """Another process may migrate a catalog between the check of its revision and the migration."""
+    database = Workspace.open(tmp_path, create=True).database
+    with database.writing() as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        migrate(connection, is_new=False)
+        assert connection.execute("SELECT version_num FROM alembic_version").scalar() == "9999"
+    assert REVISION < "9999"
 
 
 def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
@@ -223,16 +276,6 @@ def test_a_catalog_of_before_outcomes_is_ordered_by_the_metrics_that_it_had(tmp_
     assert again[1:] == digests[1:]
 
 
-def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:
-    script = (
-        "import sys; from pathlib import Path; from fabricbench.store import Workspace\n"
-        f"Workspace.open(Path({str(tmp_path)!r}), create=True).trials()\n"
-        "assert 'alembic' not in sys.modules and 'pyarrow.dataset' not in sys.modules, 'loaded'"
-    )
-    for _ in ("made", "opened"):
-        subprocess.run([sys.executable, "-c", script], check=True, env=os.environ)
-
-
 def test_the_catalog_may_live_in_another_database(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/elsewhere.sqlite"
     workspace = Workspace.open(tmp_path / "workspace", create=True, catalog_url=url)
@@ -242,7 +285,12 @@ def test_the_catalog_may_live_in_another_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://team:secret@db/bench", "sqlite://", "nonsense", "postgresql://team:secret@db"]
+    "url",
+    [
+        *("mysql://team:secret@db/bench", "sqlite://", "nonsense", "postgresql://team:secret@db"),
+        *("postgresql://team:secret%@db/bench", "postgresql://team:secret@[db/bench"),
+        *("postgresql://db/bench?password=secret&speed=1", "mysql://db/bench?user=team&password=secret"),
+    ],
 )
 def test_a_catalog_in_no_database_that_is_supported_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(StoreError, match="catalog's URL") as caught:

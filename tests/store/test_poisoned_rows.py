@@ -15,10 +15,10 @@ from tests.support.samples import call, run_trial, trial_facts
 from tests.support.soak import times
 
 from fabricbench.store import StoreError, Workspace
-from fabricbench.store.catalog_schema import memberships, trials
+from fabricbench.store.catalog.schema import TRIAL_COLUMNS
+from fabricbench.store.catalog.sql import Sql
 from fabricbench.store.inspection import damages
-from fabricbench.store.listing import TrialQuery, choices, counts, page
-from fabricbench.store.sql.statement import insert, select, update
+from fabricbench.store.queries.listing import TrialQuery, counts, filter_values, page
 
 SOUND, POISONED = "aaaa00000001", "bbbb00000002"
 ROWS = times(100, 500)
@@ -50,10 +50,11 @@ def multiply(workspace: Workspace) -> list[str]:
     """Copy the row of a trial many times, each with an id of its own."""
     ids = [f"cccc{number:08x}" for number in range(ROWS)]
     with workspace.database.writing() as connection:
-        row = connection.execute(select(trials).where(trials.c.id == POISONED)).one().mapping
+        (found,) = connection.execute(Sql("SELECT * FROM trials WHERE id = ?", POISONED))
+        row = found.mapping
         del row["attempt"]
         for each in ids:
-            connection.execute(insert(trials, row | {"id": each}))
+            connection.insert("trials", row | {"id": each})
     return ids
 
 
@@ -68,14 +69,14 @@ def check_others(workspace: Workspace) -> None:
         query = TrialQuery(plan="small", sort=sort)
         found = page(again, query)[1]
         assert SOUND in [trial.id for trial in found]
-    assert "small" in choices(again)["plan"]
+    assert "small" in filter_values(again)["plan"]
     assert counts(again)["complete"] >= 1
     assert {path.name for path in again.records.iterdir()} >= {SOUND}
 
 
 def test_poisoned_rows_stand_in_nobodys_way(workspace: Workspace, tmp_path: Path) -> None:
     random = Random(1)
-    names = [column.name for column in trials.c if column.name != "attempt"]
+    names = [name for name in TRIAL_COLUMNS if name != "attempt"]
     connection = sqlite3.connect(workspace.root / "catalog.sqlite")
     for number, trial_id in enumerate(multiply(workspace)):
         name, value = names[number % len(names)], random.choice(VALUES)
@@ -134,7 +135,7 @@ def test_a_row_that_cannot_be_read_is_listed_and_taken_out_by_repair(
 def test_a_row_of_a_run_that_a_trial_was_part_of_is_set_aside_alone(workspace: Workspace) -> None:
     run_trial(workspace, trial_facts(POISONED, plan="third", suite="1" * 12), FakeBackend())
     with workspace.database.writing() as connection:
-        connection.execute(update(memberships).values({"criteria": "[1]"}))
+        connection.execute("UPDATE memberships SET criteria = '[1]'")
     assert [row.plan for row in workspace.unreadable()] == ["other"]
     assert workspace.find(POISONED).facts.plan == "third"
     assert workspace.trials(plan="other") == []
@@ -147,7 +148,7 @@ def test_a_poisoned_id_of_a_trial_that_was_running_removes_nothing(
 ) -> None:
     with workspace.database.writing() as connection:
         changed = {"status": "running", "pid": 0, "id": trial_id}
-        connection.execute(update(trials).where(trials.c.id == POISONED).values(changed))
+        connection.update("trials", changed, Sql("id = ?", POISONED))
     again = Workspace.open(workspace.root)
     assert again.find(SOUND).tables.table("chunks").num_rows == 12
     assert (again.records / POISONED / "chunks.parquet").is_file()

@@ -7,65 +7,33 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine, text
 from tests.support import postgresql
-from tests.support.catalog import differences
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import Planned, Rows, run_spec, run_trial, trial_facts
 
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import StoreError, Workspace
-from fabricbench.store import postgresql as database
-from fabricbench.store.database import BUSY_TIMEOUT_S
+from fabricbench.store.catalog import postgresql as database
+from fabricbench.store.catalog.database import BUSY_TIMEOUT_S
 from fabricbench.store.errors import UnreachableError
-from fabricbench.store.migrate import upgrade
-from fabricbench.store.writer import finish_together
+from fabricbench.store.record.writer import finish_together
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
 
-def driver_url(url: str) -> str:
-    return url.replace("postgresql:", "postgresql+psycopg:")
-
-
-def columns_and_indexes(url: str) -> list[tuple[str, ...]]:
-    query = (
-        "SELECT column_name, data_type, is_nullable, coalesce(column_default, '') "
-        "FROM information_schema.columns WHERE table_name = 'trials' "
-        "UNION ALL SELECT indexname, indexdef, '', '' FROM pg_indexes WHERE tablename = 'trials' ORDER BY 1"
-    )
-    with psycopg.connect(url) as connection:
-        return connection.execute(query).fetchall()
-
-
-def test_migrations_build_what_is_made_at_once(tmp_path: Path, postgresql_server: postgresql.Server) -> None:
-    made, migrated = (postgresql_server.new_database(name) for name in ("made", "migrated"))
-    Workspace.open(tmp_path, create=True, catalog_url=made)
-    engine = create_engine(driver_url(migrated))
-    with engine.begin() as connection:
-        upgrade(connection)
-        assert differences(connection) == []
-    engine.dispose()
-    assert columns_and_indexes(made) == columns_and_indexes(migrated)
-
-
 def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql_url: str) -> None:
-    engine = create_engine(driver_url(postgresql_url))
     workspace = Workspace.open(tmp_path, create=True, catalog_url=postgresql_url)
     run_trial(workspace, trial_facts(FIRST), FakeBackend())
-    with engine.begin() as connection:
+    with psycopg.connect(postgresql_url) as connection:
         connection.execute(
-            text(
-                "ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference, "
-                "DROP COLUMN tables, DROP COLUMN digests, DROP COLUMN backend_version, DROP COLUMN observed, "
-                "DROP COLUMN axes"
-            )
+            "ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference, "
+            "DROP COLUMN tables, DROP COLUMN digests, DROP COLUMN backend_version, DROP COLUMN observed, "
+            "DROP COLUMN axes"
         )
-        connection.execute(text("DROP INDEX trials_by_suite"))
-        connection.execute(text("DROP TABLE runs, tags, trash, memberships, trial_metrics, outcomes, views"))
-        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
-    engine.dispose()
+        connection.execute("DROP INDEX trials_by_suite")
+        connection.execute("DROP TABLE runs, tags, trash, memberships, trial_metrics, outcomes, views")
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
     assert Workspace.open(tmp_path, catalog_url=postgresql_url).find(FIRST).facts.criteria == ()
 
 
@@ -180,7 +148,7 @@ def test_a_writer_that_is_stopped_keeps_no_other_waiting(
             began = time.monotonic()
             run_trial(other, trial_facts(FIRST), FakeBackend())
             assert time.monotonic() - began < BUSY_TIMEOUT_S / 2
-            connection.run("SELECT 1")
+            connection.execute("SELECT 1")
 
     with pytest.raises(StoreError, match="cannot be reached"):
         hold()
@@ -193,7 +161,7 @@ def test_a_connection_that_is_cut_is_told_as_such(tmp_path: Path, postgresql_url
         with workspace.database.writing() as connection, psycopg.connect(postgresql_url) as another:
             own = "datname = current_database() AND pid <> pg_backend_pid()"
             another.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {own}")
-            connection.run("SELECT 1")
+            connection.execute("SELECT 1")
 
     with pytest.raises(StoreError, match="cannot be reached"):
         be_cut_off()

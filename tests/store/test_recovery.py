@@ -16,11 +16,10 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import Workspace
-from fabricbench.store.catalog_schema import trials
+from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.sql import all_of
 from fabricbench.store.inspection import damages
-from fabricbench.store.process import ProcessIdentity
-from fabricbench.store.sql.statement import update
-from fabricbench.store.swap import RecordSwap
+from fabricbench.store.record.swap import RecordSwap
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -31,7 +30,7 @@ from pathlib import Path
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import Workspace
-from fabricbench.store.swap import RecordSwap
+from fabricbench.store.record.swap import RecordSwap
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -153,7 +152,7 @@ def test_a_process_is_known_by_host_number_and_start(
     workspace = Workspace.open(tmp_path, create=True)
     workspace.begin(trial_facts(FIRST), {})
     with workspace.database.writing() as connection:
-        connection.execute(update(trials).values({"process_start": "a-boot-long-ago:1", **process}))
+        connection.update("trials", {"process_start": "a-boot-long-ago:1", **process}, all_of())
     assert [trial.status for trial in Workspace.open(tmp_path).trials()] == [expected]
 
 

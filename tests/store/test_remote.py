@@ -20,10 +20,10 @@ from tests.support.samples import call, run_trial, trial_facts
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
-from fabricbench.store.catalog import Catalog, now
+from fabricbench.store.catalog.trials import Catalog, now
 from fabricbench.store.inspection import damages, put_aside
-from fabricbench.store.location import Location
-from fabricbench.store.schema import TABLES
+from fabricbench.store.record.location import Location
+from fabricbench.store.record.schema import TABLES
 from fabricbench.store.trash import delete_trial, purge, restore_trial
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
@@ -36,7 +36,7 @@ from pathlib import Path
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import Workspace
-from fabricbench.store.remote import Upload
+from fabricbench.store.record.remote import Upload
 
 if sys.argv[3] == "dies":
     Upload.apply = lambda swap: os.kill(os.getpid(), signal.SIGKILL)

@@ -8,9 +8,9 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.store import TrialFacts, Workspace
-from fabricbench.store.listing import Threshold, TrialQuery
-from fabricbench.store.run_list import RunRow, run_page
-from fabricbench.store.tags import change_tags
+from fabricbench.store.queries.listing import Threshold, TrialQuery
+from fabricbench.store.queries.run_list import RunRow, run_page
+from fabricbench.store.queries.tags import change_tags
 
 
 def fact(number: int, suite: str = "feedfeedfeed", seed: int | None = None, **given: object) -> TrialFacts:
@@ -77,7 +77,7 @@ def test_the_same_run_specs_elsewhere_are_the_same_plan(tmp_path: Path) -> None:
 def test_other_results_of_the_same_plan_are_told(tmp_path: Path) -> None:
     workspace = filled(tmp_path, fact(1, seed=1), fact(2, suite="beefbeefbeef", seed=1, backend="other"))
     with workspace.database.writing() as connection:
-        connection.run("UPDATE outcomes SET results = 'x' WHERE attempt = 2")
+        connection.execute("UPDATE outcomes SET results = 'x' WHERE attempt = 2")
     assert [run.same_results for run in listed(workspace)] == [False, None]
 
 

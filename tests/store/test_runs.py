@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from fabricbench.store import Workspace
-from fabricbench.store.catalog_schema import runs
+from fabricbench.store.catalog.sql import Sql
 from fabricbench.store.host_sets import HostSet
 from fabricbench.store.runs import QueuedRun, RunQueue
-from fabricbench.store.sql.statement import update
 
 
 @pytest.fixture
@@ -176,7 +175,7 @@ def test_a_run_whose_hosts_cannot_be_read_holds_up_no_other(workspace: Workspace
     queue = RunQueue(workspace)
     first, second = add(queue, hosts=RACK), add(queue, hosts=RACK)
     with workspace.database.writing() as connection:
-        connection.execute(update(runs).where(runs.c.id == first.id).values({"hosts": spoilt}))
+        connection.update("runs", {"hosts": spoilt}, Sql("id = ?", first.id))
     assert (claimed := queue.claim(ALL)) is not None
     assert claimed.id == second.id
     assert "cannot be read" in queue.obstacles(ALL)[first.id]

@@ -14,8 +14,8 @@ from fabricbench.runner.trials import machine_facts
 from fabricbench.store import UnknownTrialError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.inspection import damages
-from fabricbench.store.listing import TrialQuery, choices, counts, page
-from fabricbench.store.tags import change_tags, tags_of
+from fabricbench.store.queries.listing import TrialQuery, counts, filter_values, page
+from fabricbench.store.queries.tags import change_tags, tags_of
 from fabricbench.store.trash import TrialRunsError, delete_trial, purge, restore_trial
 
 FIRST, SECOND = "0123456789ab", "ba9876543210"
@@ -78,7 +78,7 @@ def test_purging_removes_what_was_deleted_long_enough_ago(workspace: Workspace) 
     assert purge(workspace, now()) == [FIRST]
     assert not (workspace.records / FIRST).exists()
     assert (restore_trial(workspace, FIRST), ids(workspace, deleted=True)) == (False, [])
-    assert choices(workspace)["tag"] == []
+    assert filter_values(workspace)["tag"] == []
 
 
 def test_purging_leaves_a_record_that_came_since(workspace: Workspace) -> None:

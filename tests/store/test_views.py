@@ -9,8 +9,8 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import Workspace
-from fabricbench.store.listing import ThresholdError, ordered
-from fabricbench.store.views import (
+from fabricbench.store.queries.listing import ThresholdError, ordered
+from fabricbench.store.queries.views import (
     Asked,
     UnknownViewError,
     ViewError,
@@ -101,5 +101,5 @@ def test_a_row_that_cannot_be_what_it_says_is_left_out(workspace: Workspace, ask
     save_view(workspace, "good", {"plan": "small"})
     save_view(workspace, "bad", {})
     with workspace.database.writing() as connection:
-        connection.run(f"UPDATE views SET asked = '{asked}' WHERE name = 'bad'")
+        connection.execute(f"UPDATE views SET asked = '{asked}' WHERE name = 'bad'")
     assert [view.name for view in saved_views(workspace)] == ["good"]

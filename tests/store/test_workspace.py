@@ -11,7 +11,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, UnknownTrialError, Workspace
-from fabricbench.store.writer import finish_together
+from fabricbench.store.record.writer import finish_together
 
 FIRST, SECOND = "aaaa00000001", "aabb00000002"
 

@@ -16,8 +16,8 @@ from fabricbench.runner.campaign.units import units_of
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import TrialFacts, Workspace
 from fabricbench.store.campaigns import CampaignState, note_campaign
-from fabricbench.store.catalog_schema import COMPLETE, trial_metrics, trials
-from fabricbench.store.sql.statement import insert_many, update
+from fabricbench.store.catalog.schema import COMPLETE
+from fabricbench.store.catalog.sql import all_of
 
 Values = Mapping[str, float | None]
 AT_ONCE = 150
@@ -61,8 +61,9 @@ def measured(file: Path, root: Path, values_of: Callable[[TrialFacts, int], Valu
                 if value is not None
             ]
         for first in range(0, len(rows), AT_ONCE):
-            connection.execute(insert_many(trial_metrics, rows[first : first + AT_ONCE]))
-        connection.execute(update(trials).values({"status": COMPLETE, "results": "[]", "summary": "{}"}))
+            connection.insert("trial_metrics", *rows[first : first + AT_ONCE])
+        values = {"status": COMPLETE, "results": "[]", "summary": "{}"}
+        connection.update("trials", values, all_of())
     return workspace
 
 

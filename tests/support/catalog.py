@@ -1,63 +1,75 @@
-"""What a migrated catalog and the description of its tables differ in."""
+"""Tables of a catalog as its database describes them, in one form for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Column, Index, MetaData, Table, text
-from sqlalchemy.engine import Connection
-from sqlalchemy.types import DOUBLE_PRECISION, REAL, BigInteger, Integer, String, Text, TypeEngine
-
-from fabricbench.store import catalog_schema
-from fabricbench.store.sql import table as described
-
-PARTIAL_INDEX = "one_record_per_id"
-"""Made along with its table, but unknown to alembic: the tests compare its SQL."""
+import psycopg
 
 
-def differences(connection: Connection) -> list[object]:
-    """Return what alembic would change."""
-    options = {
-        "include_name": lambda name, _kind, _parents: name != PARTIAL_INDEX,
-        "compare_server_default": True,
-    }
-    metadata = MetaData()
-    for table in catalog_schema.TABLES:
-        _table(table, metadata, connection.dialect.name)
-    return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
+@dataclass
+class Schema:
+    """Columns of each table with type, null and default; columns of its key; and the indexes."""
+
+    columns: dict[str, dict[str, str]]
+    keys: dict[str, list[str]]
+    indexes: dict[str, str]
 
 
-def _table(table: described.Table, metadata: MetaData, dialect: str) -> None:
-    """Describe a table to SQLAlchemy."""
-    columns = [
-        Column(
-            column.name,
-            _type(column),
-            primary_key=column.name in table.key,
-            autoincrement=table.is_counted and column.name in table.key,
-            nullable=column.nullable,
-            server_default=None if column.default is None else text(f"'{column.default}'"),
-        )
-        for column in table.c
-    ]
-    indexes = [
-        Index(index.name, *index.columns, unique=index.unique)
-        for index in table.indexes
-        if index.name != PARTIAL_INDEX and index.only_in in {"", dialect}
-    ]
-    Table(table.name, metadata, *columns, *indexes)
+def sqlite_schema(path: Path) -> Schema:
+    """Describe the tables of a catalog in SQLite."""
+    with closing(sqlite3.connect(path)) as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        schema = Schema({}, {}, {})
+        for table in tables:
+            rows = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            schema.columns[table] = {
+                name: _column(kind, default, is_nullable=not is_required)
+                for _, name, kind, is_required, default, _ in rows
+            }
+            schema.keys[table] = [row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5]]
+        query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        schema.indexes = {name: _index(sql) for name, sql in connection.execute(query)}
+    return schema
 
 
-def _type(column: described.Column) -> TypeEngine[Any]:
-    if column.length is not None:
-        return String(column.length)
-    kinds: dict[str, TypeEngine[Any]] = {
-        described.INTEGER: Integer(),
-        described.BIGINT: BigInteger(),
-        described.TEXT: Text(),
-        # As SQLite reads its own declaration.
-        described.DOUBLE: REAL().with_variant(DOUBLE_PRECISION(), "postgresql"),
-    }
-    return kinds[column.type]
+def postgresql_schema(url: str) -> Schema:
+    """Describe the tables of a catalog in PostgreSQL."""
+    columns: dict[str, dict[str, str]] = defaultdict(dict)
+    keys: dict[str, list[str]] = defaultdict(list)
+    with psycopg.connect(url) as connection:
+        for table, name, kind, length, nullable, default in connection.execute(
+            "SELECT table_name, column_name, data_type, character_maximum_length, is_nullable, "
+            "column_default FROM information_schema.columns WHERE table_schema = 'public'"
+        ):
+            full = kind if length is None else f"varchar({length})"
+            known = None if (default or "").startswith("nextval") else default
+            columns[table][name] = _column(full, known, is_nullable=nullable == "YES")
+        for table, name in connection.execute(
+            "SELECT table_name, column_name FROM information_schema.key_column_usage "
+            "WHERE table_schema = 'public' ORDER BY ordinal_position"
+        ):
+            keys[table].append(name)
+        indexes = connection.execute(
+            "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' "
+            "AND indexname NOT LIKE '%_pkey' AND indexname NOT LIKE '%_pkc'"
+        ).fetchall()
+    return Schema(dict(columns), dict(keys), {name: _index(sql) for name, sql in indexes})
+
+
+def _column(kind: str, default: str | None, *, is_nullable: bool) -> str:
+    text = kind.upper() + ("" if is_nullable else " NOT NULL")
+    return text if default is None else f"{text} DEFAULT {default.partition('::')[0]}"
+
+
+def _index(sql: str) -> str:
+    """Return uniqueness, table and columns of an index, and the values of the column by which it is partial."""
+    match = re.search(r"(UNIQUE )?INDEX \w+ ON (?:public\.)?(\w+).*?\((.*?)\)", " ".join(sql.split()))
+    assert match
+    values = re.findall(r"'(\w+)'", sql)
+    return f"{match[1] or ''}{match[2]} ({match[3]}) {values}"

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from fabricbench.backend.protocol import RefusedError, RunResult
-from fabricbench.store.observed import OF_THE_SIMULATOR
-from fabricbench.store.schema import schema_of
+from fabricbench.store.record.observed import OF_THE_SIMULATOR
+from fabricbench.store.record.schema import schema_of
 
 PS_PER_BYTE = 20
 

@@ -30,11 +30,11 @@ from tests.support.samples import PLAN, fake_simulator, run_trial, trial_facts
 from fabricbench.cli.main import run
 from fabricbench.report import formats, terminal
 from fabricbench.results import jobs
-from fabricbench.store import Workspace, migrate
+from fabricbench.store import Workspace
 from fabricbench.store.archive import write_archive
 from fabricbench.store.inspection import damages
 
-_LOADED = (formats, terminal, jobs, migrate)
+_LOADED = (formats, terminal, jobs)
 """What the program imports when it is needed: imported here, once for all processes."""
 
 KINDS = {"eio": 1, "full": 2, "torn": 3, "kill": 4}
@@ -254,12 +254,12 @@ def before_migration() -> None:
         later = {"trials": ("digests", "backend_version", "observed", "axes"), "runs": ("backend", "hosts")}
         for table, columns in later.items():
             for column in columns:
-                connection.run(f"ALTER TABLE {table} DROP COLUMN {column}")
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         for index in ("trials_by_suite", "trials_listed"):
-            connection.run(f"DROP INDEX {index}")
+            connection.execute(f"DROP INDEX {index}")
         for table in ("memberships", "trial_metrics", "outcomes", "views"):
-            connection.run(f"DROP TABLE {table}")
-        connection.run("UPDATE alembic_version SET version_num = '0006'")
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("UPDATE alembic_version SET version_num = '0006'")
 
 
 WORKLOADS = {

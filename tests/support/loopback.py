@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from fabricbench.backend.protocol import Observer, RefusedError, RunResult
 from fabricbench.plan import engine
-from fabricbench.store.schema import observed_schema
+from fabricbench.store.record.schema import observed_schema
 
 REPOSITORY: Final = Path(__file__).parents[2]
 PACKAGE: Final = "fabricbench-endpoint"

@@ -18,7 +18,7 @@ from fabricbench.cli.main import run
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import TrialFacts, Workspace
-from fabricbench.store.observed import OF_THE_SIMULATOR
+from fabricbench.store.record.observed import OF_THE_SIMULATOR
 
 PROGRAM = Path(__file__).with_name("fake_program.py")
 LINK = {"rate_bps": 400_000_000_000, "cable": {"delay_ps": 15_000}}

@@ -14,7 +14,7 @@ from tools.swarm.record import Record, Row, run_trial
 from tools.swarm.scenario import examine
 
 from fabricbench.runner import loading
-from fabricbench.store.schema import schema_of
+from fabricbench.store.record.schema import schema_of
 
 RING = {
     "fabricbench": 1,

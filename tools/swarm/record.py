@@ -15,13 +15,13 @@ from fabricbench.backend.registry import get_backend
 from fabricbench.backend.sim import ENGINE_FACTS
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.trials import trial_id
-from fabricbench.store.schema import RECORD_TABLES, conform, schema_of
+from fabricbench.store.record.schema import RECORD_TABLES, conform, schema_of
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.store import TrialFacts
-    from fabricbench.store.tables import TableFolder
+    from fabricbench.store.record.tables import TableFolder
 
 Row = dict[str, Any]
 

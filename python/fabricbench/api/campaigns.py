@@ -14,7 +14,7 @@ from fabricbench.results.campaign import campaign_table, main_metric
 from fabricbench.results.response import front_of
 from fabricbench.runner.campaign.file import load_campaign
 from fabricbench.runner.campaign.members import members_of
-from fabricbench.store.listing import check_metric
+from fabricbench.store.queries.listing import check_metric
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -17,7 +17,7 @@ def check_table(name: str) -> None:
     Raises:
         ValueError: They have none.
     """
-    from fabricbench.store.schema import TABLES
+    from fabricbench.store.record.schema import TABLES
 
     if name not in TABLES:
         hint = close_match_hint(name, TABLES)

@@ -9,8 +9,8 @@ from fabricbench.api.campaigns import Campaign
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.store import Workspace as Store
-from fabricbench.store.listing import ordered
-from fabricbench.store.views import asked_with, query_of
+from fabricbench.store.queries.listing import ordered
+from fabricbench.store.queries.views import asked_with, query_of
 
 
 class Workspace:

@@ -202,7 +202,7 @@ class _Waits:
 def _display(name: str) -> Iterator[Callable[[Progress], None]]:
     """Show how far a campaign is until the block ends, while standard error is a terminal."""
     from fabricbench.runner.campaign.announce import state_of
-    from fabricbench.store.catalog_schema import RUNNING
+    from fabricbench.store.catalog.schema import RUNNING
 
     if not sys.stderr.isatty():
         yield _Waits()

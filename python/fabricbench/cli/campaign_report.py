@@ -150,7 +150,7 @@ def _report(
     from fabricbench.runner.campaign.file import load_campaign
     from fabricbench.runner.campaign.members import members_of
     from fabricbench.store import Workspace
-    from fabricbench.store.listing import check_metric
+    from fabricbench.store.queries.listing import check_metric
 
     both = _both(pareto) if pareto is not None else []
     for name in [*metrics, *both]:

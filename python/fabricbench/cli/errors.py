@@ -111,8 +111,8 @@ def _hinted(error: Exception) -> str | None:
     from fabricbench.report.files import OutputFileError
     from fabricbench.results.calibration import CalibrationError
     from fabricbench.store import StoreError
-    from fabricbench.store.listing import ThresholdError
-    from fabricbench.store.views import ViewError
+    from fabricbench.store.queries.listing import ThresholdError
+    from fabricbench.store.queries.views import ViewError
 
     if isinstance(error, RefusedError):
         return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")

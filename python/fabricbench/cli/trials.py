@@ -57,10 +57,10 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench.results.jobs import Beside, stored_reports
     from fabricbench.store import Workspace
-    from fabricbench.store.listing import beside, ordered
-    from fabricbench.store.tags import tags_of
-    from fabricbench.store.views import asked_with, query_of
-    from fabricbench.store.views import save_view as keep
+    from fabricbench.store.queries.listing import comparable_trials, ordered
+    from fabricbench.store.queries.tags import tags_of
+    from fabricbench.store.queries.views import asked_with, query_of
+    from fabricbench.store.queries.views import save_view as keep
 
     store = Workspace.open(workspace)
     given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
@@ -71,7 +71,7 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if save_view is not None:
         keep(store, save_view, asked)
     finished = [trial for trial in found if trial.is_finished]
-    others = Beside(beside(store, finished))
+    others = Beside(comparable_trials(store, finished))
     jobs = [job for trial in finished for job in stored_reports(trial, others)]
     if output is not Format.TABLE:
         from fabricbench.report import formats
@@ -110,7 +110,7 @@ def views_command(
     if context.invoked_subcommand is not None:
         return
     from fabricbench.store import Workspace
-    from fabricbench.store.views import saved_views
+    from fabricbench.store.queries.views import saved_views
 
     store = Workspace.open(workspace)
     found = saved_views(store)
@@ -138,7 +138,7 @@ def delete_view_command(
 ) -> None:
     """Forget a saved view; its trials stay."""
     from fabricbench.store import Workspace
-    from fabricbench.store.views import delete_view
+    from fabricbench.store.queries.views import delete_view
 
     delete_view(Workspace.open(workspace), name)
 
@@ -151,10 +151,10 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
     """
     from fabricbench.plan.document.shipped import shipped_plans
     from fabricbench.store import StoreError
-    from fabricbench.store.listing import choices
+    from fabricbench.store.queries.listing import filter_values
     from fabricbench.words import close_match_hint
 
-    known = dict.fromkeys([*choices(store)["plan"], *shipped_plans()])
+    known = dict.fromkeys([*filter_values(store)["plan"], *shipped_plans()])
     if plan not in known:
         hint = close_match_hint(plan, known) or "`fabricbench trials` lists all trials with their plans"
         raise StoreError(store.root, f'no trial of a plan "{plan}"', hint)
@@ -197,7 +197,7 @@ def show_command(
     from fabricbench.report.insight_text import insight_text
     from fabricbench.results.jobs import Beside, current_reports, reports_of_run
     from fabricbench.store import Workspace
-    from fabricbench.store.tags import tags_of
+    from fabricbench.store.queries.tags import tags_of
 
     store = Workspace.open(workspace)
     found = store.find(trial)

@@ -20,7 +20,7 @@ def check_command(workspace: WorkspaceOption = None) -> None:
     Exit status: 0 when all can be read, 2 when something is damaged.
     """
     from fabricbench.store import Workspace
-    from fabricbench.store.catalog_schema import FINISHED
+    from fabricbench.store.catalog.schema import FINISHED
     from fabricbench.store.inspection import damages, without_digest
 
     store = Workspace.open(workspace)
@@ -83,7 +83,7 @@ def export_command(
     from fabricbench.report.files import atomic_file
     from fabricbench.store import Workspace
     from fabricbench.store.archive import write_archive
-    from fabricbench.store.catalog_schema import FINISHED
+    from fabricbench.store.catalog.schema import FINISHED
 
     store = Workspace.open(workspace)
     chosen = store.trials(plan=plan, tag=tag, states=FINISHED)

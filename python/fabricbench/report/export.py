@@ -10,7 +10,7 @@ from fabricbench.report import spreadsheet
 
 if TYPE_CHECKING:
     from fabricbench.report.comparison import Comparison
-    from fabricbench.store.tables import TableFolder
+    from fabricbench.store.record.tables import TableFolder
 
 
 def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[bytes]) -> None:

@@ -16,7 +16,7 @@ from fabricbench.results.axes import axes_label
 from fabricbench.results.hosts import clock_error_ms
 from fabricbench.results.made_by import made
 from fabricbench.results.sizes import shown_size
-from fabricbench.store.trial import to_json
+from fabricbench.store.catalog.trial import to_json
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.store import Trial, TrialFacts
-    from fabricbench.store.tables import TableFolder
+    from fabricbench.store.record.tables import TableFolder
 
 
 NO_ROUND = "no round was complete when the other jobs had ended"

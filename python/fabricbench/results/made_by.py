@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.store.trial import FLOW, IMPORTED, SIMULATOR
+from fabricbench.store.catalog.trial import FLOW, IMPORTED, SIMULATOR
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.results.several import kept_of, worst_job
-from fabricbench.store.catalog import is_deleted
-from fabricbench.store.catalog_schema import FINISHED
-from fabricbench.store.listing import beside
-from fabricbench.store.memberships import places
-from fabricbench.store.sql.statement import select
+from fabricbench.store.catalog.memberships import ENTRIES
+from fabricbench.store.catalog.schema import IS_FINISHED, NOT_IN_TRASH
+from fabricbench.store.catalog.sql import all_of, any_of, contains, joined, one_of
+from fabricbench.store.queries.listing import comparable_trials
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial, Workspace
@@ -43,7 +43,7 @@ def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOut
         StoreError: The catalog cannot be read.
     """
     found = _trials(workspace, suites)
-    others = Beside(beside(workspace, found))
+    others = Beside(comparable_trials(workspace, found))
     outcomes: dict[str, RunOutcome] = {}
     for trial in found:
         known = outcomes.get(trial.facts.suite, RunOutcome())
@@ -58,27 +58,25 @@ def verdicts_of(workspace: Workspace, ids: Collection[str]) -> dict[str, str]:
         StoreError: The catalog cannot be read.
     """
     chosen = list(ids)[:TRIALS_MAX]
-    condition = places.c.id.in_(chosen) & places.c.status.in_(FINISHED) & ~is_deleted(places)
-    condition &= places.c.criteria != "[]"
+    condition = all_of(one_of("id", chosen), IS_FINISHED, NOT_IN_TRASH, "criteria <> '[]'")
     with workspace.database.reading() as connection:
         found = workspace.catalog.where(connection, condition) if chosen else []
-    others = Beside(beside(workspace, found))
+    others = Beside(comparable_trials(workspace, found))
     outcomes = {trial.id: _joined(RunOutcome(), trial, others) for trial in found}
     return {trial_id: outcome.verdict for trial_id, outcome in outcomes.items() if outcome.verdict}
 
 
 def _trials(workspace: Workspace, suites: Sequence[str]) -> list[Trial]:
     """Return the trials of some runs that have criteria, or whose jobs may have run alone, by whole runs."""
-    of_runs = places.c.suite.in_(suites) & places.c.status.in_(FINISHED) & ~is_deleted(places)
-    plans = select(places.c.plan).where(places.c.variant.contains("solo/"))
-    condition = of_runs & ((places.c.criteria != "[]") | places.c.plan.in_(plans))
+    of_plans = joined(f"plan IN (SELECT plan FROM {ENTRIES} WHERE", contains("variant", "solo/"), ")")
+    has_outcome = any_of("criteria <> '[]'", of_plans)
+    condition = all_of(one_of("suite", suites), IS_FINISHED, NOT_IN_TRASH, has_outcome)
     with workspace.database.reading() as connection:
-        counted = connection.execute(select(places.c.suite).where(condition)).scalars()
-        sizes: dict[str, int] = {}
-        for suite in counted:
-            sizes[suite] = sizes.get(suite, 0) + 1
+        sizes = Counter(connection.execute(f"SELECT suite FROM {ENTRIES} WHERE", condition).scalars())
         chosen = _within(sizes, suites)
-        return workspace.catalog.where(connection, condition & places.c.suite.in_(chosen)) if chosen else []
+        if not chosen:
+            return []
+        return workspace.catalog.where(connection, all_of(condition, one_of("suite", chosen)))
 
 
 def _within(sizes: Mapping[str, int], suites: Sequence[str]) -> list[str]:

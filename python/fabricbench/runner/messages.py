@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
     from fabricbench.runner.trials import Results
     from fabricbench.store import TrialFacts
-    from fabricbench.store.writer import WrittenRecord
+    from fabricbench.store.record.writer import WrittenRecord
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcess
 from fabricbench.runner.peer import Peer
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import StoreError
-from fabricbench.store.writer import finish_together
+from fabricbench.store.record.writer import finish_together
 from fabricbench.words import data_size
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fabricbench.runner.places import Places
     from fabricbench.runner.trials import Runner
     from fabricbench.store import Trial, TrialFacts
-    from fabricbench.store.writer import Attempt
+    from fabricbench.store.record.writer import Attempt
 
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
 """Signals that the system, when out of memory, or a user sends to end a process."""

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fabricbench.runner.places import Pace, Places
     from fabricbench.runner.search import Found, Judge
     from fabricbench.store import Trial, TrialFacts, Workspace
-    from fabricbench.store.tables import TableFolder
-    from fabricbench.store.writer import TrialWriter
+    from fabricbench.store.record.tables import TableFolder
+    from fabricbench.store.record.writer import TrialWriter
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials` from the facts, the backend's summary and the record."""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fabricbench.runner.messages import Done, Failed, Order, Setup
 from fabricbench.runner.trials import summary_of
-from fabricbench.store.tables import RecordWriter, TableFolder
-from fabricbench.store.writer import open_record, written
+from fabricbench.store.record.tables import RecordWriter, TableFolder
+from fabricbench.store.record.writer import open_record, written
 
 if TYPE_CHECKING:
     import pyarrow as pa

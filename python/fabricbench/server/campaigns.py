@@ -22,7 +22,7 @@ from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.figures import plot_json
 from fabricbench.server.trials import State
 from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
-from fabricbench.store.measured_values import measured_metrics, values_stamp
+from fabricbench.store.queries.measured_values import measured_metrics, values_stamp
 
 if TYPE_CHECKING:
     from fabricbench.figures.plot import Plot

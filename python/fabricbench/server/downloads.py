@@ -29,8 +29,8 @@ from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState
 from fabricbench.server.trials import FinishedTrial, State
 from fabricbench.store import Trial
-from fabricbench.store.schema import TABLES
-from fabricbench.store.tags import tags_of
+from fabricbench.store.queries.tags import tags_of
+from fabricbench.store.record.schema import TABLES
 
 router = APIRouter(prefix="/api/v1", tags=["downloads"], responses=ERRORS)
 

@@ -17,7 +17,7 @@ from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State, Tag, TrialRow, rows_of
-from fabricbench.store.tags import change_tags
+from fabricbench.store.queries.tags import change_tags
 
 router = APIRouter(prefix="/api/v1", tags=["imports"], responses=ERRORS)
 

@@ -17,8 +17,8 @@ from fabricbench.server.errors import ERRORS
 from fabricbench.server.requests import Requests
 from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State
-from fabricbench.store.catalog_schema import FAILED, INTERRUPTED, QUEUED, RUNNING
-from fabricbench.store.listing import counts
+from fabricbench.store.catalog.schema import FAILED, INTERRUPTED, QUEUED, RUNNING
+from fabricbench.store.queries.listing import counts
 from fabricbench.store.runs import ENDED
 
 if TYPE_CHECKING:

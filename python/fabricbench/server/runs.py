@@ -20,7 +20,7 @@ from fabricbench.server.events import STREAMS_MAX, Events
 from fabricbench.server.plans import PlanText, checked
 from fabricbench.server.state import ServerState, user_of
 from fabricbench.server.trials import State, Tag
-from fabricbench.store.catalog_schema import FINISHED, QUEUED
+from fabricbench.store.catalog.schema import FINISHED, QUEUED
 from fabricbench.store.runs import QueuedRun, RunQueue
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)

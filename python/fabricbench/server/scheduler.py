@@ -26,7 +26,7 @@ from fabricbench.server.events import Events
 from fabricbench.server.hosts_files import HostsFiles
 from fabricbench.server.settings import Settings
 from fabricbench.store import StoreError
-from fabricbench.store.catalog_schema import FAILED, INTERRUPTED
+from fabricbench.store.catalog.schema import FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, RunQueue
 
 if TYPE_CHECKING:

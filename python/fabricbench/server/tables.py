@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.trials import FinishedTrial
 from fabricbench.store import Trial
-from fabricbench.store.schema import TABLES
+from fabricbench.store.record.schema import TABLES
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.server.samples import Samples
 from fabricbench.server.tasks import TRIALS_MAX
+from fabricbench.store.queries.tags import change_tags
 from fabricbench.store.runs import QueuedRun, RunQueue
-from fabricbench.store.tags import change_tags
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress

@@ -29,19 +29,19 @@ from fabricbench.results.several import kept_of, leading_job, leading_text, tota
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.store import Trial
-from fabricbench.store.catalog_schema import TAG_LENGTH_MAX
-from fabricbench.store.listing import (
+from fabricbench.store.catalog.schema import TAG_LENGTH_MAX
+from fabricbench.store.queries.listing import (
     COLUMNS,
     THRESHOLDS_MAX,
     Threshold,
     ThresholdError,
     TrialQuery,
-    beside,
-    choices,
+    comparable_trials,
+    filter_values,
     page,
 )
-from fabricbench.store.run_list import RunRow, run_page
-from fabricbench.store.tags import change_tags, tags_of
+from fabricbench.store.queries.run_list import RunRow, run_page
+from fabricbench.store.queries.tags import change_tags, tags_of
 from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
 
 router = APIRouter(prefix="/api/v1", tags=["trials"], responses=ERRORS)
@@ -280,13 +280,13 @@ def _run_row(run: RunRow, told: RunOutcome) -> RunListRow:
 @router.get("/trials/choices")
 def list_choices(state: State) -> dict[str, list[str]]:
     """Return what trials can be filtered by: every `plan`, `variant`, `backend`, `status` and `tag`."""
-    return choices(state.workspace)
+    return filter_values(state.workspace)
 
 
 def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:
     """Return trials as rows of a list."""
     known = tags_of(state.workspace, found)
-    others = Beside(beside(state.workspace, found))
+    others = Beside(comparable_trials(state.workspace, found))
     return [_row(trial, stored_reports(trial, others), known[trial.id]) for trial in found]
 
 

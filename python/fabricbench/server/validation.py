@@ -21,7 +21,7 @@ from fabricbench.server.declared import AskedMetric, chosen_metric
 from fabricbench.server.errors import ERRORS, not_found
 from fabricbench.server.figures import plot_json
 from fabricbench.server.trials import State
-from fabricbench.store.catalog_schema import FINISHED
+from fabricbench.store.catalog.schema import FINISHED
 
 if TYPE_CHECKING:
     from fabricbench.metrics import Metric

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
-from fabricbench.store.catalog_schema import VIEW_LENGTH_MAX
-from fabricbench.store.listing import ThresholdError
-from fabricbench.store.views import (
+from fabricbench.store.catalog.schema import VIEW_LENGTH_MAX
+from fabricbench.store.queries.listing import ThresholdError
+from fabricbench.store.queries.views import (
     UnknownViewError,
     View,
     ViewError,

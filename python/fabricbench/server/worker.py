@@ -30,7 +30,7 @@ from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.tasks import SOURCE
 from fabricbench.server.teller import Teller, tell
 from fabricbench.store import StoreError, Workspace
-from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED
+from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, QueuedRun, RunQueue
 from fabricbench.words import counted
 

@@ -15,31 +15,30 @@ import json
 import os
 import re
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from fabricbench.inputs import open_regular
-from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trash, trials
+from fabricbench.store.catalog.memberships import ENTRIES, NEWEST_FIRST, add_membership
+from fabricbench.store.catalog.rows import RowError, checked_row
+from fabricbench.store.catalog.schema import FINISHED, IS_FINISHED, MEMBERSHIP_COLUMNS, OF_RUN, TRIAL_COLUMNS
+from fabricbench.store.catalog.sql import Sql, all_of
+from fabricbench.store.catalog.trial import IMPORTED, Trial, to_json
 from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.errors import StoreError, write_error
-from fabricbench.store.identity import Identity, digest_of, digests_of, opened_table
 from fabricbench.store.inspection import identity_of, table_problem
-from fabricbench.store.members import MemberError, Members
-from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
-from fabricbench.store.observed import LATER_TABLES, OF_THE_SIMULATOR, with_later
-from fabricbench.store.rows import RowError, checked_row
-from fabricbench.store.schema import TABLES, TRIALS, schema_of
-from fabricbench.store.sql.statement import delete, select
-from fabricbench.store.sql.table import Column
-from fabricbench.store.staging import Staging
-from fabricbench.store.tables import damaged, sync
-from fabricbench.store.trial import IMPORTED, Trial, to_json
+from fabricbench.store.record.identity import Identity, digest_of, digests_of, opened_table
+from fabricbench.store.record.members import MemberError, Members
+from fabricbench.store.record.observed import LATER_TABLES, OF_THE_SIMULATOR, with_later
+from fabricbench.store.record.schema import TABLES, TRIALS, schema_of
+from fabricbench.store.record.staging import Staging
+from fabricbench.store.record.tables import damaged, sync
 from fabricbench.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from fabricbench.store.swap import RecordSwap
+    from fabricbench.store.record.swap import RecordSwap
 
 VERSION: Final = 3
 _VERSIONS: Final = (1, 2, VERSION)
@@ -47,12 +46,12 @@ _ROWS: Final = "trials.json"
 _TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z_]+)\.parquet")
 _ROWS_BYTES_MAX: Final = 256 << 20
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
-_TRIAL: Final = {column.name: column for column in trials.c if column.name not in {"attempt", "tables"}}
-_MEMBERSHIP: Final = {column.name: column for column in memberships.c if column.name != "number"}
+_TRIAL: Final = TRIAL_COLUMNS.keys() - {"attempt", "tables"}
+_MEMBERSHIP: Final = MEMBERSHIP_COLUMNS.keys() - {"number"}
 
 _SHOWN: Final = 80
-_LATER: Final = {"digests"}
-"""Columns that archives of version 1 do not have."""
+_LATER: Final = {"criteria": "[]", "size_kind": "data", "axes": "[]", "digests": None}
+"""Columns that rows of earlier versions do not have, with their values."""
 
 Row = Mapping[str, Any]
 
@@ -119,14 +118,14 @@ def _digest(noted: Mapping[str, Any]) -> str:
 
 
 def _catalog_rows(workspace: Workspace, plan: str | None) -> dict[int, list[Row]]:
-    """Return the rows of `places` of each finished attempt, newest first."""
-    of_plan = [places.c.plan == plan] if plan is not None else []
-    query = select(places).where(places.c.status.in_(FINISHED), *of_plan).order_by(NEWEST_FIRST)
-    found: dict[int, list[Row]] = {}
+    """Return the rows of `entries` of each finished attempt, newest first."""
+    of_plan = all_of() if plan is None else Sql("plan = ?", plan)
+    query = f"SELECT * FROM {ENTRIES} WHERE {IS_FINISHED} AND"
+    rows: dict[int, list[Row]] = {}
     with workspace.database.reading() as connection:
-        for row in connection.execute(query):
-            found.setdefault(row.attempt, []).append(row.mapping)
-    return found
+        for row in connection.execute(query, of_plan, f"ORDER BY {NEWEST_FIRST}"):
+            rows.setdefault(row.attempt, []).append(row.mapping)
+    return rows
 
 
 def _add_table(archive: tarfile.TarFile, trial: Trial, table: str) -> int:
@@ -241,22 +240,21 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
     return rows, earlier
 
 
-def _check(row: dict[str, Any], columns: Mapping[str, Column], path: Path) -> None:
+def _check(row: dict[str, Any], columns: Set[str], path: Path) -> None:
     """Check a row, and add the columns that earlier versions did not have.
 
     Raises:
         StoreError: It does not fit its table of the catalog, or has invalid values.
     """
-    later = {name for name in _LATER if name in columns} | {
-        name for name, column in columns.items() if column.default is not None
-    }
-    if set(row) - set(columns) or set(columns) - set(row) - later:
-        found = f"a row has columns {', '.join(sorted(set(row) ^ set(columns)))[:_SHOWN]} too many or too few"
-        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {found}")
+    row |= {name: value for name, value in _LATER.items() if name in columns and name not in row}
     if columns is _TRIAL:
-        row.setdefault("digests", None)
-        row.setdefault("backend_version", row["engine_version"])
-        row.setdefault("observed", "{}" if row["backend"] == IMPORTED else to_json(OF_THE_SIMULATOR))
+        row.setdefault("backend_version", row.get("engine_version"))
+        imported = row.get("backend") == IMPORTED
+        row.setdefault("observed", "{}" if imported else to_json(OF_THE_SIMULATOR))
+    if row.keys() != columns:
+        wrong = ", ".join(sorted(row.keys() ^ columns))[:_SHOWN]
+        found = f"a row has columns {wrong} too many or too few"
+        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {found}")
     try:
         checked_row(row, [name for name in row if name in _TRIAL])
     except RowError as error:
@@ -341,9 +339,9 @@ def _take_all(
                     workspace.catalog.take(connection, row, staging.folder.name, urls[trial_id])
                     swaps[trial_id].apply()
                     taken.append(trial_id)
-                connection.execute(delete(trash).where(trash.c.trial_id == trial_id))
+                connection.execute(Sql("DELETE FROM trash WHERE trial_id = ?", trial_id))
                 for run in runs:
-                    add_place(connection, trial_id, run)
+                    add_membership(connection, trial_id, run)
             is_committing = True
     except BaseException as error:
         # An error of the commit itself does not show whether it took effect.

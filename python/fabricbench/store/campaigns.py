@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from fabricbench.store.catalog import now
-from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
-from fabricbench.store.process import ProcessIdentity
+from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
+from fabricbench.store.catalog.trials import now
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
-from fabricbench.store.catalog_schema import QUEUED, RUNNING, runs
-from fabricbench.store.sql.statement import select
-from fabricbench.store.trial import to_json
-
-if TYPE_CHECKING:
-    from fabricbench.store.sql.connection import Connection
+from fabricbench.store.catalog.schema import QUEUED, RUNNING
+from fabricbench.store.catalog.sql import Connection, Sql
+from fabricbench.store.catalog.trial import to_json
 
 
 @dataclass(frozen=True)
@@ -49,13 +45,12 @@ class HostSet:
 
 def obstacles_in(connection: Connection, offered: Collection[HostSet]) -> dict[str, str]:
     """Return why queued runs of a catalog cannot start here; see `obstacles`."""
-    query = select(runs.c.id, runs.c.hosts).where(runs.c.hosts.is_not_null())
-    waiting = query.where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number)
-    rows = [(row.id, row.hosts) for row in connection.execute(waiting)]
-    if not rows:  # most runs have no hosts
+    query = "SELECT id, hosts FROM runs WHERE hosts IS NOT NULL AND state = ?"
+    waiting = [tuple(row) for row in connection.execute(Sql(f"{query} ORDER BY queued_at, number", QUEUED))]
+    if not waiting:  # most runs have no hosts
         return {}
-    running = connection.execute(query.where(runs.c.state == RUNNING))
-    return obstacles(rows, [(row.id, row.hosts) for row in running], offered)
+    running = [tuple(row) for row in connection.execute(Sql(query, RUNNING))]
+    return obstacles(waiting, running, offered)
 
 
 def obstacles(
@@ -73,18 +68,18 @@ def obstacles(
     taken: dict[str, str] = {}
     for run_id, text in running:
         taken |= dict.fromkeys(_agents(text), f"run {run_id} uses them")
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for run_id, text in waiting:
         hosts = _readable(text)
         if hosts is None or hosts not in offered:
             if text is not None:
-                found[run_id] = _missing(hosts, offered)
+                reasons[run_id] = _missing(hosts, offered)
             continue
-        if told := next((taken[agent] for agent in hosts.agents if agent in taken), ""):
-            found[run_id] = f"hosts {hosts.name}: {told}"
+        if reason := next((taken[agent] for agent in hosts.agents if agent in taken), ""):
+            reasons[run_id] = f"hosts {hosts.name}: {reason}"
         for agent in hosts.agents:
             taken.setdefault(agent, f"run {run_id}, which is for them too, comes first")
-    return found
+    return reasons
 
 
 def _missing(hosts: HostSet | None, offered: Collection[HostSet]) -> str:

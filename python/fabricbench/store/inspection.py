@@ -9,16 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricbench.store.catalog import UnreadableRow
-from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, memberships, trials
+from fabricbench.store.catalog.rows import RECORD_NAME, TRIAL_ID
+from fabricbench.store.catalog.schema import FINISHED, INTERRUPTED, RUNNING
+from fabricbench.store.catalog.sql import Sql, one_of
+from fabricbench.store.catalog.trial import Trial
+from fabricbench.store.catalog.trials import UnreadableRow
 from fabricbench.store.errors import StoreError, write_error
-from fabricbench.store.identity import Identity, excess, opened_table, unreadable
-from fabricbench.store.location import ASIDE, Location, place_and_name
-from fabricbench.store.rows import RECORD_NAME, TRIAL_ID
-from fabricbench.store.schema import TABLES, TRIALS
-from fabricbench.store.sql.statement import delete, select
-from fabricbench.store.tables import sync
-from fabricbench.store.trial import Trial
+from fabricbench.store.record.identity import Identity, excess, opened_table, unreadable
+from fabricbench.store.record.location import ASIDE, Location, place_and_name
+from fabricbench.store.record.schema import TABLES, TRIALS
+from fabricbench.store.record.tables import sync
 from fabricbench.store.workspace import Workspace
 
 _UNKNOWN = "the catalog does not know this record"
@@ -82,7 +82,7 @@ def _remote_records(workspace: Workspace) -> set[str]:
 
 def _known_urls(workspace: Workspace) -> set[str]:
     with workspace.database.reading() as connection:
-        return workspace.catalog.remote_records(connection, trials.c.status.in_((RUNNING, *FINISHED)))
+        return workspace.catalog.remote_records(connection, one_of("status", (RUNNING, *FINISHED)))
 
 
 def _first_problem(trial: Trial) -> str:
@@ -181,13 +181,15 @@ def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
     target = _free_name(workspace.root / ASIDE / f"row-{row.attempt}.json")
     with workspace.database.writing() as connection:
         if row.number is None:
-            kept = connection.execute(select(trials).where(trials.c.attempt == row.attempt)).first()
-            workspace.catalog.remove(connection, trials.c.attempt == row.attempt)
+            which = Sql("attempt = ?", row.attempt)
+            removed = connection.execute("SELECT * FROM trials WHERE", which).first()
+            workspace.catalog.remove(connection, which)
         else:
-            kept = connection.execute(select(memberships).where(memberships.c.number == row.number)).first()
-            connection.execute(delete(memberships).where(memberships.c.number == row.number))
-        if kept is not None:
-            _write_row(target, kept.mapping)
+            which = Sql("number = ?", row.number)
+            removed = connection.execute("SELECT * FROM memberships WHERE", which).first()
+            connection.execute("DELETE FROM memberships WHERE", which)
+        if removed is not None:
+            _write_row(target, removed.mapping)
     return target
 
 

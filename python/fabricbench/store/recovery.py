@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fabricbench.store.catalog import Catalog
-from fabricbench.store.catalog_schema import INTERRUPTED, trials
-from fabricbench.store.database import Database
+from fabricbench.store.catalog.database import Database
+from fabricbench.store.catalog.rows import TRIAL_ID, is_record_url
+from fabricbench.store.catalog.schema import INTERRUPTED
+from fabricbench.store.catalog.sql import Connection, Row, Sql
+from fabricbench.store.catalog.trials import Catalog
 from fabricbench.store.errors import write_error
-from fabricbench.store.lease import is_leased
-from fabricbench.store.rows import TRIAL_ID, is_record_url
-from fabricbench.store.staging import is_staging, journal_of, take_back
-from fabricbench.store.swap import PARTIAL, REPLACED
-
-if TYPE_CHECKING:
-    from fabricbench.store.sql.connection import Connection, Row
+from fabricbench.store.record.lease import is_leased
+from fabricbench.store.record.staging import is_staging, journal_of, take_back
+from fabricbench.store.record.swap import PARTIAL, REPLACED
 
 
 def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
@@ -55,7 +52,7 @@ def _undo_import(connection: Connection, catalog: Catalog, staging: Path) -> lis
     """Undo an import that was never committed; return the URLs at which it may have written records."""
     uploaded = []
     for trial_id, url in journal_of(staging).items():
-        if url is not None and not catalog.remote_records(connection, trials.c.tables == url):
+        if url is not None and not catalog.remote_records(connection, Sql("tables = ?", url)):
             uploaded.append(url)
         if not catalog.has_record(connection, trial_id):
             take_back(staging, staging.parent, trial_id)
@@ -76,14 +73,13 @@ def _take_back(connection: Connection, catalog: Catalog, records: Path, attempt:
 
 def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Path]:
     """Return the temporary folders without an owner or a lease, replaced records first."""
-    found = [path for path in records.glob(".*") if path.suffix in (PARTIAL, REPLACED)]
-    found = [path for path in found if not is_leased(path)]
-    if not found:
+    folders = [path for path in records.glob(".*") if path.suffix in (PARTIAL, REPLACED)]
+    folders = [path for path in folders if not is_leased(path)]
+    if not folders:
         return []
     owned = catalog.running_folders(connection)
-    return sorted(
-        (path for path in found if path.with_suffix(PARTIAL).name not in owned), key=lambda path: path.suffix
-    )
+    strays = (path for path in folders if path.with_suffix(PARTIAL).name not in owned)
+    return sorted(strays, key=lambda path: path.suffix)
 
 
 def _clear(stray: Path) -> None:

@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from fabricbench.store.catalog import now
-from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, QUEUED, RUNNING, runs, trials
+from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED, QUEUED, RUNNING
+from fabricbench.store.catalog.sql import Connection, Row, Sql, all_of, one_of
+from fabricbench.store.catalog.trial import to_json
+from fabricbench.store.catalog.trials import now
 from fabricbench.store.host_sets import HostSet, obstacles_in
-from fabricbench.store.process import ProcessIdentity
-from fabricbench.store.sql.expression import count
-from fabricbench.store.sql.statement import insert, select, update
-from fabricbench.store.trial import to_json
 
 if TYPE_CHECKING:
-    from fabricbench.store.sql.connection import Connection, Row
     from fabricbench.store.workspace import Workspace
 
 CANCELLED = "cancelled"
@@ -120,7 +118,7 @@ class RunQueue:
         row |= {"owner": owner, "backend": backend, "hosts": hosts.as_json() if hosts else None}
         values = row | _NOBODY | {"cancel_requested": 0, "created_at": at, "queued_at": at}
         with self._database.writing() as connection:
-            connection.execute(insert(runs, values))
+            connection.insert("runs", values)
             return _one(connection, row["id"])
 
     def find(self, run_id: str) -> QueuedRun | None:
@@ -130,7 +128,7 @@ class RunQueue:
             StoreError: The catalog cannot be read.
         """
         with self._database.reading() as connection:
-            row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
+            row = _row(connection, run_id)
         return _readable(row) if row is not None else None
 
     def page(
@@ -141,12 +139,13 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        conditions = [runs.c.state.in_(states)] if states else []
-        query = select(runs).where(*conditions).order_by(runs.c.number.desc()).offset(offset).limit(limit)
+        which = one_of("state", states) if states else all_of()
         with self._database.reading() as connection:
-            total = connection.execute(select(count()).select_from(runs).where(*conditions)).scalar()
-            found = [_readable(row) for row in connection.execute(query)]
-        return int(total or 0), [run for run in found if run is not None]
+            total = connection.execute("SELECT count(*) FROM runs WHERE", which).scalar()
+            in_order = Sql("ORDER BY number DESC LIMIT ? OFFSET ?", limit, offset)
+            rows = connection.execute("SELECT * FROM runs WHERE", which, in_order)
+            runs = [_readable(row) for row in rows]
+        return int(total or 0), [run for run in runs if run is not None]
 
     def waiting(self) -> list[str]:
         """Return the ids of the queued runs, the next one first.
@@ -154,9 +153,8 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        query = select(runs.c.id).where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number)
         with self._database.reading() as connection:
-            return list(connection.execute(query).scalars())
+            return [row.id for row in _queued(connection)]
 
     def counts(self) -> dict[str, int]:
         """Return the number of runs in each state.
@@ -164,7 +162,7 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        query = select(runs.c.state, count()).group_by(runs.c.state)
+        query = "SELECT state, count(*) FROM runs GROUP BY state"
         with self._database.reading() as connection:
             return {state: int(count) for state, count in connection.execute(query)}
 
@@ -189,16 +187,14 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be written.
         """
-        query = select(runs.c.number, runs.c.id).where(runs.c.state == QUEUED)
         with self._database.writing() as connection:
-            kept = obstacles_in(connection, offered)
-            waiting = connection.execute(query.order_by(runs.c.queued_at, runs.c.number))
-            row = next((row for row in waiting if row.id not in kept), None)
+            obstacles = obstacles_in(connection, offered)
+            row = next((row for row in _queued(connection) if row.id not in obstacles), None)
             if row is None:
                 return None
             values = {"state": RUNNING, "started_at": now(), "ended_at": None, "message": ""}
             values |= _this_process()
-            connection.execute(update(runs).where(runs.c.number == row.number).values(values))
+            connection.update("runs", values, Sql("number = ?", row.number))
             return _one(connection, row.id)
 
     def end(self, run_id: str, state: str, message: str = "", *, pid: int | None = None) -> None:
@@ -215,10 +211,10 @@ class RunQueue:
         """
         values = {"state": state, "message": message, "ended_at": now(), "cancel_requested": 0} | _NOBODY
         with self._database.writing() as connection:
-            ending = update(runs).where(runs.c.id == run_id, runs.c.state == RUNNING)
+            of_process = []
             if pid is not None:
-                ending = ending.where(runs.c.pid == pid, runs.c.host == _this_process()["host"])
-            connection.execute(ending.values(values))
+                of_process = [Sql("pid = ? AND host = ?", pid, _this_process()["host"])]
+            connection.update("runs", values, all_of(_is(run_id, RUNNING), *of_process))
 
     def search_came_to(
         self, run_id: str, options: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
@@ -230,8 +226,7 @@ class RunQueue:
         """
         values = {"options": to_json(options), "trials": to_json(list(trials))}
         with self._database.writing() as connection:
-            running = runs.c.state == RUNNING
-            connection.execute(update(runs).where(runs.c.id == run_id, running).values(values))
+            connection.update("runs", values, _is(run_id, RUNNING))
 
     def put_back(self, run_id: str) -> None:
         """Return a running run to its old position in the queue, because none of it has been executed.
@@ -241,8 +236,7 @@ class RunQueue:
         """
         values = {"state": QUEUED, "started_at": None} | _NOBODY
         with self._database.writing() as connection:
-            running = runs.c.state == RUNNING
-            connection.execute(update(runs).where(runs.c.id == run_id, running).values(values))
+            connection.update("runs", values, _is(run_id, RUNNING))
 
     def cancel(self, run_id: str) -> QueuedRun | None:
         """Remove a run from the queue, or request its end if it is running; None if there is no such run.
@@ -252,13 +246,9 @@ class RunQueue:
         """
         ended = {"state": CANCELLED, "message": "cancelled before it started", "ended_at": now()}
         with self._database.writing() as connection:
-            queued = runs.c.state == QUEUED
-            connection.execute(update(runs).where(runs.c.id == run_id, queued).values(ended))
-            running = runs.c.state == RUNNING
-            connection.execute(
-                update(runs).where(runs.c.id == run_id, running).values({"cancel_requested": 1})
-            )
-            row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
+            connection.update("runs", ended, _is(run_id, QUEUED))
+            connection.update("runs", {"cancel_requested": 1}, _is(run_id, RUNNING))
+            row = _row(connection, run_id)
         return _run_of(row) if row is not None else None
 
     def cancelled(self, run_ids: Sequence[str]) -> list[str]:
@@ -267,9 +257,9 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        query = select(runs.c.id).where(runs.c.id.in_(run_ids), runs.c.cancel_requested == 1)
+        query = "SELECT id FROM runs WHERE cancel_requested = 1 AND"
         with self._database.reading() as connection:
-            return list(connection.execute(query).scalars())
+            return list(connection.execute(query, one_of("id", run_ids)).scalars())
 
     def resume(self, run_id: str) -> QueuedRun | None:
         """Queue a cancelled, failed or interrupted run again; its finished trials are not run again.
@@ -281,13 +271,13 @@ class RunQueue:
             StoreError: The catalog cannot be written.
         """
         with self._database.writing() as connection:
-            row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
+            row = _row(connection, run_id)
             if row is None or row.state not in RESUMABLE:
                 return _run_of(row) if row is not None else None
             options = to_json({**json.loads(row.options), "resume": True})
             values: dict[str, Any] = {"state": QUEUED, "options": options, "queued_at": now(), "message": ""}
             values |= {"started_at": None, "ended_at": None, "cancel_requested": 0}
-            connection.execute(update(runs).where(runs.c.id == run_id).values(values))
+            connection.update("runs", values, Sql("id = ?", run_id))
             return _one(connection, run_id)
 
     def attempts(self, since: str, always: Collection[str] = ()) -> dict[str, list[tuple[str, str]]]:
@@ -300,18 +290,18 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        columns = (trials.c.attempt, trials.c.id, trials.c.status, trials.c.started_at)
         ids, some = list(always), _IDS_AT_ONCE
-        wanted = [trials.c.started_at >= since]
-        wanted += [trials.c.id.in_(ids[first : first + some]) for first in range(0, len(ids), some)]
+        conditions = [Sql("started_at >= ?", since)]
+        conditions += [one_of("id", ids[first : first + some]) for first in range(0, len(ids), some)]
         rows: dict[int, Row] = {}
         with self._database.reading() as connection:
-            for condition in wanted:
-                rows |= {row.attempt: row for row in connection.execute(select(*columns).where(condition))}
-        found: dict[str, list[tuple[str, str]]] = {}
+            for condition in conditions:
+                query = "SELECT attempt, id, status, started_at FROM trials WHERE"
+                rows |= {row.attempt: row for row in connection.execute(query, condition)}
+        attempts: dict[str, list[tuple[str, str]]] = {}
         for _, row in sorted(rows.items()):
-            found.setdefault(row.id, []).append((row.status, row.started_at))
-        return found
+            attempts.setdefault(row.id, []).append((row.status, row.started_at))
+        return attempts
 
     def recover(self) -> list[str]:
         """Mark the runs whose process has ended as interrupted, and return their ids.
@@ -323,12 +313,12 @@ class RunQueue:
             if not _abandoned(connection):
                 return []
         with self._database.writing() as connection:
-            found = _abandoned(connection)
-            for row in found:
+            abandoned = _abandoned(connection)
+            for row in abandoned:
                 message = f"process {row.pid} on {row.host} ended before the run did"
                 values = {"state": INTERRUPTED, "message": message, "ended_at": now()} | _NOBODY
-                connection.execute(update(runs).where(runs.c.number == row.number).values(values))
-        return [row.id for row in found]
+                connection.update("runs", values, Sql("number = ?", row.number))
+        return [row.id for row in abandoned]
 
 
 def _this_process() -> dict[str, Any]:
@@ -337,12 +327,29 @@ def _this_process() -> dict[str, Any]:
 
 
 def _abandoned(connection: Connection) -> list[Row]:
-    rows = connection.execute(select(runs).where(runs.c.state == RUNNING)).all()
+    rows = connection.execute(Sql("SELECT * FROM runs WHERE state = ?", RUNNING)).all()
     return [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
 
 
+def _queued(connection: Connection) -> list[Row]:
+    """Return number and id of the queued runs, the next one first."""
+    return connection.execute(
+        Sql("SELECT number, id FROM runs WHERE state = ? ORDER BY queued_at, number", QUEUED)
+    ).all()
+
+
+def _is(run_id: str, state: str) -> Sql:
+    """Return the condition that a row is a run, and in a state."""
+    return Sql("id = ? AND state = ?", run_id, state)
+
+
+def _row(connection: Connection, run_id: str) -> Row | None:
+    return connection.execute(Sql("SELECT * FROM runs WHERE id = ?", run_id)).first()
+
+
 def _one(connection: Connection, run_id: str) -> QueuedRun:
-    return _run_of(connection.execute(select(runs).where(runs.c.id == run_id)).one())
+    (row,) = connection.execute(Sql("SELECT * FROM runs WHERE id = ?", run_id))
+    return _run_of(row)
 
 
 def _readable(row: Row) -> QueuedRun | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from fabricbench.store.catalog import now
-from fabricbench.store.catalog_schema import RUNNING, tags, trash, trials
-from fabricbench.store.memberships import forget
-from fabricbench.store.rows import TRIAL_ID
-from fabricbench.store.sql.statement import delete, insert, select
+from fabricbench.store.catalog.memberships import remove_memberships
+from fabricbench.store.catalog.rows import TRIAL_ID
+from fabricbench.store.catalog.schema import NOT_IN_TRASH, RUNNING
+from fabricbench.store.catalog.sql import Connection, Sql, one_of
+from fabricbench.store.catalog.trials import now
 
 if TYPE_CHECKING:
-    from fabricbench.store.sql.connection import Connection
     from fabricbench.store.workspace import Workspace
 
 
@@ -30,19 +29,16 @@ def delete_trial(workspace: Workspace, trial_id: str) -> bool:
         TrialRunsError: It is running.
         StoreError: The catalog cannot be written.
     """
-    known = select(trash.c.attempt)
     with workspace.database.writing() as connection:
-        query = select(trials.c.attempt, trials.c.status).where(
-            trials.c.id == trial_id, ~trials.c.attempt.in_(known)
-        )
-        found = connection.execute(query).all()
-        if any(row.status == RUNNING for row in found):
+        query = f"SELECT attempt, status FROM trials WHERE id = ? AND {NOT_IN_TRASH}"
+        rows = connection.execute(Sql(query, trial_id)).all()
+        if any(row.status == RUNNING for row in rows):
             raise TrialRunsError(trial_id)
         at = now()
-        for row in found:
+        for row in rows:
             values = {"attempt": row.attempt, "trial_id": trial_id, "deleted_at": at}
-            connection.execute(insert(trash, values))
-    return bool(found)
+            connection.insert("trash", values)
+    return bool(rows)
 
 
 def restore_trial(workspace: Workspace, trial_id: str) -> bool:
@@ -52,7 +48,7 @@ def restore_trial(workspace: Workspace, trial_id: str) -> bool:
         StoreError: The catalog cannot be written.
     """
     with workspace.database.writing() as connection:
-        return connection.execute(delete(trash).where(trash.c.trial_id == trial_id)).rowcount > 0
+        return connection.execute(Sql("DELETE FROM trash WHERE trial_id = ?", trial_id)).rowcount > 0
 
 
 def purge(workspace: Workspace, before: str) -> list[str]:
@@ -70,8 +66,8 @@ def purge(workspace: Workspace, before: str) -> list[str]:
     """
     urls: set[str] = set()
     with workspace.database.writing() as connection:
-        found = connection.execute(select(trash.c.trial_id).where(trash.c.deleted_at < before)).scalars()
-        ids = sorted({trial_id for trial_id in found if TRIAL_ID.fullmatch(str(trial_id))})
+        deleted = connection.execute(Sql("SELECT trial_id FROM trash WHERE deleted_at < ?", before)).scalars()
+        ids = sorted({trial_id for trial_id in deleted if TRIAL_ID.fullmatch(str(trial_id))})
         for trial_id in ids:
             urls |= _remove(workspace, connection, trial_id)
     workspace.remove_records(urls)
@@ -80,13 +76,13 @@ def purge(workspace: Workspace, before: str) -> list[str]:
 
 def _remove(workspace: Workspace, connection: Connection, trial_id: str) -> set[str]:
     """Remove the attempts of a trial that are in the trash; return the URLs of their records."""
-    deleted = select(trash.c.attempt).where(trash.c.trial_id == trial_id)
-    condition = trials.c.attempt.in_(list(connection.execute(deleted).scalars()))
-    urls = workspace.catalog.remote_records(connection, condition)
-    workspace.catalog.remove(connection, condition)
+    deleted = connection.execute(Sql("SELECT attempt FROM trash WHERE trial_id = ?", trial_id)).scalars()
+    which = one_of("attempt", deleted)
+    urls = workspace.catalog.remote_records(connection, which)
+    workspace.catalog.remove(connection, which)
     if not workspace.catalog.has_record(connection, trial_id):
         shutil.rmtree(workspace.records / trial_id, ignore_errors=True)
-    if connection.execute(select(trials.c.attempt).where(trials.c.id == trial_id)).first() is None:
-        connection.execute(delete(tags).where(tags.c.trial_id == trial_id))
-        forget(connection, trial_id)
+    if connection.execute(Sql("SELECT attempt FROM trials WHERE id = ?", trial_id)).first() is None:
+        connection.execute(Sql("DELETE FROM tags WHERE trial_id = ?", trial_id))
+        remove_memberships(connection, trial_id)
     return urls

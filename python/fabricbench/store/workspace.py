@@ -19,32 +19,29 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
-from fabricbench.store.catalog import Catalog, UnreadableRow, is_deleted
-from fabricbench.store.catalog_schema import FINISHED, RUNNING, trials
-from fabricbench.store.database import Database
-from fabricbench.store.databases import catalog_database
+from fabricbench.store.catalog.database import Database
+from fabricbench.store.catalog.databases import catalog_database
+from fabricbench.store.catalog.rows import TRIAL_ID
+from fabricbench.store.catalog.schema import FINISHED, IS_FINISHED, NOT_IN_TRASH, RUNNING
+from fabricbench.store.catalog.sql import Connection, Sql, all_of, one_of
+from fabricbench.store.catalog.trial import Trial, TrialFacts, to_json
+from fabricbench.store.catalog.trials import Catalog, UnreadableRow
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
-from fabricbench.store.memberships import places
 from fabricbench.store.names import (
     CATALOG_FILE,
     CATALOG_URL_VARIABLE,
     TABLES_URL_VARIABLE,
     workspace_folder,
 )
+from fabricbench.store.record.location import Location
+from fabricbench.store.record.remote import Upload, remove_record
+from fabricbench.store.record.schema import TABLES
+from fabricbench.store.record.swap import PARTIAL, RecordSwap
+from fabricbench.store.record.writer import Attempt, TrialWriter
 from fabricbench.store.recovery import recover
-from fabricbench.store.rows import TRIAL_ID
-from fabricbench.store.schema import TABLES
-from fabricbench.store.sql.statement import select
-from fabricbench.store.swap import PARTIAL, RecordSwap
-from fabricbench.store.trial import Trial, TrialFacts, to_json
-
-if TYPE_CHECKING:
-    from fabricbench.store.location import Location
-    from fabricbench.store.sql.connection import Connection
-    from fabricbench.store.writer import Attempt, TrialWriter
 
 _RECORDS = "trials"
 _COPIES = "copies"
@@ -248,11 +245,11 @@ class Workspace:
         """
         specs = {to_json(trial.facts.run_spec): trial.facts.backend for trial in trials}
         with self.database.reading() as connection:
-            wanted = places.c.run_spec.in_(specs) & places.c.status.in_(FINISHED) & ~is_deleted(places)
-            known = {trial.attempt: trial for trial in self.catalog.where(connection, wanted)}
+            same_spec = all_of(one_of("run_spec", specs), IS_FINISHED, NOT_IN_TRASH)
+            by_attempt = {trial.attempt: trial for trial in self.catalog.where(connection, same_spec)}
         others = [
             trial
-            for trial in known.values()
+            for trial in by_attempt.values()
             if specs.get(to_json(trial.facts.run_spec)) not in (None, trial.facts.backend)
         ]
         return sorted(others, key=lambda trial: -trial.attempt)
@@ -263,16 +260,18 @@ class Workspace:
         Raises:
             StoreError: The catalog cannot be read or written.
         """
-        made_by = (places.c.backend == facts.backend) & (places.c.backend_version == facts.backend_version)
-        wanted = (places.c.id == facts.id) & made_by & places.c.status.in_(FINISHED) & ~is_deleted(places)
-        place = (facts.plan, facts.variant, facts.iteration)
+        same_id = Sql(
+            f"id = ? AND backend = ? AND backend_version = ? AND {IS_FINISHED} AND {NOT_IN_TRASH}",
+            *(facts.id, facts.backend, facts.backend_version),
+        )
+        step = (facts.plan, facts.variant, facts.iteration)
         with self.database.reading() as connection:
-            known = self.catalog.where(connection, wanted)
+            finished = self.catalog.where(connection, same_id)
         # Every byte of the record is read, without blocking other writers.
-        sound = {trial.attempt for trial in known if not trial.tables.lacks(TABLES)}
+        sound = {trial.attempt for trial in finished if not trial.tables.lacks(TABLES)}
         with self.database.writing() as connection:
-            for trial in self.catalog.where(connection, wanted & places.c.attempt.in_(sound)):
-                if (trial.facts.plan, trial.facts.variant, trial.facts.iteration) == place:
+            for trial in self.catalog.where(connection, all_of(same_id, one_of("attempt", sound))):
+                if (trial.facts.plan, trial.facts.variant, trial.facts.iteration) == step:
                     self.catalog.adopt(connection, trial, facts)
                     return replace(trial, facts=facts)
         return None
@@ -284,7 +283,7 @@ class Workspace:
             StoreError: The catalog cannot be read.
         """
         with self.database.reading() as connection:
-            query = select(trials.c.id).where(trials.c.status.in_(FINISHED), ~is_deleted(trials))
+            query = f"SELECT id FROM trials WHERE {IS_FINISHED} AND {NOT_IN_TRASH}"
             return set(connection.execute(query).scalars())
 
     def begin(self, facts: TrialFacts, machine: Mapping[str, Any]) -> TrialWriter:
@@ -297,8 +296,6 @@ class Workspace:
         Raises:
             StoreError: The workspace cannot be written, or the disk is full.
         """
-        from fabricbench.store.writer import TrialWriter
-
         return TrialWriter(self, facts, *self._running(facts, machine))
 
     def begin_elsewhere(self, facts: TrialFacts, machine: Mapping[str, Any]) -> Attempt:
@@ -323,15 +320,13 @@ class Workspace:
         Raises:
             StoreError: The workspace cannot be written, or the disk is full.
         """
-        from fabricbench.store.writer import Attempt
-
         with self.database.writing() as connection:
-            self.catalog.remove(
-                connection,
-                trials.c.id.in_([facts.id for facts, _, _ in starting]),
-                trials.c.folder.in_([folder.name for _, folder, _ in starting]),
-                trials.c.status == RUNNING,
+            earlier_call = all_of(
+                one_of("id", [facts.id for facts, _, _ in starting]),
+                one_of("folder", [folder.name for _, folder, _ in starting]),
+                Sql("status = ?", RUNNING),
             )
+            self.catalog.remove(connection, earlier_call)
             return [
                 Attempt(
                     self,
@@ -380,16 +375,12 @@ class Workspace:
         record = self.records / trial_id
         if url is None:
             return RecordSwap(folder, record)
-        from fabricbench.store.remote import Upload
-
         return Upload(folder, record, url, self.copies)
 
     def remove_records(self, urls: Iterable[str | None]) -> None:
         """Remove records that the catalog no longer refers to. Those that cannot be reached remain."""
         for url in urls:
             if url is not None:
-                from fabricbench.store.remote import remove_record
-
                 remove_record(url, self.copies)
 
     def _has_records(self) -> bool:
@@ -407,8 +398,6 @@ def tables_location(url: str | None = None) -> Location | None:
     wanted = url or os.environ.get(TABLES_URL_VARIABLE)
     if not wanted:
         return None
-    from fabricbench.store.location import Location
-
     return Location(wanted)
 
 

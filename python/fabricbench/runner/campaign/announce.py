@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fabricbench.runner.campaign.progress import Progress
 from fabricbench.runner.messages import ClusterError
 from fabricbench.store.campaigns import CampaignState, campaigns, note_campaign
-from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
+from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
 
 if TYPE_CHECKING:
     from fabricbench.store import Workspace

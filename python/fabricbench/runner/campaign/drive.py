@@ -25,14 +25,14 @@ from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.messages import Done, Failed, Order, Setup
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store.errors import DiskFullError
-from fabricbench.store.writer import finish_together, give_up_together
+from fabricbench.store.record.writer import finish_together, give_up_together
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import SharingCores
     from fabricbench.runner.campaign.units import Unit
     from fabricbench.runner.trials import Listener, Results
     from fabricbench.store import Workspace
-    from fabricbench.store.writer import Attempt, ReadyTrial
+    from fabricbench.store.record.writer import Attempt, ReadyTrial
 
 _AHEAD: Final = 2
 """Batches queued per core, so that the next one starts as soon as one ends."""

@@ -15,7 +15,7 @@ from fabricbench.runner.messages import Done, Order, Setup
 from fabricbench.runner.places import Places
 from fabricbench.runner.side_by_side import Task, Worker
 from fabricbench.runner.trials import machine_facts
-from fabricbench.store.writer import finish_together
+from fabricbench.store.record.writer import finish_together
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import SharingCores
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabricbench.runner.interrupts import Interrupts
     from fabricbench.runner.trials import Results
     from fabricbench.store import Workspace
-    from fabricbench.store.writer import Attempt, ReadyTrial
+    from fabricbench.store.record.writer import Attempt, ReadyTrial
 
 
 class Executor(Protocol):

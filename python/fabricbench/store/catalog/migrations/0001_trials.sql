@@ -1,0 +1,35 @@
+-- The table of trials: a row for each attempt, numbered in the order in which they started.
+CREATE TABLE trials (
+    attempt SERIAL NOT NULL,
+    id VARCHAR(12) NOT NULL,
+    status VARCHAR(16) NOT NULL,
+    message TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    title TEXT NOT NULL,
+    plan_source TEXT NOT NULL,
+    overrides TEXT NOT NULL,
+    suite VARCHAR(12) NOT NULL,
+    position INTEGER NOT NULL,
+    variant TEXT NOT NULL,
+    iteration INTEGER NOT NULL,
+    data_size_bytes BIGINT NOT NULL,
+    tag TEXT NOT NULL,
+    run_spec TEXT NOT NULL,
+    published TEXT,
+    backend TEXT NOT NULL,
+    engine_version TEXT NOT NULL,
+    record_version INTEGER NOT NULL,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    process_start TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    started_at VARCHAR(32) NOT NULL,
+    ended_at VARCHAR(32),
+    summary TEXT,
+    results TEXT,
+    engine TEXT,
+    machine TEXT NOT NULL,
+    PRIMARY KEY (attempt)
+);
+CREATE INDEX trials_by_id ON trials (id);
+CREATE UNIQUE INDEX one_record_per_id ON trials (id) WHERE status IN ('complete', 'incomplete');

@@ -1,0 +1,2 @@
+-- Acceptance criteria of each trial; earlier trials had none.
+ALTER TABLE trials ADD COLUMN criteria TEXT DEFAULT '[]' NOT NULL;

@@ -1,7 +1,0 @@
-"""Run by alembic: migrates over the connection that `fabricbench.store.migrate` opened."""
-
-from alembic import context
-
-context.configure(connection=context.config.attributes["connection"])
-with context.begin_transaction():
-    context.run_migrations()

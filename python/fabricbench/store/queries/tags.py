@@ -1,0 +1,51 @@
+"""Tags that users give to trials, in addition to the tag of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from fabricbench.store.catalog.schema import IS_FINISHED
+from fabricbench.store.catalog.sql import one_of
+
+if TYPE_CHECKING:
+    from fabricbench.store.catalog.trial import Trial
+    from fabricbench.store.workspace import Workspace
+
+
+def tags_of(workspace: Workspace, trials: Iterable[Trial]) -> Mapping[str, list[str]]:
+    """Return the tags of trials by their ids: that of the plan first, then the others by name.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    tags = {trial.id: [trial.facts.tag] if trial.facts.tag else [] for trial in trials}
+    last = f"AND {IS_FINISHED} AND tag <> ''"
+    with workspace.database.reading() as connection:
+        rows = [
+            *connection.execute("SELECT trial_id, tag FROM tags WHERE", one_of("trial_id", tags)),
+            *connection.execute("SELECT id, tag FROM trials WHERE", one_of("id", tags), last),
+        ]
+    for trial_id, tag in sorted(tuple(row) for row in rows if isinstance(row.tag, str)):
+        if tag not in tags[trial_id]:
+            tags[trial_id].append(tag)
+    return tags
+
+
+def change_tags(
+    workspace: Workspace, trial_ids: Iterable[str], *, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> None:
+    """Add and remove tags of trials, including those from their plans.
+
+    Raises:
+        StoreError: The catalog cannot be written.
+    """
+    ids, old, new = list(trial_ids), list(remove), list(dict.fromkeys(add))
+    with workspace.database.writing() as connection:
+        old_or_new = one_of("tag", [*old, *new])
+        connection.execute("DELETE FROM tags WHERE", one_of("trial_id", ids), "AND", old_or_new)
+        for table, trial_id in (("trials", "id"), ("memberships", "trial_id")):
+            which = (one_of(trial_id, ids), "AND", one_of("tag", old))
+            connection.execute(f"UPDATE {table} SET tag = '' WHERE", *which)
+        for row in [{"trial_id": each, "tag": tag} for each in ids for tag in new if tag not in old]:
+            connection.insert("tags", row)

@@ -1,0 +1,215 @@
+"""Views: saved queries for lists of trials, for the command line, Python and the web."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.store.catalog.schema import VIEW_LENGTH_MAX
+from fabricbench.store.catalog.sql import Row, Sql
+from fabricbench.store.catalog.trials import now
+from fabricbench.store.errors import StoreError
+from fabricbench.store.queries.listing import COLUMNS, THRESHOLDS_MAX, Threshold, TrialQuery, check_metric
+from fabricbench.words import close_match_hint, one_line
+
+if TYPE_CHECKING:
+    from fabricbench.store.workspace import Workspace
+
+TEXTS: Final = ("search", "tag", "plan", "status", "variant", "backend", "suite", "job")
+"""Filters whose value is a text."""
+_CHOICES: Final = {"order": ("asc", "desc"), "deleted": ("true",), "view": ("runs", "trials")}
+"""Parameters with a fixed set of values; `view` selects whether the web lists runs or trials."""
+NAMES: Final = (*TEXTS, *_CHOICES, "sort", "where")
+"""Parameters of a view: those of `GET /api/v1/trials`, and `view`."""
+_TEXT_LENGTH_MAX: Final = 200
+_NAME: Final = re.compile(r"[^\s/]([^\r\n\t/]*[^\s/])?")
+
+Asked = Mapping[str, str | Sequence[str]]
+"""Parameters of a list: a list of texts for `where`, one text for the others."""
+
+
+class UnknownViewError(StoreError):
+    """No view has the given name."""
+
+
+class ViewError(ValueError):
+    """A view that cannot be saved.
+
+    Attributes:
+        field: `name`, or the invalid parameter in `asked`.
+        hint: Suggested remedy.
+    """
+
+    def __init__(self, field: str, found: str, hint: str) -> None:
+        super().__init__(found)
+        self.field = field
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class View:
+    """A saved list of trials.
+
+    Attributes:
+        name: Its name.
+        asked: Its parameters; others have the defaults of the list.
+        saved_at: When it was saved.
+    """
+
+    name: str
+    asked: Asked
+    saved_at: str = ""
+
+    def __str__(self) -> str:
+        return asked_text(self.asked)
+
+
+def asked_text(asked: Asked) -> str:
+    """Return the parameters of a list as one line of text."""
+    parts = [f"{name} {asked[name]}" for name in TEXTS if name in asked]
+    parts += asked.get("where", ())
+    parts += ["deleted"] if "deleted" in asked else []
+    ends = {"asc": "the smallest first", "desc": "the largest first"}
+    order = [f"by {asked['sort']}"] if "sort" in asked else []
+    order += [ends[str(asked["order"])]] if "order" in asked else []
+    return "; ".join(filter(None, [", ".join(parts) or "all", ", ".join(order)]))
+
+
+def asked_with(
+    workspace: Workspace,
+    view: str | None,
+    given: Mapping[str, str | Sequence[str] | None],
+    *,
+    descending: bool | None = None,
+) -> Asked:
+    """Return the parameters of a view combined with given ones: thresholds are added, all others replaced.
+
+    Raises:
+        UnknownViewError: There is none of that name.
+        StoreError: The catalog cannot be read.
+    """
+    asked = dict(saved_view(workspace, view).asked) if view is not None else {}
+    where = [*asked.get("where", ()), *(given.get("where") or ())]
+    asked |= {name: value for name, value in given.items() if value}
+    if descending is not None:
+        asked["order"] = "desc" if descending else "asc"
+    return asked | {"where": where} if where else asked
+
+
+def query_of(asked: Asked) -> TrialQuery:
+    """Return the query of a list's parameters: all its trials, oldest first by default.
+
+    Raises:
+        ThresholdError: A metric is unknown, or a threshold cannot be parsed.
+    """
+    texts: dict[str, Any] = {name: asked[name] for name in TEXTS if name in asked}
+    return TrialQuery(
+        **texts,
+        deleted="deleted" in asked,
+        where=[Threshold.read(text) for text in asked.get("where", ())],
+        sort=str(asked.get("sort", "attempt")),
+        descending=asked.get("order") == "desc",
+        limit=None,
+    )
+
+
+def check_view(name: str, asked: Mapping[str, object]) -> None:
+    """Check that a view can be saved.
+
+    Raises:
+        ViewError: Its name is invalid, or it has a parameter that lists do not have.
+        ThresholdError: A metric is unknown, or a threshold cannot be parsed.
+    """
+    if len(name) > VIEW_LENGTH_MAX or not _NAME.fullmatch(name):
+        allowed = f"1 to {VIEW_LENGTH_MAX} characters in one line, without / and blanks at its ends"
+        raise ViewError("name", f'"{one_line(name, 80)}" is no name for a view', f"allowed: {allowed}")
+    for field, value in asked.items():
+        _check_field(field, value)
+    check_metric(str(asked.get("sort", COLUMNS[0])), COLUMNS)
+    for text in asked.get("where", ()):  # type: ignore[attr-defined]
+        Threshold.read(text)
+
+
+def _check_field(field: str, value: object) -> None:
+    if field not in NAMES:
+        hint = close_match_hint(field, NAMES) or f"allowed: {', '.join(NAMES)}"
+        raise ViewError(field, f'a list has no "{one_line(field, 80)}"', hint)
+    if field == "where":
+        is_right = isinstance(value, list) and len(value) <= THRESHOLDS_MAX and all(map(_is_text, value))
+        allowed = f"at most {THRESHOLDS_MAX} texts such as ideal_percent<50"
+    elif field in _CHOICES:
+        is_right, allowed = value in _CHOICES[field], " or ".join(_CHOICES[field])
+    else:
+        is_right, allowed = _is_text(value), f"a text of 1 to {_TEXT_LENGTH_MAX} characters"
+    if not is_right:
+        raise ViewError(field, f"`{field}` is {one_line(str(value), 80)}", f"allowed: {allowed}")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _TEXT_LENGTH_MAX
+
+
+def saved_views(workspace: Workspace) -> list[View]:
+    """Return the views of a workspace by name; rows with invalid values are skipped.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    with workspace.database.reading() as connection:
+        rows = connection.execute("SELECT * FROM views ORDER BY name").all()
+    return [view for row in rows if (view := _view(row)) is not None]
+
+
+def saved_view(workspace: Workspace, name: str) -> View:
+    """Return a view.
+
+    Raises:
+        UnknownViewError: There is none of that name.
+        StoreError: The catalog cannot be read.
+    """
+    known = {view.name: view for view in saved_views(workspace)}
+    if name not in known:
+        hint = close_match_hint(name, known) or "`fabricbench views` lists those that there are"
+        raise UnknownViewError(workspace.root, f'no view "{one_line(name, 80)}"', hint)
+    return known[name]
+
+
+def save_view(workspace: Workspace, name: str, asked: Asked) -> View:
+    """Save a view, replacing one with the same name.
+
+    Raises:
+        ViewError: Its name is invalid, or it has a parameter that lists do not have.
+        ThresholdError: A metric is unknown, or a threshold cannot be parsed.
+        StoreError: The catalog cannot be written.
+    """
+    check_view(name, asked)
+    view = View(name, asked, now())
+    with workspace.database.writing() as connection:
+        connection.execute(Sql("DELETE FROM views WHERE name = ?", name))
+        row = {"name": name, "asked": json.dumps(asked), "saved_at": view.saved_at}
+        connection.insert("views", row)
+    return view
+
+
+def delete_view(workspace: Workspace, name: str) -> None:
+    """Delete a view; its trials are not changed.
+
+    Raises:
+        UnknownViewError: There is none of that name.
+        StoreError: The catalog cannot be written.
+    """
+    saved_view(workspace, name)
+    with workspace.database.writing() as connection:
+        connection.execute(Sql("DELETE FROM views WHERE name = ?", name))
+
+
+def _view(row: Row) -> View | None:
+    try:
+        asked = json.loads(row.asked)
+        check_view(row.name, asked)
+    except (TypeError, ValueError, AttributeError):  # ViewError and ThresholdError are ValueErrors
+        return None
+    return View(row.name, asked, str(row.saved_at))
