@@ -66,7 +66,7 @@ def test_full_row_groups_are_on_their_way_to_the_disk_while_running(tmp_path: Pa
     sizes = []
     for _ in range(14):
         writer.write("chunks", rows)
-        writer._aside.finish()
+        writer._thread.finish()
         sizes.append((tmp_path / "record/chunks.parquet").stat().st_size)
     assert sizes[5] == sizes[0]
     assert sizes[6] > sizes[0]

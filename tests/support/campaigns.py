@@ -62,8 +62,8 @@ def measured(file: Path, root: Path, values_of: Callable[[TrialFacts, int], Valu
             ]
         for first in range(0, len(rows), AT_ONCE):
             connection.insert("trial_metrics", *rows[first : first + AT_ONCE])
-        values = {"status": COMPLETE, "results": "[]", "summary": "{}"}
-        connection.update("trials", values, all_of())
+        ended = {"status": COMPLETE, "results": "[]", "summary": "{}"}
+        connection.update("trials", ended, all_of())
     return workspace
 
 

@@ -68,7 +68,7 @@ def _column(kind: str, default: str | None, *, is_nullable: bool) -> str:
 
 
 def _index(sql: str) -> str:
-    """Return uniqueness, table and columns of an index, and the values of the column by which it is partial."""
+    """Return uniqueness, table and columns of an index, and the values in its condition."""
     match = re.search(r"(UNIQUE )?INDEX \w+ ON (?:public\.)?(\w+).*?\((.*?)\)", " ".join(sql.split()))
     assert match
     values = re.findall(r"'(\w+)'", sql)

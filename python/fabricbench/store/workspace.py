@@ -85,7 +85,7 @@ class Workspace:
             root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
                 `fabricbench-workspace` in the current folder.
             create: Create it if it does not exist.
-            catalog_url: Database of the catalog, an SQLite file or PostgreSQL, as an SQLAlchemy URL; by
+            catalog_url: Database of the catalog, an SQLite file or PostgreSQL, as a URL; by
                 default that of FABRICBENCH_CATALOG_URL, or else a file in the workspace.
             tables_url: Storage for new records, as an fsspec URL; by default that of FABRICBENCH_TABLES_URL,
                 or else a folder in the workspace.

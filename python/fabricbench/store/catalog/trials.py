@@ -30,6 +30,7 @@ from fabricbench.store.catalog.schema import (
     OF_RUN,
     RUNNING,
     TAG_LENGTH_MAX,
+    TRIAL_COLUMNS,
 )
 from fabricbench.store.catalog.sql import (
     Connection,
@@ -151,7 +152,7 @@ class Catalog:
 
     def latest_finished(self, connection: Connection, back: int) -> Trial | None:
         """Return the trial with the newest record, or the one `back` positions before it."""
-        query = f"SELECT * FROM trials WHERE {IS_FINISHED} AND {NOT_IN_TRASH}"
+        query = f"SELECT {', '.join(TRIAL_COLUMNS)} FROM trials WHERE {IS_FINISHED} AND {NOT_IN_TRASH}"
         return self._nth(connection, Sql(f"{query} ORDER BY ended_at DESC, attempt DESC"), back)
 
     def latest_of_plan(self, connection: Connection, plan: str) -> Trial | None:
