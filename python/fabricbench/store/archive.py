@@ -74,15 +74,15 @@ def write_archive(
         StoreError: A record is damaged, or the catalog cannot be read.
     """
     rows = _catalog_rows(workspace, plan)
-    noted = {
-        "trials": [_noted(trial, rows[trial.attempt][0]) for trial in chosen],
+    exported = {
+        "trials": [_row_with_digests(trial, rows[trial.attempt][0]) for trial in chosen],
         "memberships": [
             {"trial_id": trial.id} | {name: row[name] for name in (*OF_RUN, "placed_at")}
             for trial in chosen
             for row in reversed(rows[trial.attempt][1:])
         ],
     }
-    content = {"version": VERSION, "digest": _digest(noted)} | noted
+    content = {"version": VERSION, "digest": _digest(exported)} | exported
     written = 0
     # Unlike PAX, the GNU format has every size in a plain header.
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as archive:
@@ -94,7 +94,7 @@ def write_archive(
     return written
 
 
-def _noted(trial: Trial, row: Row) -> Row:
+def _row_with_digests(trial: Trial, row: Row) -> Row:
     """Return the catalog row of a trial, with a digest of every table.
 
     Raises:
@@ -107,13 +107,13 @@ def _noted(trial: Trial, row: Row) -> Row:
             digests[table] = digest_of(path)
         except OSError as error:
             raise damaged(path, f"it cannot be read: {error.strerror}") from error
-    known = {name: value for name, value in row.items() if name in _TRIAL}
-    return known | {"digests": to_json(digests)}
+    columns = {name: value for name, value in row.items() if name in _TRIAL}
+    return columns | {"digests": to_json(digests)}
 
 
-def _digest(noted: Mapping[str, Any]) -> str:
+def _digest(exported: Mapping[str, Any]) -> str:
     """Return the digest of the rows in an archive, independent of their layout."""
-    text = to_json({name: noted[name] for name in ("trials", "memberships")})
+    text = to_json({name: exported[name] for name in ("trials", "memberships")})
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -169,7 +169,7 @@ def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]
                 rows[trial_id] = {**row, "digests": to_json(digests)}
             if not archive.is_at_end():
                 raise _damaged(path, "it has more than its trials: something follows the last table")
-            taken = _take_all(workspace, staging, rows, earlier)
+            imported = _import_all(workspace, staging, rows, earlier)
         except _InDoubtError as error:
             in_doubt = True
             raise error.cause from None
@@ -178,7 +178,7 @@ def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]
                 staging.leave()
             else:
                 staging.close()
-    return taken, [trial_id for trial_id in rows if trial_id not in taken]
+    return imported, [trial_id for trial_id in rows if trial_id not in imported]
 
 
 class _InDoubtError(Exception):
@@ -214,8 +214,8 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
     try:
         content = json.loads(archive.content(member))
         version = content["version"]
-        noted = {name: [dict(row) for row in content.get(name, ())] for name in ("trials", "memberships")}
-        is_whole = version == 1 or content.get("digest") == _digest(noted)
+        exported = {name: [dict(row) for row in content.get(name, ())] for name in ("trials", "memberships")}
+        is_whole = version == 1 or content.get("digest") == _digest(exported)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise _damaged(path, f"{_ROWS} cannot be read: {error}") from error
     if version not in _VERSIONS:
@@ -224,16 +224,16 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
         raise StoreError(path, other, hint)
     if not is_whole:
         raise _damaged(path, f"{_ROWS} is damaged: its digest is another")
-    for row in noted["trials"]:
+    for row in exported["trials"]:
         _check(row, _TRIAL, path)
         if row["status"] not in FINISHED or not _has_digests(row, version):
             raise _damaged(path, f"{_ROWS} holds a row that is no finished trial of this version")
     earlier: dict[str, list[Row]] = {}
-    for row in noted["memberships"]:
+    for row in exported["memberships"]:
         _check(row, _MEMBERSHIP, path)
         earlier.setdefault(row["trial_id"], []).append(row)
-    rows: dict[str, Row] = {row["id"]: row for row in noted["trials"]}
-    if len(rows) != len(noted["trials"]):
+    rows: dict[str, Row] = {row["id"]: row for row in exported["trials"]}
+    if len(rows) != len(exported["trials"]):
         raise _damaged(path, f"{_ROWS} names a trial twice")
     if not earlier.keys() <= rows.keys():
         raise _damaged(path, f"{_ROWS} has runs of a trial that it does not have")
@@ -320,14 +320,14 @@ def _misfit(path: Path, table: str, row: Row) -> str:
     )
 
 
-def _take_all(
+def _import_all(
     workspace: Workspace, staging: Staging, rows: Mapping[str, Row], earlier: Mapping[str, Sequence[Row]]
 ) -> list[str]:
     """Move the records and add them to the catalog, all or none; return the ids of the imported trials."""
     urls = {trial_id: workspace.new_record(trial_id)[1] for trial_id in rows}
     staging.note(urls)
     swaps: dict[str, RecordSwap] = {}
-    taken: list[str] = []
+    imported: list[str] = []
     is_committing = False
     try:
         for trial_id in _missing(workspace, rows):
@@ -338,25 +338,25 @@ def _take_all(
                 if trial_id in swaps and not workspace.catalog.has_record(connection, trial_id):
                     workspace.catalog.take(connection, row, staging.folder.name, urls[trial_id])
                     swaps[trial_id].apply()
-                    taken.append(trial_id)
+                    imported.append(trial_id)
                 connection.execute(Sql("DELETE FROM trash WHERE trial_id = ?", trial_id))
                 for run in runs:
                     add_membership(connection, trial_id, run)
             is_committing = True
     except BaseException as error:
         # An error of the commit itself does not show whether it took effect.
-        is_noted = _are_noted(workspace, taken) if is_committing else False
-        if is_noted is None:
+        are_imported = _are_imported(workspace, imported) if is_committing else False
+        if are_imported is None:
             raise _InDoubtError(error) from error
-        if not is_noted:
+        if not are_imported:
             for swap in reversed(swaps.values()):
                 swap.undo()
             workspace.remove_records(urls[trial_id] for trial_id in swaps)
             raise
-    for trial_id in taken:
+    for trial_id in imported:
         swaps[trial_id].discard()
-    workspace.remove_records(urls[trial_id] for trial_id in swaps.keys() - set(taken))
-    return taken
+    workspace.remove_records(urls[trial_id] for trial_id in swaps.keys() - set(imported))
+    return imported
 
 
 def _missing(workspace: Workspace, trial_ids: Iterable[str]) -> list[str]:
@@ -365,7 +365,7 @@ def _missing(workspace: Workspace, trial_ids: Iterable[str]) -> list[str]:
         return [each for each in trial_ids if not workspace.catalog.has_record(connection, each)]
 
 
-def _are_noted(workspace: Workspace, trial_ids: Sequence[str]) -> bool | None:
+def _are_imported(workspace: Workspace, trial_ids: Sequence[str]) -> bool | None:
     """Check whether the catalog has records of trials; None if it cannot be read."""
     try:
         return not _missing(workspace, trial_ids)

@@ -65,9 +65,9 @@ def obstacles(
         running: Ids of the running ones with their hosts as JSON.
         offered: The hosts that are available here.
     """
-    taken: dict[str, str] = {}
+    occupied: dict[str, str] = {}
     for run_id, text in running:
-        taken |= dict.fromkeys(_agents(text), f"run {run_id} uses them")
+        occupied |= dict.fromkeys(_agents(text), f"run {run_id} uses them")
     reasons: dict[str, str] = {}
     for run_id, text in waiting:
         hosts = _readable(text)
@@ -75,10 +75,10 @@ def obstacles(
             if text is not None:
                 reasons[run_id] = _missing(hosts, offered)
             continue
-        if reason := next((taken[agent] for agent in hosts.agents if agent in taken), ""):
+        if reason := next((occupied[agent] for agent in hosts.agents if agent in occupied), ""):
             reasons[run_id] = f"hosts {hosts.name}: {reason}"
         for agent in hosts.agents:
-            taken.setdefault(agent, f"run {run_id}, which is for them too, comes first")
+            occupied.setdefault(agent, f"run {run_id}, which is for them too, comes first")
     return reasons
 
 

@@ -190,9 +190,9 @@ class Workspace:
             return UnknownTrialError(
                 self.root, found, "run its plan again; --resume keeps the finished trials"
             )
-        aside = self._set_aside(connection, name)
-        if aside is not None:
-            return UnknownTrialError(self.database.place, aside.found, _REPAIR)
+        unreadable = self._unreadable_match(connection, name)
+        if unreadable is not None:
+            return UnknownTrialError(self.database.place, unreadable.found, _REPAIR)
         finished = self.catalog.select(connection, states=FINISHED)
         known = [trial.id for trial in finished]
         if not known:
@@ -206,7 +206,7 @@ class Workspace:
         )
         return UnknownTrialError(self.root, f'no trial "{name}" among {len(known)} finished ones', hint)
 
-    def _set_aside(self, connection: Connection, name: str) -> UnreadableRow | None:
+    def _unreadable_match(self, connection: Connection, name: str) -> UnreadableRow | None:
         """Return an unreadable row that may match a name."""
         is_id = re.fullmatch("[0-9a-fA-F]{1,12}", name)
         for row in self.catalog.unreadable(connection):
@@ -395,10 +395,10 @@ def tables_location(url: str | None = None) -> Location | None:
     Raises:
         StoreError: The URL cannot be used.
     """
-    wanted = url or os.environ.get(TABLES_URL_VARIABLE)
-    if not wanted:
+    url = url or os.environ.get(TABLES_URL_VARIABLE)
+    if not url:
         return None
-    return Location(wanted)
+    return Location(url)
 
 
 def holds_workspace(folder: Path) -> bool:

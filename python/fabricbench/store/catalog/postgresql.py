@@ -1,4 +1,4 @@
-"""A catalog in PostgreSQL, for teams; the tables of records stay in the folder of the workspace."""
+"""A catalog in PostgreSQL, for teams: connections, the lock of its writers, and errors with hints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A catalog in an SQLite file: the default, for one machine or a few that share a disk."""
+"""A catalog in an SQLite file, the default: connections, checks for damaged files, and errors with hints.
+
+A file that cannot be written is opened for reading, or through a migrated copy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The catalog: the trials of a workspace and their status."""
+"""Statements on the table of trials: to find them, and to start, finish, adopt, give up and remove attempts.
+
+Rows with invalid values are skipped and can be listed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Queries for lists of trials: search, filters, order and pages, evaluated by the database."""
+"""Queries for lists of trials: filters, thresholds on metrics, order and pages, evaluated by the database.
+
+Also the values for filters, and the trials with which some trials are compared.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tags that users give to trials, in addition to the tag of a plan."""
+"""Reads and changes the tags that users give to trials, in addition to the tag of a plan."""
 
 from __future__ import annotations
 

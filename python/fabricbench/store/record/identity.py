@@ -1,4 +1,7 @@
-"""Verifies that the file of a table is the one in the catalog: its digest, trial and run spec."""
+"""Verifies that the file of a table is the one in the catalog: its digest, trial, backend and run spec.
+
+Damaged files are opened with limits on their declared sizes.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +63,11 @@ class Identity:
         Raises:
             OSError: The file is missing or cannot be read.
         """
-        wanted = self.digests.get(table)
-        if wanted is not None:
+        expected = self.digests.get(table)
+        if expected is not None:
             found = digest_of(path)
-            if found != wanted:
-                return f"it is not what was written: its SHA-256 is {found[:12]}..., not {wanted[:12]}..."
+            if found != expected:
+                return f"it is not what was written: its SHA-256 is {found[:12]}..., not {expected[:12]}..."
         try:
             with opened_table(path) as file:
                 return self._stranger(file.schema_arrow.metadata or {}, table)
@@ -75,17 +78,17 @@ class Identity:
 
     def _stranger(self, metadata: Mapping[bytes, bytes], table: str) -> str:
         """Return how the metadata of a file differ from the catalog, or an empty string."""
-        told = {
+        stored = {
             name: metadata.get(f"{METADATA_PREFIX}{name}".encode(), b"").decode(errors="replace")
             for name in ("trial", "table", "backend", "run_spec")
         }
-        if told["trial"] != self.trial:
-            return f"it is of trial {told['trial'] or 'nobody'}"
-        if told["table"] != table:
-            return f"it is table {told['table']}"
-        if told["backend"] != self.backend:
-            return f"it is of backend {told['backend']}, not {self.backend}"
-        if not _same_json(told["run_spec"], self.run_spec):
+        if stored["trial"] != self.trial:
+            return f"it is of trial {stored['trial'] or 'nobody'}"
+        if stored["table"] != table:
+            return f"it is table {stored['table']}"
+        if stored["backend"] != self.backend:
+            return f"it is of backend {stored['backend']}, not {self.backend}"
+        if not _same_json(stored["run_spec"], self.run_spec):
             return "it is of another run spec"
         return ""
 

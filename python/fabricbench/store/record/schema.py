@@ -21,7 +21,7 @@ TABLES = (*RECORD_TABLES, TRIALS)
 
 
 class RecordSchemaError(Exception):
-    """A backend handed over rows that do not have a table's columns: a fault of the backend."""
+    """Rows of a backend without the columns of their table: a fault of the backend."""
 
 
 @cache
@@ -38,7 +38,7 @@ def schema_of(table: str) -> pa.Schema:
 
 
 def observed_schema(table: str, unmeasured: Collection[str] = ()) -> pa.Schema:
-    """Return the columns of a table some of which were not measured, and so may be null."""
+    """Return the columns of a table; those that were not measured may be null."""
     import pyarrow as pa
 
     return pa.schema(
@@ -86,11 +86,11 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
 
 
 def _has_all(batch: pa.RecordBatch) -> bool:
-    """Tell whether no column has a null that may have none."""
+    """Return whether no column has a null that may have none."""
     columns = zip(batch.schema, batch.columns, strict=True)
     return not any(column.null_count and not field.nullable for field, column in columns)
 
 
-def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return a column as one of a type; what is one already needs no kernels, which take long to load."""
-    return column if column.type == wanted else column.cast(wanted)
+def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column with a type; a column of that type needs no kernels, which take long to load."""
+    return column if column.type == kind else column.cast(kind)

@@ -84,10 +84,10 @@ def is_staging(folder: Path) -> bool:
 def journal_of(folder: Path) -> dict[str, str | None]:
     """Return the trials that an import may have moved, and the URLs of their records."""
     with suppress(OSError, ValueError, AttributeError):
-        noted = json.loads((folder / _JOURNAL).read_text()).items()
+        entries = json.loads((folder / _JOURNAL).read_text()).items()
         return {
             trial_id: url if is_record_url(url) else None
-            for trial_id, url in noted
+            for trial_id, url in entries
             if TRIAL_ID.fullmatch(trial_id)
         }
     return {}

@@ -1,4 +1,8 @@
-"""Parquet tables, written while a trial runs with bounded memory; the same rows give the same bytes."""
+"""Writes and reads the Parquet tables of a trial's record.
+
+They are written while the trial runs, with bounded memory, and the same rows give the same bytes. A file is
+checked against the catalog before it is read.
+"""
 
 from __future__ import annotations
 
@@ -297,11 +301,11 @@ class TableFolder:
         path = self.opened(table)
         with _readable(path), opened_table(path) as file:
             schema = with_later(table, file.schema_arrow)
-            wanted = schema.names if columns is None else list(columns)
-            there = [name for name in wanted if name in file.schema_arrow.names or name not in schema.names]
-            lacking = [schema.field(name) for name in wanted if name not in there]
+            names = schema.names if columns is None else list(columns)
+            there = [name for name in names if name in file.schema_arrow.names or name not in schema.names]
+            lacking = [schema.field(name) for name in names if name not in there]
             for batch in file.iter_batches(batch_size=ROWS_PER_GROUP, columns=there):
-                yield filled(batch, lacking).select(wanted) if lacking else batch
+                yield filled(batch, lacking).select(names) if lacking else batch
 
     def table(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a whole table, or some of its columns.

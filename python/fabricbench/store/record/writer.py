@@ -77,7 +77,7 @@ class Attempt:
         swap = self._workspace.swap(self._facts.id, self._folder, self._url)
         return ReadyTrial(self, swap, summary, engine, record)
 
-    def note_end(self, connection: Connection, ready: ReadyTrial) -> set[str]:
+    def record_end(self, connection: Connection, ready: ReadyTrial) -> set[str]:
         """Record in the catalog how the trial ended.
 
         Returns:
@@ -276,18 +276,18 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
     try:
         with workspace.database.writing() as connection:
             for trial in ready:
-                replaced |= trial.attempt.note_end(connection, trial)
+                replaced |= trial.attempt.record_end(connection, trial)
                 trial.swap.apply()
             is_committing = True
     except BaseException:
         # An error of the commit itself leaves open whether it took effect; an earlier one does not.
         attempts = [trial.attempt.attempt for trial in ready]
-        is_noted = workspace.has_ended(attempts) if is_committing else False
-        if is_noted is None:
+        is_recorded = workspace.has_ended(attempts) if is_committing else False
+        if is_recorded is None:
             for trial in ready:
                 trial.attempt.leave_in_doubt()
-        if not is_noted:
-            if is_noted is False:
+        if not is_recorded:
+            if is_recorded is False:
                 for trial in reversed(ready):
                     trial.swap.undo()
             raise
@@ -304,14 +304,14 @@ def _has_finished(workspace: Workspace, ready: Sequence[ReadyTrial]) -> bool:
     # A commit without a response may still be in progress: it has the write lock.
     with workspace.database.writing() as connection:
         attempts = (trial.attempt.attempt for trial in ready)
-        is_noted = all(workspace.catalog.is_finished(connection, attempt) for attempt in attempts)
-    if is_noted:
+        is_recorded = all(workspace.catalog.is_finished(connection, attempt) for attempt in attempts)
+    if is_recorded:
         _mark_finished(ready)
     else:
         for trial in reversed(ready):
             trial.swap.undo()
             trial.attempt.settle()
-    return is_noted
+    return is_recorded
 
 
 def _mark_finished(ready: Sequence[ReadyTrial]) -> None:
