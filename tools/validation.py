@@ -1,6 +1,6 @@
-"""Write the tables of docs/validation.md from real runs.
+"""Writes the tables of docs/reference/validation.md from real runs.
 
-A table stands between `<!-- PLAN OPTIONS: begin -->` and `<!-- PLAN: end -->`. `make validation` runs that
+A table is between `<!-- PLAN OPTIONS: begin -->` and `<!-- PLAN: end -->`. `make validation` runs that
 plan with those options of `fabricbench run` and writes the table again; plans named as arguments are written
 alone. `--check` only says whether the page has a table for every shipped plan.
 """
@@ -22,7 +22,7 @@ from typing import Any
 from fabricbench.metrics import BUS_BANDWIDTH, JobKind, Metric, View, in_views
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "validation.md"
+PAGE = ROOT / "docs" / "reference" / "validation.md"
 COMMAND = Path(sys.executable).with_name("fabricbench")
 BEGIN = re.compile(r"<!-- (?P<plan>[a-z0-9-]+)(?P<options>( [^>]*)?): begin -->\n")
 TOLD_BY_ANOTHER = {"algbw_gb_per_s"}
@@ -203,7 +203,7 @@ def replaced(page: str, section: Section, text: str) -> str:
     begin = next(each for each in BEGIN.finditer(page) if each["plan"] == section.plan)
     end = page.find(f"<!-- {section.plan}: end -->", begin.end())
     if end < 0:
-        raise SystemExit(f"error: docs/validation.md: the table of {section.plan} has no end")
+        raise SystemExit(f"error: docs/reference/validation.md: the table of {section.plan} has no end")
     return page[: begin.end()] + text + page[end:]
 
 
@@ -218,7 +218,7 @@ def check(page: str) -> None:
     plans = sorted(path.stem for method in methods for path in (ROOT / "plans" / method).glob("*.yaml"))
     missing = [plan for plan in plans if plan not in known]
     if missing:
-        raise SystemExit(f"error: docs/validation.md has no table for {', '.join(missing)}")
+        raise SystemExit(f"error: docs/reference/validation.md has no table for {', '.join(missing)}")
     for section in sections(page):
         replaced(page, section, "")
 
