@@ -125,10 +125,13 @@ lint-rust: $(STAMPS)/venv
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 
+SPELLED := README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md docs python crates tools web/src
+
 .PHONY: lint-python
 lint-python: $(STAMPS)/requirements-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell $(SPELLED)
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/generate_mirrors.py --check
