@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
 import { path, problemOf, query } from '../src/api/client';
-import { ranksOf } from '../src/components/ChunkFilterBar';
+import { ranksOf } from '../src/components/chart/ChunkFilterBar';
 import { changed } from '../src/components/useSearch';
-import { wantedPages } from '../src/components/usePages';
-import { stretchOf, withRange, zoomed } from '../src/components/zoom';
-import { conditions, conditionText } from '../src/pages/statistics/conditions';
+import { wantedPages } from '../src/components/table/usePages';
+import { stretchOf, withRange, zoomed } from '../src/components/chart/timeRange';
+import { conditions, conditionText } from '../src/pages/trial/rowConditions';
 import { filterOf, isFiltered, sortingOf } from '../src/pages/workspace/filters';
 
 describe('addresses', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { CampaignAnalysis, CampaignSetting } from '../src/api/campaigns';
-import { answers, asOf, endingText, heads, percentText } from '../src/pages/campaign/text';
+import { answers, asOf, endingText, heads, percentText } from '../src/pages/campaign/campaignText';
 
 const progress = (state: string, trials: number) =>
   ({ state, trials, failed: 0 }) as Parameters<typeof asOf>[0]['progress'];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { columnsBetween } from '../src/components/columnWindow';
+import { columnsBetween } from '../src/components/table/columnWindow';
 
 test('columns out of sight are not drawn', () => {
   const widths = [100, 50, 50, 100, 200];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { Topology, TopologySwitch } from '../src/api/types';
-import { type Box, boxesOf, find, hostCount, hostNumbers } from '../src/pages/configuration/folding';
+import { type Box, boxesOf, find, hostCount, hostNumbers } from '../src/pages/configuration/map/folding';
 
 function fabric(hosts: number, switches: TopologySwitch[]): Topology {
   return { hosts, switches, nodes: [], links: [], jobs: [], reduced: false };

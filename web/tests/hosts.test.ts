@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import type { EngineHost, HostCheck, HostsFile, HostState, RunDetail, RunTrial } from '../src/api/types';
 import { factName, factText, flatFacts } from '../src/format/facts';
 import { concerns, countText, endpointNames, playsText, timesOf } from '../src/format/hosts';
-import { choices, requestOf, whereOf } from '../src/pages/configuration/where';
-import { firstTwin, isMeasured, waitText, whereText } from '../src/pages/run/text';
-import { viewsOf } from '../src/pages/statistics/views';
+import { choices, requestOf, whereOf } from '../src/pages/configuration/runTarget';
+import { firstTwin, isMeasured, waitText, whereText } from '../src/pages/run/runText';
+import { viewsOf } from '../src/pages/trial/views';
 
 function check(name: string, state: HostCheck['state']): HostCheck {
   return { check: name, state, found: '', hint: '' };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { Trial } from '../src/api/types';
-import { BYTES_MAX, inFormWords, linesAround, runsOf, sizeProblem } from '../src/pages/imports/runs';
+import { BYTES_MAX, inFormWords, linesAround, runsOf, sizeProblem } from '../src/pages/imports/importFile';
 
 test('the line that is meant stands among those around it', () => {
   const text = 'one\ntwo\r\nthree\nfour';

@@ -7,8 +7,8 @@ import {
   valueAt,
   withField,
   withOverrides,
-} from '../src/pages/configuration/plan';
-import { sectionOf } from '../src/pages/configuration/sections';
+} from '../src/pages/configuration/planYaml';
+import { sectionOf } from '../src/pages/configuration/form/sections';
 
 const PLAN = `# What this is
 fabricbench: 1

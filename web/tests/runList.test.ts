@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import type { RunListRow } from '../src/api/types';
 import { worstBy } from '../src/format/metrics';
-import { percentRange, sameText, spanText } from '../src/pages/workspace/runs';
+import { percentRange, sameText, spanText } from '../src/pages/workspace/runText';
 
 const run = { sizes: 4, variants: 1, iterations: 3, times: 1, changes: 0, same_plan_as: null } as RunListRow;
 

@@ -7,7 +7,7 @@ import {
   placeholderOf,
   scalarOf,
   unitOf,
-} from '../src/pages/configuration/schema';
+} from '../src/pages/configuration/form/schema';
 
 const DEFINITIONS: Definitions = {
   Range: { type: 'object', properties: { start: {}, end: {} }, required: ['start', 'end'] },

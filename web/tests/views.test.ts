@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { holds, unreachedTexts, viewsOf } from '../src/pages/statistics/views';
+import { holds, unreachedTexts, viewsOf } from '../src/pages/trial/views';
 
 describe('views of a trial', () => {
   it('need what the record holds', () => {

@@ -5,7 +5,7 @@ import { useState, useSyncExternalStore } from 'react';
 import { RouterProvider } from 'react-router';
 
 import { ApiError } from '../api/client';
-import { TokenPage } from '../components/TokenPage';
+import { TokenPage } from './TokenPage';
 import { router } from './router';
 import { theme } from './theme';
 

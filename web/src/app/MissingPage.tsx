@@ -1,6 +1,6 @@
 import { Link } from 'react-router';
 
-import { Empty } from '../components/States';
+import { Empty } from '../components/QueryStates';
 
 export function MissingPage() {
   return (

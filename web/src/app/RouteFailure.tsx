@@ -1,6 +1,6 @@
 import { useRouteError } from 'react-router';
 
-import { Failure } from '../components/States';
+import { Failure } from '../components/QueryStates';
 
 /** A page that broke, or whose code could not be fetched. */
 export function RouteFailure() {

@@ -13,7 +13,7 @@ import {
 import { Link, NavLink, Outlet, useNavigation } from 'react-router';
 
 import { useAbout } from '../api/queries';
-import { RunningNow } from './RunningNow';
+import { RunningNow } from './ActiveRunsBadge';
 
 const PAGES = [
   { to: '/trials', label: 'Workspace', icon: IconTable },

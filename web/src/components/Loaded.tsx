@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
-import { Failure, Loading } from './States';
+import { Failure, Loading } from './QueryStates';
 
 interface Props<T> {
   query: UseQueryResult<T>;

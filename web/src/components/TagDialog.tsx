@@ -2,7 +2,7 @@ import { Button, Modal, Stack, TagsInput } from '@mantine/core';
 import { useState } from 'react';
 
 import { useChoices, useTagging } from '../api/queries';
-import { DialogFoot } from './DialogFoot';
+import { DialogFoot } from './DialogButtons';
 
 interface Props {
   ids: string[];

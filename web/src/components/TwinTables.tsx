@@ -5,10 +5,10 @@ import { useFigures, useMetrics, useTwins } from '../api/queries';
 import type { Twin, TwinSide } from '../api/types';
 import { metricLabel } from '../format/metrics';
 import { significant } from '../format/numbers';
-import { FigurePanel } from './FigurePanel';
+import { FigurePanel } from './chart/FigurePanel';
 import { Loaded } from './Loaded';
-import { MetricHead } from './MetricHead';
-import { MetricValue } from './MetricValue';
+import { MetricHead } from './table/MetricHead';
+import { MetricValue } from './table/MetricCells';
 
 const SHOWN = ['completion_time_ms', 'algbw_gb_per_s', 'busbw_gb_per_s'] as const;
 

@@ -6,14 +6,14 @@ import { useParams } from 'react-router';
 import { useCampaign } from '../../api/queries';
 import type { Campaign, CampaignDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
-import { Empty } from '../../components/States';
+import { Empty } from '../../components/QueryStates';
 import { StatusBadge } from '../../components/StatusBadge';
 import { WorkProgress } from '../../components/WorkProgress';
 import { counted, duration, moment } from '../../format/numbers';
-import { endedText } from '../run/text';
-import { Analysis } from './Analysis';
-import { Scrolled } from './Scrolled';
-import { asOf, endingText, heads } from './text';
+import { endedText } from '../run/runText';
+import { Analysis } from './FactorAnalysis';
+import { Scrolled } from '../../components/table/Scrolled';
+import { asOf, endingText, heads } from './campaignText';
 
 export function Component() {
   const { name = '' } = useParams();

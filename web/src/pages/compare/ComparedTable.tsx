@@ -3,8 +3,8 @@ import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
 import type { ComparedMetric, ComparedTrial } from '../../api/types';
-import { MetricValue } from '../../components/MetricValue';
-import { casePrefix } from '../../format/axes';
+import { MetricValue } from '../../components/table/MetricCells';
+import { casePrefix } from '../../format/sweep';
 import { metricLabel } from '../../format/metrics';
 import { dataSize } from '../../format/numbers';
 import { differs, type Group, ratioText } from './groups';

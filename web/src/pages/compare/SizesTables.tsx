@@ -3,8 +3,8 @@ import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
 import type { ComparedJob, Comparison } from '../../api/types';
-import { MetricHead } from '../../components/MetricHead';
-import { MetricValue } from '../../components/MetricValue';
+import { MetricHead } from '../../components/table/MetricHead';
+import { MetricValue } from '../../components/table/MetricCells';
 import { dataSize } from '../../format/numbers';
 import { Pair } from './ComparedTable';
 import { kindsOf, type SizeKind, sizeMetrics } from './sizes';

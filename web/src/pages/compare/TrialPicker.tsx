@@ -4,7 +4,7 @@ import { useState } from 'react';
 
 import { useTrials } from '../../api/queries';
 import type { Trial } from '../../api/types';
-import { casePrefix } from '../../format/axes';
+import { casePrefix } from '../../format/sweep';
 import { dataSize } from '../../format/numbers';
 
 interface Props {

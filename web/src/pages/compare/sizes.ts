@@ -1,6 +1,6 @@
 /** Two runs compared at every size: which pairs stand in one table, and which metrics it has. */
 import type { ComparedJob, Comparison, Metric } from '../../api/types';
-import { caseText } from '../../format/axes';
+import { caseText } from '../../format/sweep';
 
 export interface SizeKind {
   key: string;

@@ -5,19 +5,19 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 
 import { useShippedPlans } from '../../api/queries';
 import { Loaded } from '../../components/Loaded';
-import { Failure } from '../../components/States';
+import { Failure } from '../../components/QueryStates';
 import { useSearch } from '../../components/useSearch';
-import { type Help, type PlanForm, PlanFormContext } from './context';
-import { Editor } from './Editor';
-import { EMPTY_PLAN } from './plan';
-import { PlanFormPanel } from './PlanFormPanel';
-import type { Schema } from './schema';
-import { sectionOf } from './sections';
-import { TopologyMap } from './TopologyMap';
+import { type Help, type PlanForm, PlanFormContext } from './form/context';
+import { Editor } from './PlanEditor';
+import { EMPTY_PLAN } from './planYaml';
+import { PlanFormPanel } from './form/PlanFormPanel';
+import type { Schema } from './form/schema';
+import { sectionOf } from './form/sections';
+import { TopologyMap } from './map/TopologyMap';
 import { usePlan, useSchema, useStart } from './usePlan';
-import { Verdict } from './Verdict';
-import { whereOf } from './where';
-import { WhereToRun } from './WhereToRun';
+import { Verdict } from './PlanCheck';
+import { whereOf } from './runTarget';
+import { WhereToRun } from './RunTargetPanel';
 
 export function Component() {
   useDocumentTitle('Configure · fabricbench');

@@ -4,9 +4,9 @@ import { useCallback, useMemo, useState } from 'react';
 
 import { get, path, send } from '../../api/client';
 import type { Checked, TrialDetail } from '../../api/types';
-import { EMPTY_PLAN, type FieldPath, FIRST_PLAN, fieldsOf, withField, withOverrides } from './plan';
-import type { Schema } from './schema';
-import { requestOf, type Where } from './where';
+import { EMPTY_PLAN, type FieldPath, FIRST_PLAN, fieldsOf, withField, withOverrides } from './planYaml';
+import type { Schema } from './form/schema';
+import { requestOf, type Where } from './runTarget';
 
 const DRAFT = 'fabricbench.draft';
 const HOUR = 3_600_000;

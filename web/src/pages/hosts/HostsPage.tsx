@@ -5,7 +5,7 @@ import { useDocumentTitle } from '@mantine/hooks';
 import { useHosts } from '../../api/queries';
 import type { HostsFile, HostState } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
-import { Empty } from '../../components/States';
+import { Empty } from '../../components/QueryStates';
 import { COLOURS, concerns, countText, playsText } from '../../format/hosts';
 
 export function Component() {

@@ -10,8 +10,8 @@ import type { Imported } from '../../api/types';
 import { FileDrop } from './FileDrop';
 import { ImportedRuns } from './ImportedRuns';
 import { ImportOptions, NO_OPTIONS, type Options } from './ImportOptions';
-import { Refusal } from './Refusal';
-import { runsOf, sizeProblem } from './runs';
+import { Refusal } from './RefusedImport';
+import { runsOf, sizeProblem } from './importFile';
 
 export function Component() {
   useDocumentTitle('Import · fabricbench');

@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 
 import type { Imported } from '../../api/types';
 import { dataSize } from '../../format/numbers';
-import { type ImportedRun, inFormWords, runsOf } from './runs';
+import { type ImportedRun, inFormWords, runsOf } from './importFile';
 
 const WARNINGS_SHOWN = 50;
 

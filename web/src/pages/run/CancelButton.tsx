@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications';
 
 import { useRunAction } from '../../api/queries';
 import type { Run } from '../../api/types';
-import { problemText } from '../../components/States';
+import { problemText } from '../../components/QueryStates';
 
 /** Cancels what waits or runs; takes up again what was cancelled or interrupted. */
 export function CancelButton({ run }: { run: Run }) {

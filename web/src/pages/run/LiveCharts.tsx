@@ -3,8 +3,8 @@ import { useMemo } from 'react';
 
 import type { Live, Point } from '../../api/events';
 import { CATEGORIES } from '../../app/palette';
-import { Chart } from '../../components/Chart';
-import { liveFigure } from './figures';
+import { Chart } from '../../components/chart/Chart';
+import { liveFigure } from './liveFigure';
 
 interface LiveProps {
   live: Live;

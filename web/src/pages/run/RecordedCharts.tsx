@@ -1,8 +1,8 @@
 import { SimpleGrid } from '@mantine/core';
 
 import { useFigures } from '../../api/queries';
-import { FigurePanel } from '../../components/FigurePanel';
-import { StretchBar } from '../../components/StretchBar';
+import { FigurePanel } from '../../components/chart/FigurePanel';
+import { StretchBar } from '../../components/chart/TimeRangeBar';
 
 /** What the record of a finished trial shows over its time; nothing of one whose plan samples no port. */
 export function RecordedCharts({ trial }: { trial: string }) {

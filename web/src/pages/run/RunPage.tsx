@@ -10,14 +10,14 @@ import type { RunDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { StatusBadge } from '../../components/StatusBadge';
 import { WorkProgress } from '../../components/WorkProgress';
-import { caseText } from '../../format/axes';
+import { caseText } from '../../format/sweep';
 import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
 import { CancelButton } from './CancelButton';
 import { LiveCharts } from './LiveCharts';
 import { RecordedCharts } from './RecordedCharts';
 import { RunTwins } from './RunTwins';
-import { SearchedTable } from './SearchedTable';
-import { doneText, firstTwin, isMeasured, lastFinished, waitText, whereText } from './text';
+import { SearchedTable } from './SearchResultTable';
+import { doneText, firstTwin, isMeasured, lastFinished, waitText, whereText } from './runText';
 
 export function Component() {
   const { id = '' } = useParams();

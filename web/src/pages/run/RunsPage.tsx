@@ -6,12 +6,12 @@ import { Link } from 'react-router';
 import { useRuns } from '../../api/queries';
 import type { Run } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
-import { Empty } from '../../components/States';
+import { Empty } from '../../components/QueryStates';
 import { StatusBadge } from '../../components/StatusBadge';
 import { moment } from '../../format/numbers';
-import { Campaigns } from './Campaigns';
+import { Campaigns } from './CampaignsTable';
 import { CancelButton } from './CancelButton';
-import { doneText, waitText, whereText } from './text';
+import { doneText, waitText, whereText } from './runText';
 
 export function Component() {
   useDocumentTitle('Runs · fabricbench');

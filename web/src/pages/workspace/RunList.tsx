@@ -5,18 +5,18 @@ import { Link } from 'react-router';
 
 import { type TrialFilter, useMetrics, useRunList, useTrials } from '../../api/queries';
 import type { RunListRow, Trial } from '../../api/types';
-import type { Sorting } from '../../components/Grid';
-import { Failure, Loading } from '../../components/States';
-import { ariaSort, SortButton } from '../../components/SortButton';
+import type { Sorting } from '../../components/table/Grid';
+import { Failure, Loading } from '../../components/QueryStates';
+import { ariaSort, SortButton } from '../../components/table/SortButton';
 import { StatusBadge } from '../../components/StatusBadge';
 import type { useSearch } from '../../components/useSearch';
-import { caseText } from '../../format/axes';
+import { caseText } from '../../format/sweep';
 import { shownJob, worstText } from '../../format/jobs';
 import { metricOf, metricText } from '../../format/metrics';
 import { counted, dataSize, MISSING, moment } from '../../format/numbers';
-import { Tags, Verdict } from './columns';
+import { Tags, Verdict } from './trialColumns';
 import { sortingOf } from './filters';
-import { percentRange, sameText, spanText } from './runs';
+import { percentRange, sameText, spanText } from './runText';
 import type { useSelection } from './useSelection';
 
 /** So many trials of a run are shown in place; the list of trials has all. */

@@ -7,18 +7,18 @@ import { Link, useNavigate } from 'react-router';
 
 import { trialsUrl, useMetrics, useRunList, useRuns } from '../../api/queries';
 import type { Trial, TrialPage } from '../../api/types';
-import { Grid } from '../../components/Grid';
-import { Empty, Failure, Loading } from '../../components/States';
-import { usePages } from '../../components/usePages';
+import { Grid } from '../../components/table/Grid';
+import { Empty, Failure, Loading } from '../../components/QueryStates';
+import { usePages } from '../../components/table/usePages';
 import { useSearch } from '../../components/useSearch';
 import { counted } from '../../format/numbers';
-import { Actions } from './Actions';
-import { trialColumns } from './columns';
+import { Actions } from './SelectionActions';
+import { trialColumns } from './trialColumns';
 import { FilterBar } from './FilterBar';
 import { filterOf, isFiltered, isFlat, sortingOf } from './filters';
 import { RunList } from './RunList';
 import { useSelection } from './useSelection';
-import { Views } from './Views';
+import { Views } from './SavedViews';
 
 export function Component() {
   useDocumentTitle('Workspace · fabricbench');

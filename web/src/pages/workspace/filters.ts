@@ -1,6 +1,6 @@
 /** The workspace's filters, as they stand in the address. */
 import type { TrialFilter } from '../../api/queries';
-import type { Sorting } from '../../components/Grid';
+import type { Sorting } from '../../components/table/Grid';
 
 export const LISTS = ['plan', 'tag', 'status', 'variant', 'backend'] as const;
 export type ListName = (typeof LISTS)[number];

@@ -1,0 +1,64 @@
+import { useQueries } from '@tanstack/react-query';
+import { useCallback, useState } from 'react';
+
+import { get } from '../../api/client';
+
+const PAGE = 200;
+/** So many rows before and after those in sight are brought, too. */
+const AHEAD = 60;
+
+interface Page<Row> {
+  total: number;
+  rows: Row[];
+}
+
+/** Rows of a long list, brought page by page as they come into sight. */
+export function usePages<Answer, Row>(
+  key: readonly unknown[],
+  url: (offset: number, limit: number) => string,
+  take: (answer: Answer) => Page<Row>,
+  refreshMs: number | false = false,
+) {
+  const [numbers, setNumbers] = useState<readonly number[]>([0]);
+  const queries = useQueries({
+    queries: numbers.map((number) => ({
+      queryKey: [...key, number],
+      queryFn: ({ signal }: { signal: AbortSignal }) => get<Answer>(url(number * PAGE, PAGE), signal),
+      refetchInterval: refreshMs,
+      placeholderData: samePage<Answer>(number),
+      staleTime: 30_000,
+    })),
+  });
+  const answers = new Map(numbers.map((number, index) => [number, queries[index]?.data]));
+  const first = queries.find((query) => query.data !== undefined)?.data;
+  const onVisible = useCallback((from: number, to: number) => {
+    const next = wantedPages(from - AHEAD, to + AHEAD);
+    setNumbers((before) => (before.join() === next.join() ? before : next));
+  }, []);
+  const rowAt = (index: number): Row | undefined => {
+    const answer = answers.get(Math.floor(index / PAGE));
+    return answer === undefined ? undefined : take(answer).rows[index % PAGE];
+  };
+  return {
+    first,
+    total: first === undefined ? undefined : take(first).total,
+    rowAt,
+    onVisible,
+    error: queries.find((query) => query.isError && query.data === undefined)?.error ?? null,
+    refetch: () => void Promise.all(queries.map((query) => query.refetch())),
+  };
+}
+
+/** While a filter or the order changes, the rows of before stay in sight. */
+function samePage<Answer>(number: number) {
+  return (before: Answer | undefined, from: { queryKey: readonly unknown[] } | undefined) =>
+    from?.queryKey.at(-1) === number ? before : undefined;
+}
+
+/** Numbers of the pages that hold the rows from `first` to `last`, and the first page, which tells how many there are. */
+export function wantedPages(first: number, last: number): number[] {
+  const from = Math.floor(Math.max(0, first) / PAGE);
+  const to = Math.floor(Math.max(0, last) / PAGE);
+  const inSight = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  return from === 0 ? inSight : [0, ...inSight];
+}

@@ -1,0 +1,92 @@
+import { ActionIcon, Button, Group, Text, TextInput, Title } from '@mantine/core';
+import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { useState } from 'react';
+
+import { usePlanForm } from './context';
+import { errorText } from '../planErrors';
+import { ListText } from './ListText';
+import { valueAt } from '../planYaml';
+import { formsOf, type Schema } from './schema';
+
+const OWN = ['data_size', 'message_size', 'zip'];
+
+function isOfScalars(value: unknown): boolean {
+  return [value].flat().every((each) => typeof each !== 'object' || each === null);
+}
+
+/** The fields that are swept beside sizes: each by its path, with its values. */
+export function SweptFields({ schema }: { schema: Schema }) {
+  const { fields, set, errors, explain, definitions } = usePlanForm();
+  const [name, setName] = useState('');
+  const sweep = valueAt(fields, ['sweep']);
+  const written = typeof sweep === 'object' && sweep !== null ? Object.keys(sweep) : [];
+  const names = written.filter((each) => !OWN.includes(each));
+  const add = () => {
+    set(['sweep', name.trim()], [1]);
+    setName('');
+  };
+  return (
+    <section aria-label="swept fields" onFocus={() => explain({ field: 'sweep', schema })}>
+      <Title order={3} mt="xs" mb={4}>
+        swept fields
+      </Title>
+      {names.map((each) => (
+        <div key={each} className="plan-row" data-field={`sweep.${each}`}>
+          <span className="plan-label set mono">{each}</span>
+          <div>
+            {isOfScalars(valueAt(fields, ['sweep', each])) ? (
+              <ListText
+                path={['sweep', each]}
+                schema={schema}
+                forms={formsOf({ type: 'array' }, definitions)}
+                value={[valueAt(fields, ['sweep', each])].flat()}
+              />
+            ) : (
+              <Text size="xs" className="muted" mt={6}>
+                Its values are mappings: change them in the text.
+              </Text>
+            )}
+            {errors
+              .filter(({ field }) => field === `sweep.${each}` || field === each)
+              .map((error) => (
+                <Text key={error.message} size="xs" className="worse" role="alert" mt={2}>
+                  {errorText(error)}
+                </Text>
+              ))}
+          </div>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="sm"
+            mt={4}
+            aria-label={`Sweep ${each} no more`}
+            onClick={() => set(['sweep', each], undefined)}
+          >
+            <IconTrash size={14} />
+          </ActionIcon>
+        </div>
+      ))}
+      <Group gap="xs" mt={4}>
+        <TextInput
+          aria-label="Field to sweep"
+          size="xs"
+          w={280}
+          placeholder="fabric.switch.ecn.kmin"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && name.trim() !== '') add();
+          }}
+        />
+        <Button
+          variant="default"
+          leftSection={<IconPlus size={13} />}
+          disabled={name.trim() === ''}
+          onClick={add}
+        >
+          Sweep it
+        </Button>
+      </Group>
+    </section>
+  );
+}
