@@ -189,7 +189,7 @@ def test_a_list_is_kept_as_a_view_and_comes_back(tmp_path: Path, context: Browse
         expect(rows(page, "Trials")).to_have_count(2)
         expect(rows(page, "Trials").first).to_contain_text("1 MB")
         page.get_by_role("button", name="View: small ones").click()
-        page.get_by_role("menuitem", name="Forget view").click()
+        page.get_by_role("menuitem", name="Delete view").click()
         expect(page.get_by_role("button", name="Views", exact=True)).to_be_visible()
         assert fb.workspace(tmp_path / "lab").trials(plan="jct-alltoall")
 

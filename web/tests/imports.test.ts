@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { Trial } from '../src/api/types';
-import { BYTES_MAX, inFormWords, linesAround, runsOf, sizeProblem } from '../src/pages/imports/importFile';
+import { BYTES_MAX, withFormLabels, linesAround, runsOf, sizeProblem } from '../src/pages/imports/importFile';
 
 test('the line that is meant stands among those around it', () => {
   const text = 'one\ntwo\r\nthree\nfour';
@@ -26,7 +26,9 @@ test('trials of a run stay together, in the order of the file', () => {
 });
 
 test('says options in the labels of the form', () => {
-  expect(inFormWords('say it: --ranks N')).toBe('say it: “Ranks”');
-  expect(inFormWords('--benchmark all_reduce_perf --ranks 4')).toBe('“Benchmark” all_reduce_perf “Ranks” 4');
-  expect(inFormWords('it printed --report_gbits and ranks')).toBe('it printed --report_gbits and ranks');
+  expect(withFormLabels('say it: --ranks N')).toBe('say it: “Ranks”');
+  expect(withFormLabels('--benchmark all_reduce_perf --ranks 4')).toBe(
+    '“Benchmark” all_reduce_perf “Ranks” 4',
+  );
+  expect(withFormLabels('it printed --report_gbits and ranks')).toBe('it printed --report_gbits and ranks');
 });

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
-import { holds, unreachedTexts, viewsOf } from '../src/pages/trial/views';
+import { hasTables, unreachedTexts, viewsOf } from '../src/pages/trial/views';
 
 describe('views of a trial', () => {
-  it('need what the record holds', () => {
+  it('need what the record hasTables', () => {
     const seen = { at: 'endpoint', unmeasured: [] };
     const shown = viewsOf({ engine: null }).filter(({ needs }) =>
-      holds({ observed: { chunks: seen } }, needs),
+      hasTables({ observed: { chunks: seen } }, needs),
     );
     expect(shown.map(({ key }) => key)).toEqual([
       'summary',
@@ -18,7 +18,7 @@ describe('views of a trial', () => {
     ]);
     const imported = viewsOf({ engine: null, backend: 'imported' }).map(({ key }) => key);
     expect(imported).not.toContain('port-map');
-    expect(holds({ observed: {} }, ['chunks'])).toBe(false);
+    expect(hasTables({ observed: {} }, ['chunks'])).toBe(false);
   });
 
   it('name the failures that the run did not reach, with their times', () => {

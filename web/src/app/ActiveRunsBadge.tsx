@@ -1,10 +1,10 @@
+/** Badge in the header of every page: numbers of running and queued runs, or that the server does not respond. */
 import { Badge, Loader } from '@mantine/core';
 import { Link } from 'react-router';
 
 import { useRuns } from '../api/queries';
 
-/** How many runs are at work or wait, on every page; and whether the server still answers. */
-export function RunningNow() {
+export function ActiveRunsBadge() {
   const query = useRuns();
   if (query.isError) {
     return (

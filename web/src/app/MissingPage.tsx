@@ -1,3 +1,4 @@
+/** Page for unknown URLs, with a link to the list of trials. */
 import { Link } from 'react-router';
 
 import { Empty } from '../components/QueryStates';

@@ -1,19 +1,19 @@
+/** Login page for the token that the server printed when it started; the server stores it in a cookie. */
 import { Button, Center, Code, PasswordInput, Stack, Text, Title } from '@mantine/core';
 import { type SyntheticEvent, useState } from 'react';
 
 import { path, send } from '../api/client';
 import { problemText } from '../components/QueryStates';
 
-/** Asks for the token that the server printed when it started; the server turns it into a cookie. */
 export function TokenPage() {
   const [token, setToken] = useState('');
-  const [wrong, setWrong] = useState<string | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
   const enter = (event: SyntheticEvent) => {
     event.preventDefault();
-    setWrong(null);
+    setFailure(null);
     send('POST', path('login'), { token: token.trim() }).then(
       () => window.location.reload(),
-      (error: unknown) => setWrong(problemText(error).message),
+      (error: unknown) => setFailure(problemText(error).message),
     );
   };
   return (
@@ -22,7 +22,7 @@ export function TokenPage() {
         <Stack gap="sm">
           <Title order={1}>fabricbench</Title>
           <Text size="sm">
-            This server asks for a token. <Code>fabricbench serve</Code> printed it when it started.
+            This server requires a token. <Code>fabricbench serve</Code> printed it when it started.
           </Text>
           <PasswordInput
             label="Token"
@@ -30,7 +30,7 @@ export function TokenPage() {
             onChange={(event) => setToken(event.currentTarget.value)}
             autoFocus
             required
-            error={wrong}
+            error={failure}
           />
           <Button type="submit">Open the workspace</Button>
         </Stack>

@@ -1,4 +1,4 @@
-/** The pages. Each is loaded when it is first opened. */
+/** Routes of the application: URL and page component of each page, loaded when it is first opened. */
 import { createBrowserRouter, Navigate } from 'react-router';
 
 import { MissingPage } from './MissingPage';

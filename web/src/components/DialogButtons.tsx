@@ -1,18 +1,18 @@
+/** Bottom of a dialog: error of its request, Cancel button and the button that sends the request. */
 import { Button, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 import { problemText } from './QueryStates';
 
 interface Props {
-  /** Why what the dialog asks for could not be done; null if nothing went wrong. */
+  /** Error of the dialog's request; null without one. */
   error: Error | null;
   onClose: () => void;
-  /** The button that does it. */
+  /** Button that sends the request. */
   children: ReactNode;
 }
 
-/** The end of a dialog: what went wrong, and its buttons. */
-export function DialogFoot({ error, onClose, children }: Props) {
+export function DialogButtons({ error, onClose, children }: Props) {
   return (
     <>
       {error !== null ? (

@@ -1,17 +1,31 @@
-/** What stands where there is nothing yet, nothing at all, or an error. */
+/** Placeholders of a query's states: Loaded (data, or one of the others), Loading, Failure with retry, and Empty. */
 import { Alert, Anchor, Button, Center, Group, Loader, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 
 import { ApiError } from '../api/client';
 
-export function Loading({ what = 'Loading' }: { what?: string }) {
+interface LoadedProps<T> {
+  query: UseQueryResult<T>;
+  /** Name of the data in the texts of the other states, such as "The run". */
+  name: string;
+  children: (data: T) => ReactNode;
+}
+
+export function Loaded<T>({ query, name, children }: LoadedProps<T>) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.isError) return <Failure error={query.error} name={name} retry={() => void query.refetch()} />;
+  return <Loading name={name.toLowerCase()} />;
+}
+
+export function Loading({ name }: { name: string }) {
   return (
     <Center py="xl" role="status" aria-live="polite">
       <Group gap="xs">
         <Loader size="xs" />
         <Text size="sm" className="muted">
-          {what} …
+          Loading {name} …
         </Text>
       </Group>
     </Center>
@@ -33,15 +47,15 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** An error in the words of the server, with a way to try again. */
-export function Failure({ error, retry, what }: { error: unknown; retry?: () => void; what?: string }) {
+/** Message and hint of an error, with a button that repeats the request or loads the page again. */
+export function Failure({ error, retry, name }: { error: unknown; retry?: () => void; name?: string }) {
   const problem = problemText(error);
   return (
     <Alert
       color="red"
       variant="light"
       icon={<IconAlertTriangle size={18} />}
-      title={what ? `${what} cannot be shown` : 'Something went wrong'}
+      title={name ? `${name} cannot be shown` : 'Something went wrong'}
       m="md"
     >
       <Stack gap={4}>

@@ -1,17 +1,20 @@
-/** A Plotly figure of the server, or one made here, at the width of its place. */
-import { Skeleton } from '@mantine/core';
+/** Plotly chart of a figure from the server, with loading state, errors and zoom events; CaptionedChart adds the caption. */
+import { Skeleton, Text } from '@mantine/core';
 import type { ModeBarDefaultButtons, PlotlyHTMLElement, PlotRelayoutEvent } from 'plotly.js';
 import { useEffect, useRef, useState } from 'react';
 
 import type { Figure } from '../../api/types';
-import { loadedPlotly, loadPlotly } from './plotly';
 import { Failure } from '../QueryStates';
+import { loadedPlotly, loadPlotly } from './plotly';
+
+/** Range of the horizontal axis in its unit; null for the whole axis. */
+export type AxisRange = [number, number] | null;
 
 interface Props {
   figure: Figure;
   label: string;
-  /** Called with the ends of the horizontal axis when the reader zooms, with null when they go back to all of it. */
-  onZoom?: (range: [number, number] | null) => void;
+  /** Called when the user zooms along the horizontal axis. */
+  onZoom?: ((range: AxisRange) => void) | undefined;
 }
 
 const BUTTONS_LEFT_OUT: ModeBarDefaultButtons[] = [
@@ -31,21 +34,34 @@ const CONFIG = {
   modeBarButtonsToRemove: BUTTONS_LEFT_OUT,
 };
 
+export function CaptionedChart({ figure, ...rest }: Props) {
+  return (
+    <>
+      <Chart figure={figure} {...rest} />
+      {figure.caption ? (
+        <Text size="sm" className="muted" mt={6} maw={1100}>
+          {figure.caption}
+        </Text>
+      ) : null}
+    </>
+  );
+}
+
 export function Chart({ figure, label, onZoom }: Props) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const zoom = useRef(onZoom);
-  const shown = useRef(figure);
+  const latest = useRef(figure);
   const [error, setError] = useState<unknown>(null);
   const [drawn, setDrawn] = useState(false);
   useEffect(() => {
     zoom.current = onZoom;
-    shown.current = figure;
+    latest.current = figure;
   });
   useEffect(() => {
     let current = true;
-    const element = place.current;
+    const element = container.current;
     if (element === null) return;
-    const linked = zoom.current && { zoom: (range: Range) => zoom.current?.(range), shown };
+    const linked = zoom.current && { zoom: (range: AxisRange) => zoom.current?.(range), latest };
     draw(element, figure, linked).then(
       () => current && setDrawn(true),
       (reason: unknown) => current && setError(reason),
@@ -55,33 +71,31 @@ export function Chart({ figure, label, onZoom }: Props) {
     };
   }, [figure]);
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     return () => {
       if (element !== null) loadedPlotly()?.purge(element);
     };
   }, []);
   const height = typeof figure.layout.height === 'number' ? figure.layout.height : 360;
-  if (error !== null) return <Failure error={error} what="The figure" />;
+  if (error !== null) return <Failure error={error} name="The figure" />;
   return (
     <div style={{ position: 'relative', minHeight: height }} role="figure" aria-label={label}>
       {drawn ? null : <Skeleton height={height} style={{ position: 'absolute', inset: 0 }} />}
-      <div ref={place} className="figure" data-drawn={drawn} style={{ minHeight: height }} />
+      <div ref={container} className="figure" data-drawn={drawn} style={{ minHeight: height }} />
     </div>
   );
 }
 
-type Range = [number, number] | null;
-
-/** A figure whose horizontal axis is that of others. */
+/** Listener of a chart whose horizontal axis several charts share, and the figure drawn last. */
 interface Linked {
-  zoom: (range: Range) => void;
-  shown: { current: Figure };
+  zoom: (range: AxisRange) => void;
+  latest: { current: Figure };
 }
 
 async function draw(element: HTMLDivElement, figure: Figure, linked: Linked | undefined) {
   const plotly = await loadPlotly();
   const first = !element.classList.contains('js-plotly-plot');
-  // Plotly's own way back leads to the axis that it drew first, which may be a part.
+  // Plotly's own double click restores the axis that it drew first, which may be a part of the run.
   const config = linked ? { ...CONFIG, doubleClick: false as const } : CONFIG;
   // Plotly writes into the layout that it is given.
   await plotly.react(element, figure.data, structuredClone(figure.layout), config);
@@ -93,12 +107,12 @@ async function draw(element: HTMLDivElement, figure: Figure, linked: Linked | un
   });
   plot.on('plotly_doubleclick', () => {
     linked.zoom(null);
-    void draw(element, linked.shown.current, linked);
+    void draw(element, linked.latest.current, linked);
   });
 }
 
-/** The range that a zoom chose; null for all of it; undefined if the horizontal axis was not touched. */
-export function zoomedRange(event: PlotRelayoutEvent): [number, number] | null | undefined {
+/** Horizontal range of a zoom event; undefined if the horizontal axis did not change. */
+export function zoomedRange(event: PlotRelayoutEvent): AxisRange | undefined {
   const whole = (event as { 'xaxis.range'?: [number, number] })['xaxis.range'];
   if (whole !== undefined) return whole;
   const from = event['xaxis.range[0]'];

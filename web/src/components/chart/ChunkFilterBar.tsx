@@ -1,3 +1,4 @@
+/** Filter of the chunks in a timeline by job, sending ranks and status, and its parsing from the page's URL. */
 import { Group, NativeSelect, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useState } from 'react';
@@ -7,10 +8,9 @@ import type { useSearch } from '../useSearch';
 
 type Props = ReturnType<typeof useSearch> & { jobs: string[] };
 
-/** Chooses the chunks that a timeline shows: those of a job, of some sending ranks, of a status. */
 export function ChunkFilterBar({ search, change, jobs }: Props) {
   const [ranks, setRanks] = useState(search.get('rank') ?? '');
-  const later = useDebouncedCallback((text: string) => change({ rank: text }), 400);
+  const applyRanks = useDebouncedCallback((text: string) => change({ rank: text }), 400);
   return (
     <Group gap="xs">
       {jobs.length > 1 ? (
@@ -29,7 +29,7 @@ export function ChunkFilterBar({ search, change, jobs }: Props) {
         value={ranks}
         onChange={(event) => {
           setRanks(event.currentTarget.value);
-          later(event.currentTarget.value);
+          applyRanks(event.currentTarget.value);
         }}
       />
       <NativeSelect
@@ -56,13 +56,13 @@ export function chunkFilterOf(search: URLSearchParams): ChunkFilter {
 
 const RANKS_MAX = 256;
 
-/** Numbers and ranges such as `0, 4-7`, one by one; what is neither is left out. */
+/** Numbers of a list with ranges such as `0, 4-7`; invalid parts are ignored. */
 export function ranksOf(text: string): string[] {
-  const found = text.split(',').flatMap((part) => {
+  const ranks = text.split(',').flatMap((part) => {
     const [, first, last = first] = /^\s*(\d{1,7})(?:\s*-\s*(\d{1,7}))?\s*$/.exec(part) ?? [];
     const from = Number(first ?? Number.NaN);
     const count = Math.min(RANKS_MAX, Number(last) - from + 1);
     return count > 0 ? Array.from({ length: count }, (_, index) => String(from + index)) : [];
   });
-  return found.slice(0, RANKS_MAX);
+  return ranks.slice(0, RANKS_MAX);
 }

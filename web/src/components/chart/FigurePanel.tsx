@@ -1,13 +1,18 @@
-import { Group, Text, Title } from '@mantine/core';
+/**
+ * Figure of a trial in a panel with title, caption and filter of chunks; TimeRangeBar shows and resets the time range that
+ * all figures over time of a page share through its URL.
+ */
+import { Button, Group, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 
 import { useFigure } from '../../api/queries';
-import type { Figure, FigureName, Stretch } from '../../api/types';
-import { CaptionedChart } from './CaptionedChart';
-import { ChunkFilterBar, chunkFilterOf } from './ChunkFilterBar';
-import { Loaded } from '../Loaded';
+import type { Figure, FigureName, TimeRange } from '../../api/types';
+import { simulatedTime } from '../../format/numbers';
+import { Loaded } from '../QueryStates';
 import { useSearch } from '../useSearch';
-import { addressOf, stretchOf, withRange, zoomed } from './timeRange';
+import { CaptionedChart } from './Chart';
+import { ChunkFilterBar, chunkFilterOf } from './ChunkFilterBar';
+import { searchOfRange, timeRangeOf, withTimeRange, zoomedTime } from './timeRange';
 
 interface Props {
   trial: string;
@@ -15,33 +20,30 @@ interface Props {
   jobs: string[];
 }
 
-/**
- * One figure of a trial with its title and caption. All figures over time show the same stretch of it; some ask the
- * server for more detail of that.
- */
+/** A figure that `zooms` is requested again with more detail of the time range. */
 export function FigurePanel({ trial, figure, jobs }: Props) {
   const { search, change } = useSearch();
-  const stretch = figure.over_time ? stretchOf(search) : null;
-  const asked = figure.zooms ? stretch : null;
-  const query = useFigure(trial, figure.name, asked, figure.zooms ? chunkFilterOf(search) : {});
+  const range = figure.over_time ? timeRangeOf(search) : null;
+  const detail = figure.zooms ? range : null;
+  const query = useFigure(trial, figure.name, detail, figure.zooms ? chunkFilterOf(search) : {});
   return (
     <section className="panel" style={{ padding: '10px 14px' }} aria-busy={query.isFetching}>
       <Group justify="space-between" mb={4} mih={28}>
         <Title order={2}>{figure.title}</Title>
         {figure.zooms ? <ChunkFilterBar search={search} change={change} jobs={jobs} /> : null}
-        {asked !== null && query.isFetching ? (
+        {detail !== null && query.isFetching ? (
           <Text size="xs" className="muted" role="status">
             loading detail
           </Text>
         ) : null}
       </Group>
-      <Loaded query={query} what={figure.title}>
-        {(drawn) => (
-          <Drawn
-            drawn={drawn}
-            stretch={figure.zooms ? (drawn.stretch ?? null) : stretch}
+      <Loaded query={query} name={figure.title}>
+        {(data) => (
+          <RangedChart
+            figure={data}
+            range={figure.zooms ? (data.range ?? null) : range}
             title={figure.title}
-            onStretch={figure.over_time ? (next) => change(addressOf(next)) : undefined}
+            onRange={figure.over_time ? (next) => change(searchOfRange(next)) : undefined}
           />
         )}
       </Loaded>
@@ -49,25 +51,36 @@ export function FigurePanel({ trial, figure, jobs }: Props) {
   );
 }
 
-interface DrawnProps {
-  drawn: Figure;
-  stretch: Stretch | null;
+interface RangedChartProps {
+  figure: Figure;
+  range: TimeRange | null;
   title: string;
-  onStretch: ((stretch: Stretch | null) => void) | undefined;
+  onRange: ((range: TimeRange | null) => void) | undefined;
 }
 
-function Drawn({ drawn, stretch, title, onStretch }: DrawnProps) {
-  const { from_ps: from, to_ps: to } = stretch ?? {};
-  // A figure that zooms moves its axis at once; it is drawn again when the server has sent what that brings out.
-  const figure = useMemo(
-    () => withRange(drawn, from === undefined || to === undefined ? null : { from_ps: from, to_ps: to }),
-    [drawn, from, to],
+function RangedChart({ figure, range, title, onRange }: RangedChartProps) {
+  const { from_ps: from, to_ps: to } = range ?? {};
+  const ranged = useMemo(
+    () => withTimeRange(figure, from === undefined || to === undefined ? null : { from_ps: from, to_ps: to }),
+    [figure, from, to],
   );
+  const onZoom = onRange && ((axis: [number, number] | null) => onRange(zoomedTime(axis, figure)));
+  return <CaptionedChart figure={ranged} label={title} onZoom={onZoom} />;
+}
+
+/** Nothing where the figures show the whole run. */
+export function TimeRangeBar() {
+  const { search, change } = useSearch();
+  const range = timeRangeOf(search);
+  if (range === null) return null;
   return (
-    <CaptionedChart
-      figure={figure}
-      label={title}
-      {...(onStretch ? { onZoom: (range: [number, number] | null) => onStretch(zoomed(range, drawn)) } : {})}
-    />
+    <Group gap="xs" className="panel stretch-bar">
+      <Text size="xs" className="muted" role="status">
+        {simulatedTime(range.from_ps)} to {simulatedTime(range.to_ps)}
+      </Text>
+      <Button variant="default" onClick={() => change(searchOfRange(null))}>
+        Whole run
+      </Button>
+    </Group>
   );
 }

@@ -1,43 +1,44 @@
+/** Figure of a metric against data size, drawn by the server, with a menu to select the metric. */
 import { Group, Select, Title } from '@mantine/core';
 
 import { useMetricFigure, useMetrics } from '../../api/queries';
 import { metricLabel } from '../../format/metrics';
-import { CaptionedChart } from './CaptionedChart';
-import { Loaded } from '../Loaded';
+import { CaptionedChart } from './Chart';
+import { Loaded } from '../QueryStates';
 
 interface Props {
-  /** Where the server draws it, and what of. */
-  about: readonly [resource: string, asked: Record<string, string | readonly string[]>];
-  /** What it is called by a reader who does not see it. */
+  /** Resource of the HTTP API that draws the figure, and its query parameters. */
+  resource: string;
+  parameters: Record<string, string | readonly string[]>;
+  /** Name of the figure for screen readers. */
   label: string;
-  /** The metric that was chosen; the server chooses if none was. */
+  /** Selected metric; the server selects one if null. */
   metric: string | null;
   onMetric: (metric: string) => void;
 }
 
-/** A metric against data size, as the server draws it, and a choice of the metric. */
-export function MetricFigure({ about: [resource, asked], label, metric, onMetric }: Props) {
+export function MetricFigure({ resource, parameters, label, metric, onMetric }: Props) {
   const metrics = useMetrics();
-  const query = useMetricFigure(resource, asked, metric);
+  const query = useMetricFigure(resource, parameters, metric);
   return (
-    <Loaded query={query} what={label}>
-      {(drawn) => (
+    <Loaded query={query} name={label}>
+      {(figure) => (
         <div aria-busy={query.isFetching}>
           <Group justify="space-between" mb={4}>
             <Title order={3} size="sm">
-              {drawn.title}
+              {figure.title}
             </Title>
             <Select
               aria-label={`Metric, ${label}`}
               w={280}
               searchable
               allowDeselect={false}
-              data={drawn.metrics.map((name) => ({ value: name, label: metricLabel(metrics, name) }))}
-              value={drawn.metric}
+              data={figure.metrics.map((name) => ({ value: name, label: metricLabel(metrics, name) }))}
+              value={figure.metric}
               onChange={(chosen) => chosen !== null && onMetric(chosen)}
             />
           </Group>
-          <CaptionedChart figure={drawn} label={`${drawn.title}, ${label}`} />
+          <CaptionedChart figure={figure} label={`${figure.title}, ${label}`} />
         </div>
       )}
     </Loaded>

@@ -1,9 +1,9 @@
-/** Plotly, as the server has it: the version that drew the figures. It is fetched when the first figure is shown. */
+/** Loads the Plotly library from the server on first use: the version with which the server made the figures. */
 import type Plotly from 'plotly.js';
 
 type PlotlyModule = typeof Plotly;
 
-/** Plotly, if it has been fetched. */
+/** The library, if it has been loaded. */
 export function loadedPlotly(): PlotlyModule | undefined {
   return (window as { Plotly?: PlotlyModule }).Plotly;
 }

@@ -1,8 +1,12 @@
-/** A table that draws only the rows in sight: a million rows scroll as quickly as a hundred. */
+/**
+ * Table of many rows: renders only visible rows and columns; sorting by headings, keyboard focus, opening and selecting
+ * rows.
+ */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
   type CSSProperties,
   type KeyboardEvent,
+  memo,
   type ReactNode,
   useEffect,
   useMemo,
@@ -10,16 +14,15 @@ import {
   useState,
 } from 'react';
 
-import { useColumnWindow } from './columnWindow';
-import { ariaSort, SortButton } from './SortButton';
-import { GridRow } from './GridRow';
+import { type ColumnWindow, useColumnWindow } from './columnWindow';
+import { ariaSort, type Order, SortButton } from './SortButton';
 
 export interface GridColumn<Row> {
   key: string;
   title: ReactNode;
-  /** Stands below the title. */
+  /** Shown below the title. */
   unit?: string | undefined;
-  /** What the heading's tooltip says, such as the unit and the meaning. */
+  /** Tooltip of the heading, such as the unit and the meaning. */
   hint?: string | undefined;
   width: number | string;
   right?: boolean;
@@ -29,14 +32,14 @@ export interface GridColumn<Row> {
 
 export interface Sorting {
   key: string;
-  order: 'asc' | 'desc';
+  order: Order;
 }
 
 interface Props<Row> {
   label: string;
   columns: GridColumn<Row>[];
   total: number;
-  /** The row at a place, or undefined while it is on its way. */
+  /** Undefined while the row is loading. */
   rowAt: (index: number) => Row | undefined;
   rowKey?: (row: Row) => string;
   height: number | string;
@@ -97,8 +100,7 @@ export function Grid<Row>(props: Props<Row>) {
             <GridRow
               key={item.key}
               columns={columns}
-              from={shown.from}
-              to={shown.to}
+              shown={shown}
               row={row}
               rowKey={row === undefined ? undefined : props.rowKey?.(row)}
               index={item.index}
@@ -115,10 +117,57 @@ export function Grid<Row>(props: Props<Row>) {
   );
 }
 
-function useVisible(first: number | undefined, last: number | undefined, tell: Props<unknown>['onVisible']) {
-  const latest = useRef(tell);
+interface RowProps<Row> {
+  columns: GridColumn<Row>[];
+  shown: ColumnWindow;
+  /** Undefined while the row is loading. */
+  row: Row | undefined;
+  rowKey: string | undefined;
+  index: number;
+  /** Distance from the top of the body, and height [px]. */
+  start: number;
+  height: number;
+  focused: boolean;
+  template: CSSProperties;
+  onFocus: (index: number) => void;
+}
+
+/** Memoised: while a table scrolls, only rows that become visible are rendered. */
+const GridRow = memo(RenderedRow) as typeof RenderedRow;
+
+function RenderedRow<Row>({ columns, shown, row, index, template, ...props }: RowProps<Row>) {
+  return (
+    <div
+      className="grid-row"
+      role="row"
+      aria-rowindex={index + 2}
+      data-focused={props.focused}
+      data-key={props.rowKey}
+      style={{ ...template, height: props.height, transform: `translateY(${props.start}px)` }}
+      onClick={() => props.onFocus(index)}
+    >
+      {columns.slice(shown.from, shown.to).map((column, offset) => (
+        <div
+          key={column.key}
+          role="cell"
+          aria-colindex={shown.from + offset + 1}
+          className={column.right ? 'grid-cell right' : 'grid-cell'}
+          style={offset === 0 && shown.from > 0 ? { gridColumnStart: shown.from + 1 } : undefined}
+        >
+          {row === undefined ? '…' : column.cell(row, index)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+type OnVisible = Props<unknown>['onVisible'];
+
+/** Reports the visible rows when they change. */
+function useVisible(first: number | undefined, last: number | undefined, onVisible: OnVisible) {
+  const latest = useRef(onVisible);
   useEffect(() => {
-    latest.current = tell;
+    latest.current = onVisible;
   });
   useEffect(() => {
     if (first !== undefined && last !== undefined) latest.current?.(first, last);
@@ -128,7 +177,7 @@ function useVisible(first: number | undefined, last: number | undefined, tell: P
 function onKey<Row>(event: KeyboardEvent, props: Props<Row>, focused: number, move: (to: number) => void) {
   if (event.target !== event.currentTarget) return;
   const page = Math.max(1, Math.floor(event.currentTarget.clientHeight / (props.rowHeight ?? 28)) - 2);
-  const places: Record<string, number> = {
+  const targets: Record<string, number> = {
     ArrowDown: focused + 1,
     ArrowUp: focused - 1,
     PageDown: focused + page,
@@ -136,9 +185,9 @@ function onKey<Row>(event: KeyboardEvent, props: Props<Row>, focused: number, mo
     Home: 0,
     End: props.total - 1,
   };
-  const place = places[event.key];
+  const target = targets[event.key];
   const row = focused >= 0 ? props.rowAt(focused) : undefined;
-  if (place !== undefined) move(place);
+  if (target !== undefined) move(target);
   else if (event.key === 'Enter' && row !== undefined) props.onOpen?.(row);
   else if (event.key === ' ' && row !== undefined) props.onSpace?.(row);
   else return;

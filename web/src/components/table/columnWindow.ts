@@ -1,16 +1,19 @@
-/** Which columns of a wide table are in sight: the others are not drawn. */
+/**
+ * Range of visible columns of a wide table, computed from column widths and scroll position; the others are not
+ * rendered.
+ */
 import { type RefObject, useEffect, useState } from 'react';
 
 export interface ColumnWindow {
-  /** Index of the first column that is drawn, and of the first after the last one. */
+  /** Index of the first rendered column, and of the first after the last one. */
   from: number;
   to: number;
 }
 
-/** Drawn beyond the edges [px], so that a column is there before it comes into sight. */
-const BEYOND = 160;
+/** Width rendered beyond each edge [px], so that columns are ready before they become visible. */
+const MARGIN = 160;
 
-/** The columns that lie between two places; all if a width is not a number of pixels. */
+/** Columns that overlap a range of pixels; all columns if a width is not a number of pixels. */
 export function columnsBetween(
   widths: readonly (number | string)[],
   left: number,
@@ -27,7 +30,7 @@ export function columnsBetween(
   return from < to ? { from, to } : all;
 }
 
-/** The columns in sight of a table in a box that scrolls. */
+/** Visible columns of a table in a scrolling box. */
 export function useColumnWindow(
   box: RefObject<HTMLElement | null>,
   widths: readonly (number | string)[],
@@ -37,18 +40,18 @@ export function useColumnWindow(
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const look = () => {
+    const update = () => {
       const [left, width] = [element.scrollLeft, element.clientWidth];
-      const next = columnsBetween(numbersOf(key), left - BEYOND, left + width + BEYOND);
+      const next = columnsBetween(numbersOf(key), left - MARGIN, left + width + MARGIN);
       setShown((before) => (before.from === next.from && before.to === next.to ? before : next));
     };
-    look();
-    const resized = new ResizeObserver(look);
+    update();
+    const resized = new ResizeObserver(update);
     resized.observe(element);
-    element.addEventListener('scroll', look, { passive: true });
+    element.addEventListener('scroll', update, { passive: true });
     return () => {
       resized.disconnect();
-      element.removeEventListener('scroll', look);
+      element.removeEventListener('scroll', update);
     };
   }, [box, key]);
   return shown;

@@ -1,18 +1,18 @@
+/** Loads a long list page by page as its rows become visible; returns total, rows by index, error and refetch. */
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
 
 import { get } from '../../api/client';
 
 const PAGE = 200;
-/** So many rows before and after those in sight are brought, too. */
-const AHEAD = 60;
+/** Rows loaded before and after the visible ones. */
+const MARGIN = 60;
 
 interface Page<Row> {
   total: number;
   rows: Row[];
 }
 
-/** Rows of a long list, brought page by page as they come into sight. */
 export function usePages<Answer, Row>(
   key: readonly unknown[],
   url: (offset: number, limit: number) => string,
@@ -32,7 +32,7 @@ export function usePages<Answer, Row>(
   const answers = new Map(numbers.map((number, index) => [number, queries[index]?.data]));
   const first = queries.find((query) => query.data !== undefined)?.data;
   const onVisible = useCallback((from: number, to: number) => {
-    const next = wantedPages(from - AHEAD, to + AHEAD);
+    const next = pageNumbers(from - MARGIN, to + MARGIN);
     setNumbers((before) => (before.join() === next.join() ? before : next));
   }, []);
   const rowAt = (index: number): Row | undefined => {
@@ -49,16 +49,16 @@ export function usePages<Answer, Row>(
   };
 }
 
-/** While a filter or the order changes, the rows of before stay in sight. */
+/** Keeps the previous rows visible while a filter or the order changes. */
 function samePage<Answer>(number: number) {
   return (before: Answer | undefined, from: { queryKey: readonly unknown[] } | undefined) =>
     from?.queryKey.at(-1) === number ? before : undefined;
 }
 
-/** Numbers of the pages that hold the rows from `first` to `last`, and the first page, which tells how many there are. */
-export function wantedPages(first: number, last: number): number[] {
+/** Numbers of the pages with rows `first` to `last`, and of the first page, which has the total. */
+export function pageNumbers(first: number, last: number): number[] {
   const from = Math.floor(Math.max(0, first) / PAGE);
   const to = Math.floor(Math.max(0, last) / PAGE);
-  const inSight = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  return from === 0 ? inSight : [0, ...inSight];
+  const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  return from === 0 ? numbers : [0, ...numbers];
 }

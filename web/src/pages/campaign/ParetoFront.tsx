@@ -1,15 +1,15 @@
-/** Two metrics of the settings of a campaign against each other. */
+/** Pareto front of a campaign: selection of two metrics, figure of all settings, table of the settings on the front. */
 import { Group, Select, Text, Title } from '@mantine/core';
 
-import { useCampaignPareto } from '../../api/queries';
 import type { CampaignPareto } from '../../api/campaigns';
+import { useCampaignPareto } from '../../api/queries';
 import type { CampaignDetail } from '../../api/types';
-import { CaptionedChart } from '../../components/chart/CaptionedChart';
-import { Loaded } from '../../components/Loaded';
+import { CaptionedChart } from '../../components/chart/Chart';
+import { Loaded } from '../../components/QueryStates';
+import { DataTable, Scrolled } from '../../components/table/DataTable';
 import { useSearch } from '../../components/useSearch';
 import { counted, significant } from '../../format/numbers';
-import { Scrolled } from '../../components/table/Scrolled';
-import { heads } from './campaignText';
+import { factorColumns, settingKey } from './campaignText';
 
 interface Choice {
   value: string;
@@ -24,12 +24,12 @@ interface Props {
   factors: CampaignDetail['factors'];
 }
 
-export function Pareto({ name, choices, job, asOf, factors }: Props) {
+export function ParetoFront({ name, choices, job, asOf, factors }: Props) {
   const { search, change } = useSearch();
   const first = search.get('first');
   const second = search.get('second');
   const query = useCampaignPareto(name, { first, second, job }, asOf);
-  const [one, other] = query.data?.metrics ?? [first, second];
+  const [x, y] = query.data?.metrics ?? [first, second];
   return (
     <section
       className="panel"
@@ -39,23 +39,23 @@ export function Pareto({ name, choices, job, asOf, factors }: Props) {
     >
       <Group gap="sm" mb={4} align="flex-end">
         <Title order={2}>Pareto front</Title>
-        <Axis
-          label="Along"
-          value={one}
-          choices={choices}
-          without={other}
-          onChange={(first) => change({ first })}
+        <AxisSelect
+          label="Horizontal axis"
+          value={x}
+          choices={choices.filter(({ value }) => value !== y)}
+          onChange={(metric) => change({ first: metric })}
         />
-        <Axis
-          label="Upwards"
-          value={other}
-          choices={choices}
-          without={one}
-          onChange={(second) => change({ second })}
+        <AxisSelect
+          label="Vertical axis"
+          value={y}
+          choices={choices.filter(({ value }) => value !== x)}
+          onChange={(metric) => change({ second: metric })}
         />
       </Group>
-      <Loaded query={query} what="The Pareto front">
-        {(told) => <Front told={told} factors={factors.map((factor) => factor.name)} choices={choices} />}
+      <Loaded query={query} name="The Pareto front">
+        {(pareto) => (
+          <Front pareto={pareto} factors={factors.map((factor) => factor.name)} choices={choices} />
+        )}
       </Loaded>
     </section>
   );
@@ -65,64 +65,60 @@ interface AxisProps {
   label: string;
   value: string | null;
   choices: Choice[];
-  without: string | null;
   onChange: (metric: string | null) => void;
 }
 
-function Axis({ label, value, choices, without, onChange }: AxisProps) {
+function AxisSelect({ label, value, choices, onChange }: AxisProps) {
   return (
     <Select
       label={label}
       w={280}
       searchable
       allowDeselect={false}
-      data={choices.filter((choice) => choice.value !== without)}
+      data={choices}
       value={value}
       onChange={onChange}
     />
   );
 }
 
-function Front({ told, factors, choices }: { told: CampaignPareto; factors: string[]; choices: Choice[] }) {
-  const labels = told.metrics.map((name) => choices.find(({ value }) => value === name)?.label ?? name);
+interface FrontProps {
+  pareto: CampaignPareto;
+  factors: string[];
+  choices: Choice[];
+}
+
+function Front({ pareto, factors, choices }: FrontProps) {
+  const axes = pareto.metrics.map((name) => ({
+    name,
+    label: choices.find(({ value }) => value === name)?.label ?? name,
+  }));
+  const label = 'Settings of the front';
   return (
     <>
-      <CaptionedChart figure={told} label={`Pareto front, ${labels.join(' and ')}`} />
-      <Scrolled label="Settings of the front" most={360}>
-        <table className="plain" aria-label="Settings of the front">
-          <thead>
-            <tr>
-              {heads(factors).map((head, place) => (
-                <th key={factors[place]} title={factors[place]}>
-                  {head}
-                </th>
-              ))}
-              {labels.map((label) => (
-                <th key={label} className="right">
-                  {label}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {told.front.map((row) => (
-              <tr key={factors.map((name) => row[name]).join()}>
-                {factors.map((name) => (
-                  <td key={name}>{row[name]}</td>
-                ))}
-                {told.metrics.map((name) => (
-                  <td key={name} className="right num">
-                    {significant(Number(row[name]), 5)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      <CaptionedChart
+        figure={pareto}
+        label={`Pareto front, ${axes.map((axis) => axis.label).join(' and ')}`}
+      />
+      <Scrolled label={label} heightMax={360}>
+        <DataTable
+          label={label}
+          columns={[
+            ...factorColumns(factors),
+            ...axes.map((axis) => ({
+              title: axis.label,
+              right: true,
+              className: 'num',
+              cell: (row: CampaignPareto['front'][number]) => significant(Number(row[axis.name]), 5),
+            })),
+          ]}
+          rows={pareto.front}
+          rowKey={settingKey(factors)}
+        />
       </Scrolled>
-      {told.front_total > told.front.length ? (
+      {pareto.front_total > pareto.front.length ? (
         <Text size="sm" className="muted" mt={6}>
-          And {counted(told.front_total - told.front.length)} more.
+          And {counted(pareto.front_total - pareto.front.length)} more.
         </Text>
       ) : null}
     </>

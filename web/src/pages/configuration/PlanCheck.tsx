@@ -1,4 +1,7 @@
-/** What the server says about the plan: errors, or what a run would cost, and the button that starts one. */
+/**
+ * Result of the server's check of a plan: errors, warnings and notes, or the number of trials and the cost; button that
+ * starts the run.
+ */
 import { Anchor, Button, Group, List, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconPlayerPlay } from '@tabler/icons-react';
@@ -10,27 +13,27 @@ import type { Checked, Fault, Run } from '../../api/types';
 import { NoteList } from '../../components/NoteList';
 import { problemText } from '../../components/QueryStates';
 import { duration, fileSize } from '../../format/numbers';
-import { errorText, isNeeded } from './planErrors';
-import { requestOf, type Where } from './runTarget';
+import { errorText, isMissing } from './planErrors';
+import { requestOf, type RunTarget } from './runTarget';
 
 interface Props {
   text: string;
-  where: Where;
-  checked: Checked | undefined;
+  target: RunTarget;
+  check: Checked | undefined;
   isCurrent: boolean;
   onField: (field: string) => void;
 }
 
-export function Verdict({ text, where, checked, isCurrent, onField }: Props) {
-  const run = useRunning(text, where);
-  const errors = checked?.errors ?? [];
-  const beyond = checked?.beyond_machine ?? false;
-  const ready = checked !== undefined && isCurrent && (errors.length === 0 || beyond);
+export function PlanCheck({ text, target, check, isCurrent, onField }: Props) {
+  const run = useRunStart(text, target);
+  const errors = check?.errors ?? [];
+  const beyond = check?.beyond_machine ?? false;
+  const ready = check !== undefined && isCurrent && (errors.length === 0 || beyond);
   return (
     <section className="panel" style={{ padding: '8px 12px' }} aria-label="Check of the plan">
       <Group justify="space-between" wrap="nowrap" align="flex-start">
         <div role="status" aria-live="polite">
-          <Summary checked={checked} isCurrent={isCurrent} where={where} />
+          <Summary check={check} isCurrent={isCurrent} target={target} />
         </div>
         <Button
           leftSection={<IconPlayerPlay size={14} />}
@@ -39,50 +42,50 @@ export function Verdict({ text, where, checked, isCurrent, onField }: Props) {
           color={beyond ? 'orange' : 'fabric'}
           onClick={() => run.mutate(beyond)}
         >
-          {beyond ? 'Run all the same' : 'Run'}
+          {beyond ? 'Run anyway' : 'Run'}
         </Button>
       </Group>
-      <Faults faults={errors} kind="worse" onField={onField} />
-      <Faults faults={checked?.warnings ?? []} kind="muted" onField={onField} />
-      <NoteList label="Before it runs" notes={checked?.notes ?? []} />
+      <ErrorList errors={errors} className="worse" onField={onField} />
+      <ErrorList errors={check?.warnings ?? []} className="muted" onField={onField} />
+      <NoteList label="Before it runs" notes={check?.notes ?? []} />
     </section>
   );
 }
 
 interface SummaryProps {
-  checked: Checked | undefined;
+  check: Checked | undefined;
   isCurrent: boolean;
-  where: Where;
+  target: RunTarget;
 }
 
-function Summary({ checked, isCurrent, where }: SummaryProps) {
-  if (checked === undefined) return <Text size="sm">Checking …</Text>;
-  const wrong = checked.errors.filter((error) => !isNeeded(error)).length;
-  const needed = checked.errors.length - wrong;
+function Summary({ check, isCurrent, target }: SummaryProps) {
+  if (check === undefined) return <Text size="sm">Checking …</Text>;
+  const wrong = check.errors.filter((error) => !isMissing(error)).length;
+  const missing = check.errors.length - wrong;
   if (wrong > 0) {
     return (
       <Text size="sm" fw={600} className="worse">
-        {wrong === 1 ? 'One thing is wrong' : `${wrong} things are wrong`}
+        {wrong === 1 ? 'One error' : `${wrong} errors`}
       </Text>
     );
   }
-  if (needed > 0) {
+  if (missing > 0) {
     return (
       <Text size="sm" fw={600}>
-        {needed === 1 ? 'One more thing is needed' : `${needed} more things are needed`}
+        {missing === 1 ? 'One required field is empty' : `${missing} required fields are empty`}
       </Text>
     );
   }
-  const { cost } = checked;
+  const { cost } = check;
   return (
     <>
       <Text size="sm" fw={600}>
-        {checked.extent ?? `${checked.trials_total} trials`}
+        {check.extent ?? `${check.trials_total} trials`}
         {isCurrent ? '' : ' …'}
       </Text>
       {cost === null ? null : (
         <Text size="xs" className="muted" title={cost.text}>
-          {where.twin ? 'prediction: ' : ''}about {duration(cost.seconds)} of one core,{' '}
+          {target.twin ? 'prediction: ' : ''}about {duration(cost.seconds)} of one core,{' '}
           {fileSize(cost.memory_bytes)} of memory
         </Text>
       )}
@@ -90,39 +93,37 @@ function Summary({ checked, isCurrent, where }: SummaryProps) {
   );
 }
 
-function Faults({
-  faults,
-  kind,
-  onField,
-}: {
-  faults: Fault[];
-  kind: string;
+interface ErrorListProps {
+  errors: Fault[];
+  className: string;
   onField: (field: string) => void;
-}) {
-  if (faults.length === 0) return null;
+}
+
+function ErrorList({ errors, className, onField }: ErrorListProps) {
+  if (errors.length === 0) return null;
   return (
     <List
       size="xs"
       mt={6}
       spacing={2}
       style={{ maxHeight: 150, overflow: 'auto' }}
-      aria-label="What is wrong"
+      aria-label="Errors and warnings"
     >
-      {faults.map((fault, index) => (
+      {errors.map((error, index) => (
         <List.Item key={index}>
-          {fault.field ? (
+          {error.field ? (
             <Anchor
               component="button"
               type="button"
               size="xs"
               className="mono"
-              onClick={() => onField(fault.field)}
+              onClick={() => onField(error.field)}
             >
-              {fault.field}
+              {error.field}
             </Anchor>
           ) : null}{' '}
-          <Text span size="xs" className={isNeeded(fault) ? 'muted' : kind}>
-            {errorText(fault)}
+          <Text span size="xs" className={isMissing(error) ? 'muted' : className}>
+            {errorText(error)}
           </Text>
         </List.Item>
       ))}
@@ -130,12 +131,12 @@ function Faults({
   );
 }
 
-/** Starts a run of the plan and goes to its page. */
-function useRunning(yaml: string, where: Where) {
+/** Starts a run of the plan and opens its page. */
+function useRunStart(yaml: string, target: RunTarget) {
   const navigate = useNavigate();
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (force: boolean) => send<Run>('POST', path('runs'), { yaml, force, ...requestOf(where) }),
+    mutationFn: (force: boolean) => send<Run>('POST', path('runs'), { yaml, force, ...requestOf(target) }),
     onSuccess: (run) => {
       void client.invalidateQueries({ queryKey: ['runs'] });
       void navigate(`/runs/${run.id}`);

@@ -1,4 +1,4 @@
-/** The plan's YAML, with what is wrong marked at its line. */
+/** CodeMirror editor of a plan's YAML, with errors marked at their lines. */
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import {
@@ -16,7 +16,7 @@ import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
 
 import type { Fault } from '../../api/types';
-import { errorText, isNeeded } from './planErrors';
+import { errorText, isMissing } from './planErrors';
 import { changeBetween } from './planYaml';
 
 interface Props {
@@ -53,23 +53,23 @@ function extensions(onText: (text: string) => void) {
   ];
 }
 
-export function Editor({ text, errors, onChange }: Props) {
-  const place = useRef<HTMLDivElement>(null);
+export function PlanEditor({ text, errors, onChange }: Props) {
+  const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
-  const tell = useRef(onChange);
+  const listener = useRef(onChange);
   const first = useRef(text);
   useEffect(() => {
-    tell.current = onChange;
+    listener.current = onChange;
   });
   useEffect(() => {
-    if (place.current === null) return;
+    if (container.current === null) return;
     const state = EditorState.create({
       doc: first.current,
-      extensions: extensions((now) => tell.current(now)),
+      extensions: extensions((now) => listener.current(now)),
     });
-    const made = new EditorView({ state, parent: place.current });
-    view.current = made;
-    return () => made.destroy();
+    const editor = new EditorView({ state, parent: container.current });
+    view.current = editor;
+    return () => editor.destroy();
   }, []);
   useEffect(() => {
     const editor = view.current;
@@ -82,17 +82,17 @@ export function Editor({ text, errors, onChange }: Props) {
     const editor = view.current;
     if (editor !== null) editor.dispatch(setDiagnostics(editor.state, diagnosticsOf(editor.state, errors)));
   }, [errors]);
-  return <div ref={place} className="editor" />;
+  return <div ref={container} className="editor" />;
 }
 
-/** Errors as marks: from their column to the end of their line. */
+/** Marks of errors from their column to the end of their line. */
 function diagnosticsOf(state: EditorState, errors: readonly Fault[]): Diagnostic[] {
   return errors.flatMap((error) => {
     if (!error.line || error.line > state.doc.lines) return [];
     const line = state.doc.line(error.line);
     const from = Math.min(line.to, line.from + Math.max(0, (error.column ?? 1) - 1));
     const field = error.field ? `${error.field}: ` : '';
-    const severity = isNeeded(error) ? ('info' as const) : ('error' as const);
+    const severity = isMissing(error) ? ('info' as const) : ('error' as const);
     return [{ from, to: Math.max(from, line.to), severity, message: field + errorText(error) }];
   });
 }

@@ -1,18 +1,18 @@
+/** Panel that selects the run target and a prediction by the simulator, with states and problems of the hosts. */
 import { Alert, Badge, Checkbox, Group, Select, Text } from '@mantine/core';
 
 import { useHosts } from '../../api/queries';
 import type { HostsFile } from '../../api/types';
 import { useSearch } from '../../components/useSearch';
-import { COLOURS, concerns } from '../../format/hosts';
-import { choices, whereOf } from './runTarget';
+import { COLOURS, failedChecks } from '../../format/hosts';
+import { runTargetOf, targetChoices } from './runTarget';
 
-/** The choice of what carries the plan out, with the state of the hosts. */
-export function WhereToRun({ backend }: { backend: string | undefined }) {
+export function RunTargetPanel({ backend }: { backend: string | undefined }) {
   const { search, change } = useSearch();
-  const where = whereOf(search);
+  const target = runTargetOf(search);
   const files = useHosts().data?.files ?? [];
-  if (files.length === 0 && where.hosts === null) return null;
-  const chosen = files.find(({ name }) => name === where.hosts);
+  if (files.length === 0 && target.hosts === null) return null;
+  const selected = files.find(({ name }) => name === target.hosts);
   return (
     <section className="panel" style={{ padding: '8px 12px' }} aria-label="Where to run">
       <Group gap="md">
@@ -20,27 +20,27 @@ export function WhereToRun({ backend }: { backend: string | undefined }) {
           id="field-hosts"
           aria-label="Where to run"
           w={300}
-          data={choices(files, where, backend)}
-          value={where.hosts ?? ''}
+          data={targetChoices(files, target, backend)}
+          value={target.hosts ?? ''}
           allowDeselect={false}
           onChange={(hosts) => change({ hosts, ...(hosts ? {} : { twin: null }) })}
         />
         <Checkbox
-          label="Prediction beside it"
-          disabled={where.hosts === null}
-          checked={where.twin}
+          label="With a prediction"
+          disabled={target.hosts === null}
+          checked={target.twin}
           onChange={(event) => change({ twin: event.currentTarget.checked ? 'true' : null })}
         />
       </Group>
-      {chosen === undefined ? null : <States file={chosen} />}
+      {selected === undefined ? null : <HostStates file={selected} />}
     </section>
   );
 }
 
-/** The state of each host, and what would refuse a run. */
-function States({ file }: { file: HostsFile }) {
-  const wrong = file.hosts.flatMap((host) =>
-    concerns(host)
+/** State of each host, and the problems that prevent a run. */
+function HostStates({ file }: { file: HostsFile }) {
+  const problems = file.hosts.flatMap((host) =>
+    failedChecks(host)
       .filter(({ state }) => state === 'problem')
       .map((check) => ({ host: host.name, ...check })),
   );
@@ -53,9 +53,9 @@ function States({ file }: { file: HostsFile }) {
           </Badge>
         ))}
       </Group>
-      {wrong.length === 0 ? null : (
+      {problems.length === 0 ? null : (
         <Alert color="red" variant="light" mt={6} p="xs">
-          {wrong.map(({ host, check, found, hint }) => (
+          {problems.map(({ host, check, found, hint }) => (
             <Text size="xs" key={`${host} ${check}`}>
               {host}, {check}: {found}
               {hint === '' ? '' : ` – ${hint}`}

@@ -1,13 +1,14 @@
+/** Texts of a plan's errors for the form and the editor, and whether an error is an empty required field. */
 import type { Fault } from '../../api/types';
 
-/** Whether a field is only not filled in yet, which is nothing wrong. */
-export function isNeeded(error: Fault): boolean {
+/** Whether a required field is empty, which is shown as a note. */
+export function isMissing(error: Fault): boolean {
   return error.found.startsWith('nothing, and it has no default');
 }
 
-/** The part of a message that is about the value; the field and the line are told by where it stands. */
+/** Message about the value, without the field and line, which its position on the page shows. */
 export function errorText(error: Fault): string {
-  if (isNeeded(error)) return 'is needed';
+  if (isMissing(error)) return 'is needed';
   const text = error.message
     .replace(/^(plan(:\d+)?|the request): /, '')
     .replace(/^[\w.-]+: (?=found|allowed)/, '');

@@ -1,11 +1,14 @@
-/** A plan's YAML, changed field by field so that its comments and its layout stay. */
+/**
+ * Edits a plan's YAML field by field and keeps comments and layout: read fields, set and remove values, apply
+ * overrides.
+ */
 import { Document, isCollection, isMap, isScalar, isSeq, parse, parseDocument } from 'yaml';
 
 export type FieldPath = readonly (string | number)[];
 
-const WRITTEN = { lineWidth: 110, flowCollectionPadding: false };
+const FORMAT = { lineWidth: 110, flowCollectionPadding: false };
 
-/** What the page opens with: small, complete, and quickly run. */
+/** Initial plan of the page: small, complete and fast to run. */
 export const FIRST_PLAN = `fabricbench: 1
 name: my-test
 title: All-to-all of 8 ranks on two leaves
@@ -21,7 +24,7 @@ export const EMPTY_PLAN = `fabricbench: 1
 name: my-test
 `;
 
-/** The fields of a plan; null while the text is no YAML mapping. */
+/** Fields of a plan; null if the text is no YAML mapping. */
 export function fieldsOf(text: string): Record<string, unknown> | null {
   const document = parseDocument(text);
   if (document.errors.length > 0) return null;
@@ -40,8 +43,8 @@ export function valueAt(fields: unknown, path: FieldPath): unknown {
 }
 
 /**
- * Write a field; undefined takes it out, with the mappings that it leaves empty. The text of everything else stays as it
- * is: a plain value is replaced in its place; for other changes the section around it, such as `fabric`, is written again.
+ * Sets a field; undefined removes it with the mappings that become empty. The rest of the text stays: a scalar is replaced
+ * in the text; for other changes the section of the field, such as `fabric`, is formatted again.
  */
 export function withField(text: string, path: FieldPath, value: unknown): string {
   const document = parseDocument(text);
@@ -53,8 +56,8 @@ export function withField(text: string, path: FieldPath, value: unknown): string
   const section = sectionRange(document, text, path[0]);
   if (section === null) return appended(text, path, value);
   const { from, to } = section;
-  const part = written(text.slice(from, to), path, value);
-  return part === null ? (written(text, path, value) ?? text) : text.slice(0, from) + part + text.slice(to);
+  const part = formatted(text.slice(from, to), path, value);
+  return part === null ? (formatted(text, path, value) ?? text) : text.slice(0, from) + part + text.slice(to);
 }
 
 function isPlain(value: unknown): boolean {
@@ -67,14 +70,14 @@ function withScalar(text: string, [from, to]: readonly number[], value: unknown)
   return text.slice(0, start) + space + scalarText(value) + text.slice(end);
 }
 
-/** A value as it may stand in a flow sequence, so that it may stand anywhere. */
+/** Value in the notation of flow sequences, which is valid everywhere. */
 function scalarText(value: unknown): string {
   const document = new Document([value]);
   if (isSeq(document.contents)) document.contents.flow = true;
-  return document.toString(WRITTEN).trim().slice(1, -1);
+  return document.toString(FORMAT).trim().slice(1, -1);
 }
 
-/** Where the text of a field of the plan itself begins and ends, without the comments that lead to the next. */
+/** Range of the text of a top-level field, without the comments before the next field. */
 function sectionRange(document: Document.Parsed, text: string, name: FieldPath[number] | undefined) {
   if (!isMap(document.contents) || document.contents.flow) return null;
   const starts = document.contents.items.map(({ key }) => ({
@@ -89,7 +92,7 @@ function sectionRange(document: Document.Parsed, text: string, name: FieldPath[n
   return { from, to: next - lead };
 }
 
-/** How long the blank lines and comments at the end of a text are. */
+/** Length of the blank lines and comments at the end of a text. */
 function leadLength(text: string): number {
   return /(?:(?<=\n)(?:#[^\n]*)?\n)*$/.exec(text)?.[0].length ?? 0;
 }
@@ -97,20 +100,20 @@ function leadLength(text: string): number {
 function appended(text: string, path: FieldPath, value: unknown): string {
   if (value === undefined) return text;
   const before = text === '' || text.endsWith('\n') ? text : `${text}\n`;
-  return before + (written('', path, value) ?? '');
+  return before + (formatted('', path, value) ?? '');
 }
 
-/** A text with a field changed, written again; null if it cannot stand alone. */
-function written(text: string, path: FieldPath, value: unknown): string | null {
+/** YAML text with a field changed, formatted again; null if the text is no valid YAML. */
+function formatted(text: string, path: FieldPath, value: unknown): string | null {
   const document = parseDocument(text);
   if (document.errors.length > 0) return null;
   if (value === undefined) remove(document, path);
   else set(document, path, value);
   if (isMap(document.contents) && document.contents.items.length === 0) return '';
-  return spaced(document.toString(WRITTEN), text);
+  return spaced(document.toString(FORMAT), text);
 }
 
-/** Put two spaces before the comments that had them. */
+/** Restores two spaces before the comments that had them. */
 function spaced(text: string, before: string): string {
   const comments = new Set(Array.from(before.matchAll(/ {2}(#.*)$/gm), ([, comment]) => comment));
   return text.replaceAll(/(?<=\S) (#.*)$/gm, (all: string, comment: string) =>
@@ -130,7 +133,7 @@ function set(document: Document.Parsed, path: FieldPath, value: unknown) {
   document.setIn(path, plain ? value : document.createNode(value));
 }
 
-/** A mapping takes the place of a scalar on the way, as `{alpha: 1}` that of `on`. */
+/** Removes scalars on a path, which mappings replace, such as `on` by `{alpha: 1}`. */
 function clearScalars(document: Document.Parsed, path: FieldPath) {
   for (let length = 1; length < path.length; length += 1) {
     const part = path.slice(0, length);
@@ -142,11 +145,11 @@ function remove(document: Document.Parsed, path: FieldPath) {
   if (!document.hasIn(path)) return;
   document.deleteIn(path);
   const parent = path.slice(0, -1);
-  const left = parent.length > 0 ? document.getIn(parent) : null;
-  if (isCollection(left) && left.items.length === 0) remove(document, parent);
+  const rest = parent.length > 0 ? document.getIn(parent) : null;
+  if (isCollection(rest) && rest.items.length === 0) remove(document, parent);
 }
 
-/** Write changes as the command line takes them, each `FIELD=VALUE` with a YAML value. */
+/** Applies overrides of the command line, each `FIELD=VALUE` with a YAML value. */
 export function withOverrides(text: string, overrides: readonly string[]): string {
   return overrides.reduce((before, override) => {
     const at = override.indexOf('=');
@@ -155,14 +158,14 @@ export function withOverrides(text: string, overrides: readonly string[]): strin
   }, text);
 }
 
-/** The path of a field by its dotted name; a swept field has its own dotted name as its key. */
+/** Path of a dotted field name; the key of a swept field is its dotted name. */
 function pathOf(name: string): FieldPath {
   const swept = /^(sweep(?:\.zip)?)\.(?!data_size|message_size|zip)(.+)$/.exec(name);
   if (swept) return [...(swept[1] ?? '').split('.'), swept[2] ?? ''];
   return name.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-/** The least change that turns one text into another: what is between their common beginning and end. */
+/** Smallest change from one text to another, between their common beginning and end. */
 export function changeBetween(before: string, after: string) {
   let from = 0;
   const shorter = Math.min(before.length, after.length);

@@ -1,40 +1,43 @@
-/** Where a plan is run: by what its text says, or on the hosts of a file of the server. */
+/**
+ * Target of a run, the plan's backend or a file of hosts, with or without predictions: from the URL, for requests, and
+ * for the menu.
+ */
 import type { HostsFile } from '../../api/types';
-import { choiceText } from '../../format/hosts';
+import { hostsFileText } from '../../format/hosts';
 
-export interface Where {
-  /** Name of the file of hosts; null to run the plan as it says. */
+export interface RunTarget {
+  /** Name of the file of hosts; null for the backend of the plan. */
   hosts: string | null;
-  /** Whether the simulator predicts each trial as well. */
+  /** Whether the simulator predicts each trial in addition. */
   twin: boolean;
 }
 
-/** What is chosen, as the address of the page has it. */
-export function whereOf(search: URLSearchParams): Where {
+/** Target selected in the URL of the page. */
+export function runTargetOf(search: URLSearchParams): RunTarget {
   const hosts = search.get('hosts');
   return { hosts, twin: hosts !== null && search.get('twin') === 'true' };
 }
 
-/** What a request says beside the plan. */
-export function requestOf({ hosts, twin }: Where): { backend?: string; hosts?: string; twin?: boolean } {
+/** Fields of a request to run or check a plan on the target. */
+export function requestOf({ hosts, twin }: RunTarget): { backend?: string; hosts?: string; twin?: boolean } {
   return hosts === null ? {} : { backend: 'hosts', hosts, twin };
 }
 
 const AS_PLANNED = '';
 
-/** What there is to choose from; a name of the address that the server does not have stays, to be told. */
-export function choices(
+/** Items of the menu of targets; a name in the URL that the server lacks stays, so that its error is shown. */
+export function targetChoices(
   files: readonly HostsFile[],
-  { hosts }: Where,
+  { hosts }: RunTarget,
   backend: string | undefined,
 ): { value: string; label: string; disabled?: boolean }[] {
-  const named = (backend ?? 'sim') === 'sim' ? 'Simulator' : `Backend ${backend}`;
+  const planned = (backend ?? 'sim') === 'sim' ? 'Simulator' : `Backend ${backend}`;
   const offered = files.map((file) => ({
     value: file.name,
-    label: `Hosts ${file.name}: ${choiceText(file)}`,
+    label: `Hosts ${file.name}: ${hostsFileText(file)}`,
     disabled: file.error !== '',
   }));
-  const isKnown = hosts === null || files.some(({ name }) => name === hosts);
-  const missing = isKnown ? [] : [{ value: hosts, label: `Hosts ${hosts}` }];
-  return [{ value: AS_PLANNED, label: named }, ...offered, ...missing];
+  const isOffered = hosts === null || files.some(({ name }) => name === hosts);
+  const missing = isOffered ? [] : [{ value: hosts, label: `Hosts ${hosts}` }];
+  return [{ value: AS_PLANNED, label: planned }, ...offered, ...missing];
 }

@@ -1,13 +1,13 @@
+/** Message about a refused import: error, hint, and the lines of the file around the error. */
 import { Alert, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 
 import { ApiError } from '../../api/client';
 import { problemText } from '../../components/QueryStates';
-import { inFormWords, linesAround } from './importFile';
+import { withFormLabels, linesAround } from './importFile';
 
-/** Why a file was not imported, with the line that is meant and those around it. */
-export function Refusal({ error, file }: { error: unknown; file: File }) {
+export function RefusedImport({ error, file }: { error: unknown; file: File }) {
   const problem = problemText(error);
   const line = error instanceof ApiError ? (error.problem.line ?? null) : null;
   return (
@@ -19,11 +19,11 @@ export function Refusal({ error, file }: { error: unknown; file: File }) {
       role="alert"
     >
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {inFormWords(problem.message)}
+        {withFormLabels(problem.message)}
       </Text>
       {problem.hint ? (
         <Text size="sm" className="muted">
-          hint: {inFormWords(problem.hint)}
+          hint: {withFormLabels(problem.hint)}
         </Text>
       ) : null}
       {line === null ? null : <Excerpt file={file} line={line} />}

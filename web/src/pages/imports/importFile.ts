@@ -1,11 +1,14 @@
-/** What a file of measured results may be, and what became of it. */
+/**
+ * Size limit of uploaded result files, runs of the imported trials, lines around an error, form labels in messages of
+ * the server.
+ */
 import type { Trial } from '../../api/types';
 import { fileSize } from '../../format/numbers';
 
-/** Largest file that the server takes [bytes]. */
+/** Largest file that the server accepts [bytes]. */
 export const BYTES_MAX = 16 * 2 ** 20;
 
-/** Why a file is not sent at all; null if it is. */
+/** Reason why a file cannot be uploaded; null if it can. */
 export function sizeProblem(file: { name: string; size: number }): string | null {
   if (file.size === 0) return `${file.name} is empty.`;
   if (file.size > BYTES_MAX)
@@ -18,7 +21,7 @@ export interface ImportedRun {
   trials: Trial[];
 }
 
-/** Trials of one benchmark and number of ranks are a run. */
+/** Groups trials by run: those of one benchmark and number of ranks. */
 export function runsOf(trials: readonly Trial[]): ImportedRun[] {
   const runs = new Map<string, ImportedRun>();
   for (const trial of trials) {
@@ -34,7 +37,7 @@ export interface NumberedLine {
   text: string;
 }
 
-/** A line of a text and those around it, numbered from 1; none if the text has no such line. */
+/** Numbered lines of a text around `line`, which counts from 1; empty if the text has no such line. */
 export function linesAround(text: string, line: number, around = 2): NumberedLine[] {
   const all = text.split(/\r\n|\r|\n/);
   if (line < 1 || line > all.length) return [];
@@ -53,8 +56,8 @@ const LABELS: Record<string, string> = {
   tag: 'Tags',
 };
 
-/** What the server says in options of the command line, in the labels of the form: --ranks N is “Ranks”. */
-export function inFormWords(text: string): string {
+/** Replaces options of the command line in a message by labels of the form: --ranks N is “Ranks”. */
+export function withFormLabels(text: string): string {
   return text.replace(/--(format|ranks|benchmark|plan|name|tag)\b( N\b)?/g, (_, option: string) => {
     return `\u201c${LABELS[option] ?? option}\u201d`;
   });

@@ -1,65 +1,51 @@
-/** How far the campaigns are that run in the workspace beside this server. */
+/** Table of the workspace's newest campaigns: state, completed work, trials, failures, time left. */
 import { Progress, Text } from '@mantine/core';
 import { Link } from 'react-router';
 
 import { useCampaigns } from '../../api/queries';
 import type { Campaign } from '../../api/types';
 import { StatusBadge } from '../../components/StatusBadge';
+import { DataTable, type TableColumn, TablePanel } from '../../components/table/DataTable';
 import { counted, duration, moment } from '../../format/numbers';
 import { endedText } from './runText';
 
-/** So many are shown, the newest first. */
+/** Greatest number of campaigns shown, the newest first. */
 const SHOWN = 10;
 
-export function Campaigns() {
+export function CampaignsTable() {
   const campaigns = useCampaigns().data?.campaigns ?? [];
   if (campaigns.length === 0) return null;
   return (
-    <div className="panel" style={{ overflowX: 'auto' }}>
-      <table className="plain" aria-label="Campaigns">
-        <thead>
-          <tr>
-            <th>State</th>
-            <th>Campaign</th>
-            <th style={{ width: 220 }}>Estimated work</th>
-            <th>Trials</th>
-            <th>Failed</th>
-            <th>Left</th>
-            <th>As of</th>
-          </tr>
-        </thead>
-        <tbody>
-          {campaigns.slice(0, SHOWN).map((campaign) => (
-            <Row key={campaign.name} campaign={campaign} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <TablePanel>
+      <DataTable
+        label="Campaigns"
+        columns={COLUMNS}
+        rows={campaigns.slice(0, SHOWN)}
+        rowKey={({ name }) => name}
+      />
+    </TablePanel>
   );
 }
 
-function Row({ campaign }: { campaign: Campaign }) {
-  const share = campaign.percent.toFixed(0);
+const COLUMNS: TableColumn<Campaign>[] = [
+  { title: 'State', cell: ({ state }) => <StatusBadge status={state} /> },
+  { title: 'Campaign', cell: ({ name }) => <Link to={`/campaigns/${name}`}>{name}</Link> },
+  { title: 'Estimated work', width: 220, cell: (campaign) => <Work campaign={campaign} /> },
+  { title: 'Trials', cell: endedText },
+  { title: 'Failed', className: 'num', cell: ({ failed }) => counted(failed) },
+  { title: 'Left', className: 'num', cell: ({ left_s }) => duration(left_s) },
+  { title: 'As of', className: 'num', cell: ({ noted_at }) => moment(noted_at) },
+];
+
+function Work({ campaign: { percent, waits } }: { campaign: Campaign }) {
   return (
-    <tr>
-      <td>
-        <StatusBadge status={campaign.state} />
-      </td>
-      <td>
-        <Link to={`/campaigns/${campaign.name}`}>{campaign.name}</Link>
-      </td>
-      <td>
-        <Progress value={campaign.percent} size="sm" aria-label={`${share} %`} />
-        {campaign.waits !== '' && (
-          <Text size="xs" className="muted" style={{ whiteSpace: 'normal' }}>
-            Waiting: {campaign.waits}
-          </Text>
-        )}
-      </td>
-      <td>{endedText(campaign)}</td>
-      <td className="num">{counted(campaign.failed)}</td>
-      <td className="num">{duration(campaign.left_s)}</td>
-      <td className="num">{moment(campaign.noted_at)}</td>
-    </tr>
+    <>
+      <Progress value={percent} size="sm" aria-label={`${percent.toFixed(0)} %`} />
+      {waits !== '' && (
+        <Text size="xs" className="muted" style={{ whiteSpace: 'normal' }}>
+          Waiting: {waits}
+        </Text>
+      )}
+    </>
   );
 }

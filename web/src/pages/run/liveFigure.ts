@@ -1,3 +1,4 @@
+/** Plotly figure of one live time series of a trial, in the style of the report's figures. */
 import type { Point } from '../../api/events';
 import type { Figure } from '../../api/types';
 import { GRID, INK, MUTED } from '../../app/palette';
@@ -23,7 +24,7 @@ interface Axes {
   isBytes: boolean;
 }
 
-/** A line over the time of a trial, in the look of the report's figures; bytes in the unit that suits them. */
+/** Values in bytes are shown in the largest unit below the greatest value. */
 export function liveFigure(points: Point[], { title, time, isBytes }: Axes, colour: string): Figure {
   const most = Math.max(0, ...points.map(([, value]) => value));
   const [divisor, bytes] = (isBytes ? BYTE_UNITS.find(([size]) => most >= size) : undefined) ?? [1, 'bytes'];

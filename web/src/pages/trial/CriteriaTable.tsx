@@ -1,42 +1,33 @@
+/** Table of a plan's acceptance criteria per job: limit, measured value, and whether it is met. */
 import { Badge, Paper, Text, Title } from '@mantine/core';
 
 import { useMetrics } from '../../api/queries';
 import type { CriterionResult, JobDetail, Metric } from '../../api/types';
+import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { metricLabel } from '../../format/metrics';
 import { significant } from '../../format/numbers';
 
-/** The plan's acceptance criteria, met or not. */
-export function Criteria({ jobs }: { jobs: JobDetail[] }) {
+interface CriterionRow {
+  job: string;
+  criterion: CriterionResult;
+}
+
+export function CriteriaTable({ jobs }: { jobs: JobDetail[] }) {
   const metrics = useMetrics();
-  const rows = jobs.flatMap((job) => job.criteria.map((criterion) => ({ job: job.job, criterion })));
+  const rows = jobs.flatMap(({ job, criteria }) => criteria.map((criterion) => ({ job, criterion })));
   if (rows.length === 0) return null;
+  const columns: TableColumn<CriterionRow>[] = [
+    { title: 'Job', cell: ({ job }) => job },
+    { title: 'Criterion', cell: ({ criterion }) => limitText(metrics, criterion) },
+    { title: 'Measured', right: true, cell: ({ criterion }) => significant(criterion.value, 6) },
+    { title: 'Verdict', cell: ({ criterion }) => <Verdict criterion={criterion} /> },
+  ];
   return (
     <Paper withBorder p="sm">
       <Title order={2} mb={6}>
         Acceptance criteria
       </Title>
-      <table className="plain">
-        <thead>
-          <tr>
-            <th>Job</th>
-            <th>Criterion</th>
-            <th className="right">Measured</th>
-            <th>Verdict</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ job, criterion }, index) => (
-            <tr key={index}>
-              <td>{job}</td>
-              <td>{limitText(metrics, criterion)}</td>
-              <td className="right">{significant(criterion.value, 6)}</td>
-              <td>
-                <Verdict criterion={criterion} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable columns={columns} rows={rows} />
     </Paper>
   );
 }

@@ -1,29 +1,37 @@
-import { Paper, Progress, Stack, Text, Title } from '@mantine/core';
+/**
+ * Diagnosis of a trial: causes of slow jobs with symptoms, remedies and evidence; queue pairs, rates and ECN marks per
+ * uplink; frames lost; PFC frames per priority. RemedyLines are the remedies of one cause.
+ */
+import { Code, Paper, Progress, Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
 
-import type { Finding, PriorityPauses, TrialDetail, Uplinks } from '../../api/types';
+import type { FabricInsight, Finding, PriorityPauses, Remedy, TrialDetail, Uplinks } from '../../api/types';
+import { FactList } from '../../components/FactList';
 import { Empty } from '../../components/QueryStates';
+import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { fixed, significant, simulatedTime, whole } from '../../format/numbers';
-import { RemedyLines } from './RemedyLines';
 import { jobsOf } from './views';
 
-/** Why each job is slow, what says so, and where queue pairs and frames went. */
 export function DiagnosisView({ trial }: { trial: TrialDetail }) {
-  // A job whose rounds have several sizes has a result for each; its causes are those of the job.
-  const seen = new Set<string>();
-  const found = jobsOf(trial).filter((job) => {
-    const isFirst = !seen.has(job.job);
-    seen.add(job.job);
-    return isFirst && (job.diagnosis?.length ?? 0) > 0;
-  });
+  const fabric = trial.shown?.fabric ?? null;
+  // A job with several sizes has a result of each; its causes are those of the job.
+  const firstResults = new Map(
+    jobsOf(trial)
+      .toReversed()
+      .map((job) => [job.job, job]),
+  );
+  const slow = [...firstResults.values()]
+    .toReversed()
+    .filter(({ diagnosis }) => (diagnosis?.length ?? 0) > 0);
   return (
     <Stack gap="sm">
-      {found.length === 0 ? (
+      {slow.length === 0 ? (
         <Empty title="No cause to name">
           Causes are named for jobs that reach less than 95 % of their ideal, are incomplete or stalled, where
           a counter shows one. The jobs of this trial are none of these, or no counter shows why.
         </Empty>
       ) : null}
-      {found.map((job) => (
+      {slow.map((job) => (
         <Stack key={job.job} gap="xs">
           <Title order={2}>
             {job.job}: {fixed(job.ideal_percent as number | null, 1)} % of the ideal
@@ -33,21 +41,16 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
           ))}
         </Stack>
       ))}
-      <Fabric trial={trial} />
+      {fabric === null ? null : <FabricTables fabric={fabric} />}
     </Stack>
   );
 }
 
-function shareText(percent: number): string {
-  if (percent === 0) return 'explains nothing beyond the causes above';
-  return `explains ${percent < 1 ? 'less than 1' : percent.toFixed(0)} % of the lost time`;
-}
-
-/** So many symptoms, or other places, are told of a cause. */
+/** Greatest number of symptoms, or of other locations, listed under a cause. */
 const MAX_UNDER = 5;
 
 function FindingBox({ finding }: { finding: Finding }) {
-  const share = finding.explained === null ? null : finding.explained * 100;
+  const percent = finding.explained === null ? null : finding.explained * 100;
   return (
     <Paper withBorder p="sm">
       <Title order={3} mb={2}>
@@ -65,38 +68,49 @@ function FindingBox({ finding }: { finding: Finding }) {
         </ul>
       ) : null}
       <RemedyLines remedies={finding.remedies} />
-      {share === null ? null : (
-        <div
-          style={{
-            display: 'grid',
-            gridTemplateColumns: '220px 1fr',
-            gap: 10,
-            alignItems: 'center',
-            marginTop: 6,
-          }}
-        >
-          <Progress value={share} aria-label={`Explains ${share.toFixed(0)} % of the lost time`} />
-          <Text size="xs" className="muted">
-            {shareText(share)}
-          </Text>
-        </div>
-      )}
-      <dl className="facts" style={{ marginTop: 8 }}>
-        {evidenceRows(finding).map(([name, value]) => (
-          <Fact key={name} name={name.replaceAll('_', ' ')} value={value} />
-        ))}
-      </dl>
+      {percent === null ? null : <ExplainedBar percent={percent} />}
+      <div style={{ marginTop: 8 }}>
+        <FactList facts={evidenceRows(finding)} />
+      </div>
     </Paper>
   );
 }
 
-function Fact({ name, value }: { name: string; value: string }) {
+export function RemedyLines({ remedies }: { remedies: Remedy[] }) {
+  return remedies.map(({ what: text, options }) => (
+    <Text key={text} size="sm" mt={4}>
+      Remedy: {text}
+      {options ? (
+        <>
+          {': '}
+          <Code>{options}</Code>
+        </>
+      ) : null}
+    </Text>
+  ));
+}
+
+function ExplainedBar({ percent }: { percent: number }) {
+  const style = {
+    display: 'grid',
+    gridTemplateColumns: '220px 1fr',
+    gap: 10,
+    alignItems: 'center',
+    marginTop: 6,
+  };
   return (
-    <>
-      <dt>{name}</dt>
-      <dd className="num">{value}</dd>
-    </>
+    <div style={style}>
+      <Progress value={percent} aria-label={`Explains ${percent.toFixed(0)} % of the lost time`} />
+      <Text size="xs" className="muted">
+        {explainedText(percent)}
+      </Text>
+    </div>
   );
+}
+
+function explainedText(percent: number): string {
+  if (percent === 0) return 'explains nothing beyond the causes above';
+  return `explains ${percent < 1 ? 'less than 1' : percent.toFixed(0)} % of the lost time`;
 }
 
 /** `hash-collision` is "Hash collision", `ecn-too-eager` "ECN too eager". */
@@ -105,8 +119,8 @@ function causeTitle(cause: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Evidence as names and texts, whether it came as a list or as a mapping. */
-export function evidenceRows(finding: Finding): [string, string][] {
+/** Evidence, a list or a mapping, as names and texts. */
+function evidenceRows(finding: Finding): [string, string][] {
   const pairs = Array.isArray(finding.evidence)
     ? finding.evidence.map(({ name, value }) => [name, value] as const)
     : Object.entries(finding.evidence);
@@ -121,70 +135,111 @@ function evidenceText(name: string, value: unknown): string {
   return JSON.stringify(value);
 }
 
-function Fabric({ trial }: { trial: TrialDetail }) {
-  const fabric = trial.shown?.fabric;
-  if (fabric === undefined || fabric === null) return null;
-  const lost = Object.entries(fabric.frames_lost);
+function FabricTables({ fabric }: { fabric: FabricInsight }) {
+  const { uplinks, frames_lost: lost, pfc_by_priority: pauses } = fabric;
+  const counts = Object.entries(lost).map(([cause, frames]) => [cause, whole(frames)] as const);
   return (
     <div style={{ display: 'grid', gridTemplateColumns: '2fr 1fr', gap: 12 }}>
-      <Paper withBorder p="sm">
-        <Title order={2} mb={6}>
-          Uplinks
-        </Title>
-        {fabric.uplinks.length === 0 ? (
+      <FabricBox title="Uplinks">
+        {uplinks.length === 0 ? (
           <Text size="sm" className="muted">
             No switch has several uplinks.
           </Text>
         ) : (
-          <table className="plain">
-            <thead>
-              <tr>
-                <th>Switch</th>
-                <th>Queue pairs of each uplink</th>
-                <th className="right">Queue pairs, largest to mean</th>
-                <th className="right">Bytes, largest to mean</th>
-                <th className="right">Link usage (%)</th>
-                <th className="right">Frames delta</th>
-              </tr>
-            </thead>
-            <tbody>
-              {fabric.uplinks.map((row) => (
-                <tr key={row.switch}>
-                  <td>{row.switch}</td>
-                  <td>{row.qps ?? '–'}</td>
-                  <td className="right">{fixed(row.qps_max_to_mean, 2)}</td>
-                  <td className="right">{fixed(row.bytes_max_to_mean, 2)}</td>
-                  <td className="right">{joined(row.uplinks.map((link) => link.usage_percent))}</td>
-                  <td className="right">{counted(row.frames_delta)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <DataTable columns={UPLINK_COLUMNS} rows={uplinks} />
         )}
-      </Paper>
-      <Paper withBorder p="sm">
-        <Title order={2} mb={6}>
-          Frames lost
-        </Title>
-        <dl className="facts">
-          {lost.map(([cause, frames]) => (
-            <Fact key={cause} name={cause} value={whole(frames)} />
-          ))}
-          <Fact name="ports paused" value={String(fabric.paused_ports.length)} />
-        </dl>
-      </Paper>
-      <Rates rows={fabric.uplinks} />
-      <Pauses rows={fabric.pfc_by_priority} />
+      </FabricBox>
+      <FabricBox title="Frames lost">
+        <FactList facts={[...counts, ['ports paused', String(fabric.paused_ports.length)]]} />
+      </FabricBox>
+      {uplinks.length === 0 ? null : (
+        <FabricBox title="Rates of uplinks, frames marked with ECN" wide>
+          <DataTable columns={RATE_COLUMNS} rows={uplinks} />
+        </FabricBox>
+      )}
+      {pauses.length === 0 ? null : (
+        <FabricBox title="PFC frames by priority" wide>
+          <DataTable columns={PAUSE_COLUMNS} rows={pauses.slice(0, MAX_PAUSE_ROWS)} />
+          {pauses.length > MAX_PAUSE_ROWS ? (
+            <Text size="xs" className="muted">
+              {pauses.length - MAX_PAUSE_ROWS} more in the table `priorities` of the ports.
+            </Text>
+          ) : null}
+        </FabricBox>
+      )}
     </div>
   );
 }
 
-/** A count; a dash where nobody counted. */
-function counted(count: number | null): string {
-  return count === null ? '–' : whole(count);
+function FabricBox({
+  title,
+  wide = false,
+  children,
+}: {
+  title: string;
+  wide?: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <Paper withBorder p="sm" style={wide ? { gridColumn: '1 / -1', overflowX: 'auto' } : undefined}>
+      <Title order={2} mb={6}>
+        {title}
+      </Title>
+      {children}
+    </Paper>
+  );
 }
 
-/** A sum of counts; none where one is missing. */
+const SWITCH: TableColumn<Uplinks> = { title: 'Switch', cell: (row) => row.switch };
+
+const UPLINK_COLUMNS: TableColumn<Uplinks>[] = [
+  SWITCH,
+  { title: 'Queue pairs of each uplink', cell: ({ qps }) => qps ?? '–' },
+  { title: 'Queue pairs, largest to mean', right: true, cell: (row) => fixed(row.qps_max_to_mean, 2) },
+  { title: 'Bytes, largest to mean', right: true, cell: (row) => fixed(row.bytes_max_to_mean, 2) },
+  {
+    title: 'Link usage (%)',
+    right: true,
+    cell: (row) => joined(row.uplinks.map((link) => link.usage_percent)),
+  },
+  { title: 'Frames delta', right: true, cell: ({ frames_delta }) => whole(frames_delta) },
+];
+
+/** Rates of the uplinks in both directions, and frames marked at both ends and below. */
+const RATE_COLUMNS: TableColumn<Uplinks>[] = [
+  SWITCH,
+  { title: 'Sent (Gb/s)', right: true, cell: ({ uplinks }) => joined(uplinks.map((link) => link.tx_gbps)) },
+  {
+    title: 'Received (Gb/s)',
+    right: true,
+    cell: ({ uplinks }) => joined(uplinks.map((link) => link.rx_gbps)),
+  },
+  {
+    title: 'Marked at uplinks',
+    right: true,
+    cell: ({ uplinks }) => whole(sum(uplinks.map((link) => link.ecn_marked))),
+  },
+  {
+    title: 'Marked above',
+    right: true,
+    cell: ({ uplinks }) => whole(sum(uplinks.map((link) => link.peer_ecn_marked))),
+  },
+  { title: 'Marked at other ports', right: true, cell: ({ ecn_marked_below }) => whole(ecn_marked_below) },
+];
+
+const MAX_PAUSE_ROWS = 48;
+
+const PAUSE_COLUMNS: TableColumn<PriorityPauses>[] = [
+  { title: 'Port', cell: ({ node, port }) => `${node} port ${port}` },
+  { title: 'Priority', right: true, cell: ({ priority }) => priority },
+  { title: 'XOFF sent', right: true, cell: ({ pfc_tx }) => whole(pfc_tx) },
+  { title: 'XON sent', right: true, cell: ({ pfc_xon_tx }) => whole(pfc_xon_tx) },
+  { title: 'XOFF received', right: true, cell: ({ pfc_rx }) => whole(pfc_rx) },
+  { title: 'XON received', right: true, cell: ({ pfc_xon_rx }) => whole(pfc_xon_rx) },
+  { title: 'Paused', right: true, cell: ({ paused_ps }) => simulatedTime(paused_ps) },
+];
+
+/** Sum of counts; null if one was not measured. */
 function sum(counts: readonly (number | null)[]): number | null {
   return counts.reduce<number | null>(
     (total, count) => (total === null || count === null ? null : total + count),
@@ -194,94 +249,10 @@ function sum(counts: readonly (number | null)[]): number | null {
 
 const MAX_UPLINKS_LISTED = 8;
 
-/** A value of each uplink; of many uplinks the least and the largest. */
+/** Value of each uplink; of many uplinks the least and the largest. */
 function joined(values: readonly (number | null)[]): string {
-  const known = values.filter((value) => value !== null);
-  if (values.length > MAX_UPLINKS_LISTED && known.length === values.length)
-    return `${fixed(Math.min(...known), 1)} to ${fixed(Math.max(...known), 1)}`;
+  const measured = values.filter((value) => value !== null);
+  if (values.length > MAX_UPLINKS_LISTED && measured.length === values.length)
+    return `${fixed(Math.min(...measured), 1)} to ${fixed(Math.max(...measured), 1)}`;
   return values.map((value) => fixed(value, 1)).join(' + ');
-}
-
-/** Rates of the uplinks of each switch in both directions, and the frames marked at both ends and below. */
-function Rates({ rows }: { rows: readonly Uplinks[] }) {
-  if (rows.length === 0) return null;
-  return (
-    <Paper withBorder p="sm" style={{ gridColumn: '1 / -1', overflowX: 'auto' }}>
-      <Title order={2} mb={6}>
-        Rates of uplinks, frames marked with ECN
-      </Title>
-      <table className="plain">
-        <thead>
-          <tr>
-            <th>Switch</th>
-            <th className="right">Sent (Gb/s)</th>
-            <th className="right">Received (Gb/s)</th>
-            <th className="right">Marked at uplinks</th>
-            <th className="right">Marked above</th>
-            <th className="right">Marked at other ports</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.switch}>
-              <td>{row.switch}</td>
-              <td className="right">{joined(row.uplinks.map((link) => link.tx_gbps))}</td>
-              <td className="right">{joined(row.uplinks.map((link) => link.rx_gbps))}</td>
-              <td className="right">{counted(sum(row.uplinks.map((link) => link.ecn_marked)))}</td>
-              <td className="right">{counted(sum(row.uplinks.map((link) => link.peer_ecn_marked)))}</td>
-              <td className="right">{counted(row.ecn_marked_below)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Paper>
-  );
-}
-
-const MAX_PAUSE_ROWS = 48;
-
-/** PFC frames of each priority of the ports that have most of them. */
-function Pauses({ rows }: { rows: readonly PriorityPauses[] }) {
-  if (rows.length === 0) return null;
-  return (
-    <Paper withBorder p="sm" style={{ gridColumn: '1 / -1' }}>
-      <Title order={2} mb={6}>
-        PFC frames by priority
-      </Title>
-      <table className="plain">
-        <thead>
-          <tr>
-            <th>Port</th>
-            <th className="right">Priority</th>
-            <th className="right">XOFF sent</th>
-            <th className="right">XON sent</th>
-            <th className="right">XOFF received</th>
-            <th className="right">XON received</th>
-            <th className="right">Paused</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, MAX_PAUSE_ROWS).map((row) => (
-            <tr key={`${row.node} ${row.port} ${row.priority}`}>
-              <td>
-                {row.node} port {row.port}
-              </td>
-              <td className="right">{row.priority}</td>
-              {[row.pfc_tx, row.pfc_xon_tx, row.pfc_rx, row.pfc_xon_rx].map((count, index) => (
-                <td key={index} className="right">
-                  {count === null ? '–' : whole(count)}
-                </td>
-              ))}
-              <td className="right">{simulatedTime(row.paused_ps)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rows.length > MAX_PAUSE_ROWS ? (
-        <Text size="xs" className="muted">
-          {rows.length - MAX_PAUSE_ROWS} more in the table `priorities` of the ports.
-        </Text>
-      ) : null}
-    </Paper>
-  );
 }

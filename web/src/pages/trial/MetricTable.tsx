@@ -1,10 +1,15 @@
+/**
+ * Table of all measured metrics of a trial with a column per job; with several jobs, metrics of the whole fabric have a
+ * table of their own.
+ */
 import { useMetrics } from '../../api/queries';
 import type { JobDetail, Metric } from '../../api/types';
+import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { MetricValue } from '../../components/table/MetricCells';
 import { jobName } from '../../format/jobs';
 import { fabricMetricOf, metricLabel, metricOf } from '../../format/metrics';
 
-interface Line {
+interface MetricRow {
   name: string;
   title: string;
   scope: string;
@@ -21,13 +26,9 @@ const COUNTS = {
 const valueOf = (job: JobDetail, metric: Metric) =>
   metric.scope === 'run' ? fabricMetricOf(job, metric) : metricOf(job, metric);
 
-/**
- * Every metric that was measured, and what it is of, a column for each job. Those of the whole fabric have a table
- * of their own where there are several jobs.
- */
 export function MetricTable({ jobs }: { jobs: JobDetail[] }) {
   const metrics = useMetrics();
-  const lines: Line[] = [
+  const rows: MetricRow[] = [
     ...Object.entries(COUNTS).map(([name, title]) => {
       return { name, title, scope: 'job', values: jobs.map((job) => (job[name] ?? null) as number | null) };
     }),
@@ -37,63 +38,44 @@ export function MetricTable({ jobs }: { jobs: JobDetail[] }) {
       return { name, title, scope, values: jobs.map((job) => valueOf(job, metric)) };
     }),
   ];
-  const measured = lines.filter(({ values }) => values.some((value) => value !== null));
-  const isShared = ({ scope }: Line) => jobs.length > 1 && scope === 'run';
-  const own = measured.filter((line) => !isShared(line));
-  const fabric = measured.filter(isShared).map((line) => ({ ...line, values: line.values.slice(0, 1) }));
+  const measured = rows.filter(({ values }) => values.some((value) => value !== null));
+  const isShared = ({ scope }: MetricRow) => jobs.length > 1 && scope === 'run';
+  const own = measured.filter((row) => !isShared(row));
+  const fabric = measured.filter(isShared).map((row) => ({ ...row, values: row.values.slice(0, 1) }));
   const half = Math.ceil(own.length / 2);
-  const heads = jobs.map((job) => ({ key: `${job.job} ${job.data_size_bytes}`, text: jobName(jobs, job) }));
+  const heads = jobs.map((job) => jobName(jobs, job));
   return (
     <div style={{ display: 'grid', gridTemplateColumns: jobs.length > 2 ? '1fr' : '1fr 1fr', gap: 12 }}>
       {(jobs.length > 2 ? [own] : [own.slice(0, half), own.slice(half)]).map((part, index) => (
-        <Lines key={index} label={`Metrics, part ${index + 1}`} heads={heads} lines={part} />
+        <Metrics key={index} label={`Metrics, part ${index + 1}`} heads={heads} rows={part} />
       ))}
       {fabric.length > 0 ? (
-        <Lines
-          label="Metrics of the whole fabric"
-          heads={[{ key: 'fabric', text: 'whole fabric' }]}
-          lines={fabric}
-        />
+        <Metrics label="Metrics of the whole fabric" heads={['whole fabric']} rows={fabric} />
       ) : null}
     </div>
   );
 }
 
-interface LinesProps {
+interface MetricsProps {
   label: string;
-  heads: { key: string; text: string }[];
-  lines: Line[];
+  /** Title of the column of each value. */
+  heads: readonly string[];
+  rows: MetricRow[];
 }
 
-function Lines({ label, heads, lines }: LinesProps) {
+function Metrics({ label, heads, rows }: MetricsProps) {
+  const columns: TableColumn<MetricRow>[] = [
+    { title: 'Metric', isHeading: true, cell: ({ name, title }) => <span title={name}>{title}</span> },
+    ...heads.map((title, column): TableColumn<MetricRow> => ({
+      title,
+      key: `${title} ${column}`,
+      right: true,
+      cell: ({ values }) => <MetricValue value={values[column]} />,
+    })),
+  ];
   return (
     <div className="panel" style={{ overflowX: 'auto', alignSelf: 'start' }}>
-      <table className="plain" aria-label={label}>
-        <thead>
-          <tr>
-            <th scope="col">Metric</th>
-            {heads.map(({ key, text }) => (
-              <th key={key} scope="col" className="right">
-                {text}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map(({ name, title, values }) => (
-            <tr key={name}>
-              <th scope="row" style={{ fontWeight: 400 }} title={name}>
-                {title}
-              </th>
-              {values.map((value, column) => (
-                <td key={column} className="right">
-                  <MetricValue value={value} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable label={label} columns={columns} rows={rows} rowKey={({ name }) => name} />
     </div>
   );
 }

@@ -1,13 +1,17 @@
-/** The port map of a trial: chassis, port and switch port of each rank, addresses, queue pairs and DSCP. */
+/**
+ * View "Port map" of a trial: chassis, port and switch port of each rank, addresses, queue pairs and DSCP; links to
+ * complete files.
+ */
 import { Anchor, Group, Stack, Text } from '@mantine/core';
 
 import { path } from '../../api/client';
 import { usePortMap } from '../../api/queries';
 import type { PortMapPage, TrialDetail } from '../../api/types';
-import { Loaded } from '../../components/Loaded';
+import { Loaded } from '../../components/QueryStates';
+import { DataTable, type TableColumn, TablePanel } from '../../components/table/DataTable';
 import { counted } from '../../format/numbers';
 
-/** Files with all rows, by what their links are called. */
+/** Files with all rows, and the titles of their links. */
 const FILES = [
   ['port_map.csv', 'Port map CSV'],
   ['queue_pairs.csv', 'Queue pairs CSV'],
@@ -17,7 +21,7 @@ const FILES = [
 export function PortMapView({ trial }: { trial: TrialDetail }) {
   const ports = usePortMap(trial.id);
   return (
-    <Loaded query={ports} what="Port map">
+    <Loaded query={ports} name="Port map">
       {(page) => <PortTable trial={trial.id} page={page} />}
     </Loaded>
   );
@@ -41,30 +45,20 @@ function PortTable({ trial, page }: { trial: string; page: PortMapPage }) {
           ))}
         </Group>
       </Group>
-      <section className="panel" style={{ overflowX: 'auto' }}>
-        <table className="plain" aria-label="Port map">
-          <thead>
-            <tr>
-              {page.columns.map(({ name, title, is_number }) => (
-                <th key={name} className={is_number ? 'right' : undefined}>
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {page.cells.map((cells, row) => (
-              <tr key={row}>
-                {page.columns.map(({ name, is_number }, column) => (
-                  <td key={name} className={is_number ? 'right' : undefined} style={{ whiteSpace: 'nowrap' }}>
-                    {cells[column]}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <TablePanel>
+        <DataTable
+          label="Port map"
+          columns={page.columns.map(
+            ({ name, title, is_number }, column): TableColumn<PortMapPage['cells'][number]> => ({
+              title,
+              key: name,
+              right: is_number,
+              cell: (cells) => <span style={{ whiteSpace: 'nowrap' }}>{cells[column]}</span>,
+            }),
+          )}
+          rows={page.cells}
+        />
+      </TablePanel>
       <Text size="sm" className="muted">
         {page.about}
       </Text>

@@ -1,16 +1,20 @@
-import { Paper, SimpleGrid, Stack, Text } from '@mantine/core';
+/**
+ * View "Summary" of a trial: tiles of the main metrics, notes, likely causes, facts of an imported result, criteria,
+ * table of all metrics.
+ */
+import { Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
-import type { JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
+import type { Facts, JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
 import { fabricMetricOf, metricOf, metricsOf, metricText } from '../../format/metrics';
 import { firstCauses, jobsText, shownFirst, shownJob, shownText } from '../../format/jobs';
 import { dataSize, MISSING, significant, whole } from '../../format/numbers';
+import { FactList } from '../../components/FactList';
 import { NoteList } from '../../components/NoteList';
-import { Criteria } from './CriteriaTable';
-import { MeasuredFacts } from './MeasuredFacts';
+import { CriteriaTable } from './CriteriaTable';
+import { RemedyLines } from './DiagnosisView';
 import { MetricTable } from './MetricTable';
-import { RemedyLines } from './RemedyLines';
 import { jobsOf, unreachedTexts } from './views';
 
 interface Tile {
@@ -20,7 +24,6 @@ interface Tile {
   hint?: string;
 }
 
-/** The figures that are looked at first, then every metric of every job. */
 export function SummaryView({ trial }: { trial: TrialDetail }) {
   const jobs = shownFirst(trial, jobsOf(trial));
   const metrics = useMetrics();
@@ -45,13 +48,13 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
       </SimpleGrid>
       <FirstCauses trial={trial} jobs={jobs} />
       {job.measured ? <MeasuredFacts measured={job.measured} /> : null}
-      <Criteria jobs={jobs} />
+      <CriteriaTable jobs={jobs} />
       <MetricTable jobs={jobs} />
     </Stack>
   );
 }
 
-/** The first cause of each job that is slow, with what to do about it; one that several jobs share once. */
+/** First cause of each slow job with its first remedy; a cause that several jobs share appears once. */
 function FirstCauses({ trial, jobs }: { trial: TrialDetail; jobs: JobDetail[] }) {
   return firstCauses(jobs)
     .slice(0, MAX_CAUSES)
@@ -68,7 +71,7 @@ function FirstCauses({ trial, jobs }: { trial: TrialDetail; jobs: JobDetail[] })
 
 const MAX_CAUSES = 4;
 
-/** So many are named; a plan may have thousands. */
+/** Greatest number of failures named; a plan may have thousands. */
 const MAX_UNREACHED = 12;
 
 function Unreached({ texts }: { texts: string[] }) {
@@ -86,7 +89,7 @@ function Unreached({ texts }: { texts: string[] }) {
   );
 }
 
-/** Of a measured trial: what benchmarks print. */
+/** Tiles with data size, ranks and main metrics; for a measured trial the metrics that benchmarks print. */
 function tiles(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): Tile[] {
   const shown = metricsOf(metrics, job.measured ? 'sizes' : 'tiles', job);
   return [
@@ -112,6 +115,33 @@ function tiles(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): 
     }),
     ...(job.measured ? printedTiles(job.measured) : []),
   ];
+}
+
+/** Source of an imported result, and every other column of its row. */
+function MeasuredFacts({ measured }: { measured: Measured }) {
+  const source: Facts = {
+    benchmark: `${measured.benchmark}, ${measured.format} ${measured.version}`.trim(),
+    command: measured.command || null,
+    file: `${measured.file}, line ${measured.line}`,
+    ...measured.facts,
+  };
+  return (
+    <div style={{ display: 'grid', gridTemplateColumns: 'minmax(0, 2fr) minmax(0, 1fr)', gap: 12 }}>
+      <FactsBox title="Measured" facts={source} />
+      <FactsBox title="As printed" facts={measured.printed.values} />
+    </div>
+  );
+}
+
+function FactsBox({ title, facts }: { title: string; facts: Facts }) {
+  return (
+    <Paper withBorder p="sm">
+      <Title order={2} mb={6}>
+        {title}
+      </Title>
+      <FactList facts={Object.entries(facts)} />
+    </Paper>
+  );
 }
 
 function printedTiles({ printed: { wrong, iterations } }: Measured): Tile[] {

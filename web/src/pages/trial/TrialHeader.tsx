@@ -1,3 +1,7 @@
+/**
+ * Header of the page of a trial: plan, status, tags and identity; menu of the run's other trials; compare, tag and
+ * download.
+ */
 import { Badge, Button, Group, Menu, Select, Text, Title } from '@mantine/core';
 import { IconArrowsDiff, IconChevronDown, IconDownload, IconTag } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -9,10 +13,9 @@ import { StatusBadge } from '../../components/StatusBadge';
 import { TagDialog } from '../../components/TagDialog';
 import { casePrefix, caseText } from '../../format/sweep';
 import { dataSize, moment } from '../../format/numbers';
-import { holds, isPrinted } from './views';
+import { hasTables, isPrinted } from './views';
 
-/** Which trial this is, the others of its run, and what can be done with it. */
-export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
+export function TrialHeader({ trial, view }: { trial: TrialDetail; view: string }) {
   const [tagging, setTagging] = useState(false);
   return (
     <Group justify="space-between" align="flex-start">
@@ -52,7 +55,7 @@ export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
   );
 }
 
-/** What a trial is compared with first: the other variants and swept values at its size and iteration. */
+/** Trials that "Compare" selects: other variants and swept values of the run at the same size and iteration. */
 function others(trial: TrialDetail): string[] {
   return trial.suite_trials
     .filter((other) => other.id !== trial.id && other.status === 'complete')
@@ -82,16 +85,16 @@ function siblingLabel(other: Sibling) {
   return `${casePrefix(other)}${dataSize(other.data_size_bytes)}${iteration}`;
 }
 
-/** The files that need a plan, chunks or a fabric whose frames can be captured. */
+/** Downloads that this trial does not offer: they need a plan, an output, chunks or captured frames. */
 function hiddenFiles(trial: TrialDetail): string[] {
   return [
     isPrinted(trial) ? 'plan.yaml' : 'output.txt',
-    ...(holds(trial, ['chunks']) ? [] : ['chunks.csv', 'chunks.parquet', 'timeline.json']),
-    ...(holds(trial, ['links']) ? [] : ['capture.pcapng']),
+    ...(hasTables(trial, ['chunks']) ? [] : ['chunks.csv', 'chunks.parquet', 'timeline.json']),
+    ...(hasTables(trial, ['links']) ? [] : ['capture.pcapng']),
   ];
 }
 
-const TITLES: Record<string, string> = {
+const DOWNLOADS: Record<string, string> = {
   'report.html': 'Report (HTML, opens offline)',
   'notebook.ipynb': 'Jupyter notebook',
   'plan.yaml': 'Plan (YAML)',
@@ -106,7 +109,7 @@ const TITLES: Record<string, string> = {
 
 function Downloads({ trial }: { trial: TrialDetail }) {
   const hidden = hiddenFiles(trial);
-  const offered = Object.fromEntries(Object.entries(TITLES).filter(([name]) => !hidden.includes(name)));
+  const offered = Object.fromEntries(Object.entries(DOWNLOADS).filter(([name]) => !hidden.includes(name)));
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>

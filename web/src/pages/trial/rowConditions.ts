@@ -1,5 +1,4 @@
-/** Conditions on the rows of a table: `src_rank=3, fct_ps>1000000` as written, `src_rank:eq:3` for the server. */
-
+/** Parses and formats filters of table rows: `src_rank=3, fct_ps>1000000` for users, `src_rank:eq:3` for the server. */
 const OPERATORS: Record<string, string> = {
   '=': 'eq',
   '!=': 'ne',
@@ -12,7 +11,7 @@ const OPERATORS: Record<string, string> = {
 
 const CONDITION = /^\s*([a-z0-9_]+)\s*(<=|>=|!=|=|<|>|~)\s*([^<>=!~]+?)\s*$/;
 
-/** The conditions of a text that are complete: a column, a comparison and a value. */
+/** Complete conditions in a text: column, comparison and value. */
 export function conditions(text: string): string[] {
   return text.split(',').flatMap((part) => {
     const [, column, sign, value] = CONDITION.exec(part) ?? [];
@@ -23,7 +22,7 @@ export function conditions(text: string): string[] {
   });
 }
 
-/** Write a condition of the server as the reader writes it. */
+/** Condition of the server in the notation of users. */
 export function conditionText(condition: string): string {
   const [column = '', operator = '', ...value] = condition.split(':');
   const sign = Object.entries(OPERATORS).find(([, name]) => name === operator)?.[0] ?? operator;

@@ -1,5 +1,7 @@
-/** The views of a trial, and which tables of its record and sections of its report each shows. */
-
+/**
+ * Views of the page of a trial: their titles, record tables and report sections, which of them a trial has; accessors
+ * of its jobs and hosts.
+ */
 import type { EngineHost, FigureSection, JobDetail, TrialDetail } from '../../api/types';
 import { simulatedTime } from '../../format/numbers';
 
@@ -7,7 +9,7 @@ export interface View {
   key: string;
   title: string;
   tables: readonly string[];
-  /** The tables that a record has to hold for the view to show anything. */
+  /** Tables of the record that the view requires. */
   needs: readonly string[];
 }
 
@@ -36,7 +38,7 @@ export const VIEWS: readonly View[] = [
   { key: 'plan', title: 'Plan and run', tables: [], needs: [] },
 ];
 
-/** The view that shows the figures of a section of the report. */
+/** View that shows the figures of each section of the report. */
 export const VIEW_OF_SECTION: Record<FigureSection, string> = {
   variants: 'summary',
   sweep: 'summary',
@@ -52,27 +54,26 @@ export const VIEW_OF_SECTION: Record<FigureSection, string> = {
   links: 'links',
 };
 
-/** Whether a view shows figures. */
-export function draws(view: string): boolean {
+export function hasFigures(view: string): boolean {
   return Object.values(VIEW_OF_SECTION).includes(view);
 }
 
-/** Whether a benchmark printed the trial: it then has that output in place of a plan. */
+/** Whether the trial was imported from the output of a benchmark, which it has in place of a plan. */
 export function isPrinted(trial: TrialDetail): boolean {
   return jobsOf(trial).some((job) => Boolean(job.measured));
 }
 
-/** Whether a record holds some tables, as it says of itself. */
-export function holds(trial: Pick<TrialDetail, 'observed'>, tables: readonly string[]): boolean {
+/** Whether the record of a trial has all of some tables. */
+export function hasTables(trial: Pick<TrialDetail, 'observed'>, tables: readonly string[]): boolean {
   return tables.every((table) => table in trial.observed);
 }
 
-/** The hosts that measured a trial; none of any other trial. */
+/** Hosts that measured a trial; empty for other trials. */
 export function hostsOf(trial: Pick<TrialDetail, 'engine'>): EngineHost[] {
   return trial.engine?.hosts ?? [];
 }
 
-/** The views of a trial: that of its hosts only where it ran on some, none of ports where it was imported. */
+/** Views of a trial: hosts only if it ran on hosts, the port map only if it was not imported. */
 export function viewsOf(trial: Pick<TrialDetail, 'engine'> & Partial<Pick<TrialDetail, 'backend'>>): View[] {
   return VIEWS.filter(
     ({ key }) =>
@@ -80,12 +81,12 @@ export function viewsOf(trial: Pick<TrialDetail, 'engine'> & Partial<Pick<TrialD
   );
 }
 
-/** The jobs of a trial with their metrics; none before it has finished. */
+/** Jobs of a trial with their metrics; empty before it has finished. */
 export function jobsOf(trial: TrialDetail): JobDetail[] {
   return trial.shown?.trials ?? [];
 }
 
-/** The failures of the plan that a trial ended before, each as a sentence: its record says nothing of them. */
+/** Sentences about the plan's failures that would have begun after the end of the trial. */
 export function unreachedTexts(job: Pick<JobDetail, 'unreached_failures'>): string[] {
   return job.unreached_failures.map(
     ({ failure, at_ps }) => `${failure} at ${simulatedTime(at_ps)} never happened: the run had ended before`,

@@ -1,4 +1,6 @@
-/** The runs of the workspace, one row each; a row opens to the trials of the run in place. */
+/**
+ * List of runs with sortable columns; each row opens to a table of the run's trials with selection, metrics and status.
+ */
 import { ActionIcon, Badge, Button, Checkbox, Group, Table, Text } from '@mantine/core';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { Link } from 'react-router';
@@ -19,18 +21,18 @@ import { sortingOf } from './filters';
 import { percentRange, sameText, spanText } from './runText';
 import type { useSelection } from './useSelection';
 
-/** So many trials of a run are shown in place; the list of trials has all. */
+/** Greatest number of trials shown below a run; the list of trials has all. */
 const TRIALS_SHOWN = 100;
 
-interface HeadOf {
+interface RunColumn {
   title: string;
-  /** What the server orders runs by; none where it cannot. */
+  /** Sort key of the server, if it can sort by the column. */
   sort?: string;
   hint?: string;
   right?: boolean;
 }
 
-const HEADS: readonly HeadOf[] = [
+const COLUMNS: readonly RunColumn[] = [
   { title: 'Plan', sort: 'plan' },
   { title: 'State', sort: 'status' },
   { title: 'Criteria', hint: "Whether a trial fails the plan's criteria" },
@@ -39,10 +41,10 @@ const HEADS: readonly HeadOf[] = [
   {
     title: 'Of ideal, %',
     sort: 'ideal_percent',
-    hint: 'Share of the ideal, least and largest: of several jobs that of the one with the least',
+    hint: 'Least and greatest percentage of the ideal; with several jobs, of the worst job',
     right: true,
   },
-  { title: 'Kept alone', hint: 'The job that keeps least of its bus bandwidth alone, and how much' },
+  { title: 'Kept alone', hint: 'The job with the least percentage of its bus bandwidth alone' },
   { title: 'Tags' },
   { title: 'Backend', sort: 'backend' },
   { title: 'Ran' },
@@ -51,7 +53,7 @@ const HEADS: readonly HeadOf[] = [
 ];
 
 interface HeadProps {
-  head: HeadOf;
+  head: RunColumn;
   sorting: Sorting;
   change: Props['change'];
 }
@@ -91,7 +93,7 @@ export function RunList({ filter, selection, search, change, list }: Props) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th w={34} aria-label="Open" />
-            {HEADS.map((head) => (
+            {COLUMNS.map((head) => (
               <Head key={head.title} head={head} sorting={sortingOf(search)} change={change} />
             ))}
           </Table.Tr>
@@ -162,7 +164,7 @@ function Run({ run, isOpen, onToggle, filter, selection }: RunProps) {
         </Table.Td>
         <Table.Td title={`fabricbench ${run.engine_version}`}>{run.backend}</Table.Td>
         <Table.Td>
-          <Same run={run} />
+          <EarlierRuns run={run} />
         </Table.Td>
         <Table.Td className="right">{took(run)}</Table.Td>
         <Table.Td style={{ whiteSpace: 'nowrap' }}>{moment(run.started_at, false)}</Table.Td>
@@ -186,8 +188,8 @@ function States({ states, verdict }: Pick<RunListRow, 'states' | 'verdict'>) {
   );
 }
 
-/** Whether the plan has run before, and whether it gave the same. */
-function Same({ run }: { run: RunListRow }) {
+/** Whether the plan has run before and gave the same results. */
+function EarlierRuns({ run }: { run: RunListRow }) {
   const { text, isOther } = sameText(run);
   if (text === '') return 'once';
   const label = <Badge color={isOther ? 'orange' : 'gray'}>{text}</Badge>;
@@ -199,7 +201,7 @@ function Same({ run }: { run: RunListRow }) {
   );
 }
 
-/** The job whose figures a row has, and of how many. */
+/** Job whose metrics a row shows, and the number of jobs. */
 function jobText(trial: Trial): string {
   const job = shownJob(trial, trial.jobs);
   if (job === undefined) return MISSING;
@@ -213,18 +215,18 @@ function took({ started_at, ended_at }: RunListRow): string {
 }
 
 function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'>) {
-  const found = useTrials({ ...filter, suite: run.suite, limit: TRIALS_SHOWN });
+  const trials = useTrials({ ...filter, suite: run.suite, limit: TRIALS_SHOWN });
   const shown = useMetrics()
     .filter(({ views }) => views.includes('trials-page'))
     .slice(0, 4);
   return (
     <Table.Tr>
       <Table.Td />
-      <Table.Td colSpan={HEADS.length} p={0}>
-        {found.error !== null ? (
-          <Failure error={found.error} what="The trials of the run" retry={() => void found.refetch()} />
-        ) : found.data === undefined ? (
-          <Loading what="Loading trials" />
+      <Table.Td colSpan={COLUMNS.length} p={0}>
+        {trials.error !== null ? (
+          <Failure error={trials.error} name="The trials of the run" retry={() => void trials.refetch()} />
+        ) : trials.data === undefined ? (
+          <Loading name="trials" />
         ) : (
           <Table aria-label={`Trials of ${run.plan}`} verticalSpacing={2}>
             <Table.Thead>
@@ -244,7 +246,7 @@ function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
-              {found.data.trials.map((trial) => (
+              {trials.data.trials.map((trial) => (
                 <Table.Tr key={`${trial.id} ${trial.attempt}`}>
                   <Table.Td>
                     <Checkbox

@@ -1,22 +1,22 @@
-/** Saved views: keeps the list as it is under a name, and brings one back. The command line has the same. */
+/** Menu of saved views: applies, saves and deletes named filters, orders and layouts of the list of trials. */
 import { Button, Menu, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconBookmark, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 
 import { useViewDeleting, useViews, useViewSaving } from '../../api/queries';
-import { DialogFoot } from '../../components/DialogButtons';
+import { DialogButtons } from '../../components/DialogButtons';
 import type { useSearch } from '../../components/useSearch';
-import { askedOf, NOTHING_ASKED, sameAsked } from './filters';
+import { NO_SETTINGS, sameSettings, type ViewSettings, viewSettings } from './filters';
 
 const NAME_LENGTH_MAX = 64;
 
-export function Views({ search, change }: ReturnType<typeof useSearch>) {
+export function SavedViews({ search, change }: ReturnType<typeof useSearch>) {
   const views = useViews().data?.views ?? [];
   const deleting = useViewDeleting();
   const [saving, dialog] = useDisclosure(false);
-  const asked = askedOf(search);
-  const current = views.find((view) => sameAsked(view.asked, asked));
+  const settings = viewSettings(search);
+  const current = views.find((view) => sameSettings(view.asked, settings));
   return (
     <>
       <Menu position="bottom-end" withinPortal>
@@ -28,7 +28,7 @@ export function Views({ search, change }: ReturnType<typeof useSearch>) {
         <Menu.Dropdown>
           {views.length > 0 ? <Menu.Label>Saved views</Menu.Label> : null}
           {views.map((view) => (
-            <Menu.Item key={view.name} onClick={() => change({ ...NOTHING_ASKED, ...view.asked })}>
+            <Menu.Item key={view.name} onClick={() => change({ ...NO_SETTINGS, ...view.asked })}>
               {view.name}
             </Menu.Item>
           ))}
@@ -42,14 +42,14 @@ export function Views({ search, change }: ReturnType<typeof useSearch>) {
               leftSection={<IconTrash size={14} />}
               onClick={() => deleting.mutate(current.name)}
             >
-              Forget view {current.name}
+              Delete view {current.name}
             </Menu.Item>
           ) : null}
         </Menu.Dropdown>
       </Menu>
       {saving ? (
         <SaveDialog
-          asked={asked}
+          settings={settings}
           names={views.map(({ name }) => name)}
           start={current?.name ?? ''}
           onClose={dialog.close}
@@ -60,17 +60,17 @@ export function Views({ search, change }: ReturnType<typeof useSearch>) {
 }
 
 interface SaveProps {
-  asked: ReturnType<typeof askedOf>;
+  settings: ViewSettings;
   names: readonly string[];
   start: string;
   onClose: () => void;
 }
 
-function SaveDialog({ asked, names, start, onClose }: SaveProps) {
+function SaveDialog({ settings, names, start, onClose }: SaveProps) {
   const [typed, setTyped] = useState(start);
   const saving = useViewSaving();
   const name = typed.trim();
-  const save = () => saving.mutate({ name, asked }, { onSuccess: onClose });
+  const save = () => saving.mutate({ name, asked: settings }, { onSuccess: onClose });
   return (
     <Modal opened onClose={onClose} title="Save this list as a view">
       <form
@@ -88,14 +88,14 @@ function SaveDialog({ asked, names, start, onClose }: SaveProps) {
             data-autofocus
           />
           <Text size="sm" className="muted">
-            {names.includes(name) ? 'It takes the place of the view of this name. ' : ''}
-            Filters, order and layout are kept; the trials are looked up each time.
+            {names.includes(name) ? 'It replaces the view of this name. ' : ''}
+            Filters, order and layout are stored; the trials are loaded each time.
           </Text>
-          <DialogFoot error={saving.error} onClose={onClose}>
+          <DialogButtons error={saving.error} onClose={onClose}>
             <Button type="submit" loading={saving.isPending} disabled={name === ''}>
               Save
             </Button>
-          </DialogFoot>
+          </DialogButtons>
         </Stack>
       </form>
     </Modal>

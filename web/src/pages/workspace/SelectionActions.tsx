@@ -1,3 +1,4 @@
+/** Toolbar of the selected trials: compare, tag, delete with undo, restore, clear the selection. */
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconArrowsDiff, IconRestore, IconTag, IconTrash } from '@tabler/icons-react';
@@ -15,8 +16,7 @@ interface Props {
   deleted: boolean;
 }
 
-/** What can be done with the chosen trials. */
-export function Actions({ selection, deleted }: Props) {
+export function SelectionActions({ selection, deleted }: Props) {
   const [tagging, setTagging] = useState(false);
   const { remove, restore } = useRemoval(selection.clear);
   const { ids } = selection;
@@ -72,7 +72,7 @@ export function Actions({ selection, deleted }: Props) {
   );
 }
 
-/** Deleting is undone by the button of the notice, or in the list of deleted trials. */
+/** Deletion with an undo button in its notification; deleted trials can be restored from their list as well. */
 function useRemoval(done: () => void) {
   const deleting = useDeleting();
   const restoring = useRestoring();

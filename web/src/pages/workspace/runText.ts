@@ -1,7 +1,10 @@
-/** A run of the list in words. */
+/**
+ * Texts of a run in the list of runs: numbers of sizes and variants, range of percentages, earlier runs of the same
+ * plan.
+ */
 import type { RunListRow } from '../../api/types';
 
-/** How many sizes, variants and iterations a run has, as far as there are several. */
+/** Numbers of sizes, variants and iterations of a run, if above one. */
 export function spanText({ sizes, variants, iterations }: RunListRow): string {
   const parts = [
     [sizes, 'sizes'],
@@ -14,7 +17,7 @@ export function spanText({ sizes, variants, iterations }: RunListRow): string {
     .join(', ');
 }
 
-/** The least and the largest share of the ideal [%]. */
+/** Least and greatest percentage of the ideal. */
 export function percentRange(range: readonly number[] | null): string {
   const [least, most] = range ?? [];
   if (least === undefined || most === undefined) return '–';
@@ -22,7 +25,7 @@ export function percentRange(range: readonly number[] | null): string {
   return ends[0] === ends[1] ? `${ends[0]}` : ends.join(' – ');
 }
 
-/** Whether a plan has run before, and whether the results differ; empty if it has not. */
+/** Whether a plan has run before and whether the results differ; empty if it has not. */
 export function sameText(run: RunListRow): { text: string; isOther: boolean } {
   if (run.same_plan_as !== null) {
     const isOther = run.same_results === false;

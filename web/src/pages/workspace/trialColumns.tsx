@@ -1,3 +1,7 @@
+/**
+ * Columns of the list of trials (selection, status, plan, size, metrics, criteria, tags, start), and cells shared with
+ * the list of runs.
+ */
 import { Badge, Checkbox, Group, Text } from '@mantine/core';
 import { IconRuler2 } from '@tabler/icons-react';
 import { Link } from 'react-router';
@@ -15,7 +19,7 @@ interface Selection {
   toggle: (id: string) => void;
 }
 
-/** The job whose figures a row has: the worst by the metric that sorts the list, or the one shown of the trial. */
+/** Job whose values a row shows: the worst by the metric that sorts the list, or the one that represents the trial. */
 function jobOf(trial: Trial, sortedBy: Metric | undefined): JobMetrics | undefined {
   return sortedBy === undefined ? shownJob(trial, trial.jobs) : worstBy(trial.jobs, sortedBy);
 }
@@ -29,18 +33,18 @@ function metricColumn(metric: Metric, sortedBy: Metric | undefined): GridColumn<
     width: 84,
     right: true,
     sortable: true,
-    cell: (trial) => <Figure trial={trial} metric={metric} sortedBy={sortedBy} />,
+    cell: (trial) => <MetricText trial={trial} metric={metric} sortedBy={sortedBy} />,
   };
 }
 
-interface FigureProps {
+interface MetricTextProps {
   trial: Trial;
   metric: Metric;
   sortedBy: Metric | undefined;
 }
 
-/** A figure of the job of the row; of several jobs it says whose it is. */
-function Figure({ trial, metric, sortedBy }: FigureProps) {
+/** Value of a metric; its tooltip names the job if there are several. */
+function MetricText({ trial, metric, sortedBy }: MetricTextProps) {
   const job = jobOf(trial, sortedBy);
   if (job === undefined) return MISSING;
   const text = metricText(metricOf(job, metric), metric);
@@ -48,7 +52,7 @@ function Figure({ trial, metric, sortedBy }: FigureProps) {
   return <span title={`${metric.title} of job ${job.job}, one of ${trial.jobs.length}`}>{text}</span>;
 }
 
-/** Columns of the list of trials; all figures of a row are those of one job, which it names. */
+/** All metrics of a row belong to one job, which the row names. */
 export function trialColumns(
   selection: Selection,
   metrics: readonly Metric[],
@@ -60,7 +64,7 @@ export function trialColumns(
       key: 'select',
       title: '',
       width: 34,
-      cell: (trial) => <Choice trial={trial} selection={selection} />,
+      cell: (trial) => <SelectBox trial={trial} selection={selection} />,
     },
     { key: 'status', title: 'Status', width: 92, sortable: true, cell: statusBadge },
     {
@@ -74,7 +78,7 @@ export function trialColumns(
     {
       key: 'backend',
       title: 'Backend',
-      hint: 'What made the trial: sim is the simulator, imported was measured elsewhere',
+      hint: 'Source of the trial: sim is the simulator, imported was measured elsewhere',
       width: 84,
       sortable: true,
       cell: (trial) => <span title={`Results ${trial.backend_version}`}>{trial.backend}</span>,
@@ -91,7 +95,7 @@ export function trialColumns(
     {
       key: 'collective',
       title: 'Collective',
-      hint: 'Of several jobs the one whose figures the row has, which is named',
+      hint: 'With several jobs, the named job, whose metrics the row shows',
       width: 'minmax(130px, 1fr)',
       cell: (trial) => collectiveText(trial, jobOf(trial, sortedBy)),
     },
@@ -109,7 +113,7 @@ export function trialColumns(
     {
       key: 'worst',
       title: 'Kept alone',
-      hint: 'The job that keeps least of its bus bandwidth alone next to the others, and how much',
+      hint: 'The job with the least percentage of its bus bandwidth alone when it runs with the others',
       width: 'minmax(90px, 0.6fr)',
       cell: (trial) => <Worst trial={trial} />,
     },
@@ -139,7 +143,7 @@ function statusBadge({ status, verdict, message }: Trial) {
   return <StatusBadge status={status} verdict={verdict} title={message || undefined} />;
 }
 
-function Choice({ trial, selection }: { trial: Trial; selection: Selection }) {
+function SelectBox({ trial, selection }: { trial: Trial; selection: Selection }) {
   return (
     <Checkbox
       aria-label={`Select ${trial.plan}, ${dataSize(trial.data_size_bytes)}, ${trial.id}`}
@@ -161,7 +165,7 @@ function Name({ trial }: { trial: Trial }) {
   );
 }
 
-/** Tells what was imported from what was simulated. */
+/** Marks imported trials. */
 function MeasuredMark() {
   const label = 'Measured on a real fabric';
   return (
@@ -185,15 +189,15 @@ function variantText(trial: Trial) {
 
 function collectiveText({ jobs }: Trial, job: JobMetrics | undefined) {
   if (job === undefined) return MISSING;
-  const what = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}`;
-  if (jobs.length === 1) return <span title={what}>{what}</span>;
+  const name = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}`;
+  if (jobs.length === 1) return <span title={name}>{name}</span>;
   const all = jobs.map((each) => `${each.job}: ${each.collective ?? MISSING}`).join('; ');
-  return <span title={all}>{`${job.job} (1 of ${jobs.length}): ${what}`}</span>;
+  return <span title={all}>{`${job.job} (1 of ${jobs.length}): ${name}`}</span>;
 }
 
 function Worst({ trial }: { trial: Trial }) {
   const text = worstText(trial);
-  return text ? <span title={`What it keeps of its bus bandwidth alone: ${text}`}>{text}</span> : MISSING;
+  return text ? <span title={`Percentage of its bus bandwidth alone: ${text}`}>{text}</span> : MISSING;
 }
 
 export function Verdict({ verdict }: { verdict: string | null }) {

@@ -1,10 +1,13 @@
-/** A field of the plan: its name, a control that suits what the schema allows, and what is wrong with it. */
+/**
+ * A field of the plan's form: label with unit, the control for the kinds of values it accepts, reset button and errors;
+ * a group for a mapping.
+ */
 import { ActionIcon, Text } from '@mantine/core';
 import { IconArrowBackUp } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 
 import { usePlanForm } from './context';
-import { errorText, isNeeded } from '../planErrors';
+import { errorText, isMissing } from '../planErrors';
 import { ListField } from './ListField';
 import { ObjectFields } from './ObjectFields';
 import { type FieldPath, valueAt } from '../planYaml';
@@ -20,20 +23,21 @@ interface Props {
 
 export function Field({ path, schema, required = false }: Props) {
   const { definitions, fields } = usePlanForm();
-  const found = resolve(schema, definitions);
-  const forms = formsOf(found, definitions);
+  const resolved = resolve(schema, definitions);
+  const forms = formsOf(resolved, definitions);
   const value = valueAt(fields, path);
-  const props = { path, schema: found, forms, value };
+  const props = { path, schema: resolved, forms, value };
   if (isPlainObject(forms)) {
     return (
-      <Group path={path} schema={found}>
-        <ObjectFields path={path} schema={forms.objects[0]?.schema ?? found} value={value} />
+      <Group path={path} schema={resolved}>
+        <ObjectFields path={path} schema={forms.objects[0]?.schema ?? resolved} value={value} />
       </Group>
     );
   }
-  if (isObjectList(forms, found, definitions)) return <ListField path={path} schema={found} value={value} />;
+  if (isObjectList(forms, resolved, definitions))
+    return <ListField path={path} schema={resolved} value={value} />;
   return (
-    <Row path={path} schema={found} required={required} isSet={value !== undefined}>
+    <Row path={path} schema={resolved} required={required} isSet={value !== undefined}>
       {forms.list === null && forms.objects.length === 0 ? (
         <ScalarControl {...props} />
       ) : (
@@ -61,7 +65,7 @@ function Group({ path, schema, children }: { path: FieldPath; schema: Schema; ch
   return (
     <fieldset className="plan-group" onFocus={() => explain({ field: path.join('.'), schema })}>
       <legend title={schema.description}>{labelOf(path)}</legend>
-      <OwnErrors field={path.join('.')} />
+      <FieldErrors field={path.join('.')} />
       {children}
     </fieldset>
   );
@@ -95,7 +99,7 @@ function Row({ path, schema, required, isSet, children }: RowProps) {
       </label>
       <div>
         {children}
-        <OwnErrors field={field} />
+        <FieldErrors field={field} />
       </div>
       {isSet && !required ? (
         <ActionIcon
@@ -116,16 +120,16 @@ function Row({ path, schema, required, isSet, children }: RowProps) {
   );
 }
 
-/** What the server found wrong with exactly this field. */
-function OwnErrors({ field }: { field: string }) {
+/** Errors of the server about exactly this field. */
+function FieldErrors({ field }: { field: string }) {
   const { errors } = usePlanForm();
   const own = errors.filter((error) => error.field === field);
   return own.map((error) => (
     <Text
       key={error.message}
       size="xs"
-      className={isNeeded(error) ? 'muted' : 'worse'}
-      role={isNeeded(error) ? 'note' : 'alert'}
+      className={isMissing(error) ? 'muted' : 'worse'}
+      role={isMissing(error) ? 'note' : 'alert'}
       mt={2}
     >
       {errorText(error)}

@@ -1,3 +1,4 @@
+/** List of mappings in the plan's form, such as jobs: a box with the fields of each, buttons to add and remove one. */
 import { ActionIcon, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 
@@ -13,7 +14,6 @@ interface Props {
   value: unknown;
 }
 
-/** A list of mappings, such as jobs: one box for each, and a button for one more. */
 export function ListField({ path, schema, value }: Props) {
   const { set, explain, errors } = usePlanForm();
   const name = String(path.at(-1)).replaceAll('_', ' ');
@@ -70,13 +70,13 @@ function titleOf(item: unknown, index: number, name: string) {
   return typeof named === 'string' ? named : `${name} ${index + 1}`;
 }
 
-/** One mapping of the list; where there are several kinds of them, its kind can be chosen. */
+/** A mapping of the list; if there are several kinds, with a selection of its kind. */
 function Item({ path, schema, value }: Props) {
   const { definitions } = usePlanForm();
-  const found = resolve(schema, definitions);
-  const forms = formsOf(found, definitions);
+  const resolved = resolve(schema, definitions);
+  const forms = formsOf(resolved, definitions);
   const [only] = forms.objects;
   if (forms.objects.length === 1 && only)
     return <ObjectFields path={path} schema={only.schema} value={value} />;
-  return <UnionControl path={path} schema={found} forms={forms} value={value} />;
+  return <UnionControl path={path} schema={resolved} forms={forms} value={value} />;
 }

@@ -1,3 +1,6 @@
+/**
+ * Fields of a mapping in the plan's form: the first, required, set and wrong ones, and the others behind "more fields".
+ */
 import { Anchor } from '@mantine/core';
 import { useState } from 'react';
 
@@ -12,9 +15,8 @@ interface Props {
   value: unknown;
 }
 
-const SHOWN_AT_ONCE = 7;
+const FIRST_FIELDS = 7;
 
-/** The fields of a mapping: those that are needed or set, then the others on request. */
 export function ObjectFields({ path, schema, value }: Props) {
   const { errors } = usePlanForm();
   const [open, setOpen] = useState(false);
@@ -25,7 +27,7 @@ export function ObjectFields({ path, schema, value }: Props) {
   const set = new Set(typeof value === 'object' && value !== null ? Object.keys(value) : []);
   const wrong = new Set(errors.map((error) => error.field));
   const isShown = (name: string, index: number) =>
-    required.includes(name) || set.has(name) || index < SHOWN_AT_ONCE || wrong.has([...path, name].join('.'));
+    required.includes(name) || set.has(name) || index < FIRST_FIELDS || wrong.has([...path, name].join('.'));
   const shown = all.filter(([name], index) => open || isShown(name, index));
   const hidden = all.length - shown.length;
   return (

@@ -1,8 +1,12 @@
+/**
+ * Form of a plan: tabs of its sections with counts of errors, the fields of the current section, and the description of
+ * the focused field.
+ */
 import { Anchor, Badge, Tabs, Text } from '@mantine/core';
 import { useState } from 'react';
 
 import { type Help, usePlanForm } from './context';
-import { isNeeded } from '../planErrors';
+import { isMissing } from '../planErrors';
 import { Field } from './Field';
 import { type Schema, resolve } from './schema';
 import { type Section, sectionOf, SECTIONS } from './sections';
@@ -15,17 +19,16 @@ interface Props {
   help: Help | null;
 }
 
-/** The form: its sections, the fields of one of them, and what the field at hand means. */
 export function PlanFormPanel({ root, section, onSection, help }: Props) {
   const { errors } = usePlanForm();
   const current = SECTIONS.find(({ key }) => key === section) ?? SECTIONS[0];
-  const found = errors.map((error) => ({ key: sectionOf(error.field)?.key, isWrong: !isNeeded(error) }));
+  const bySection = errors.map((error) => ({ key: sectionOf(error.field)?.key, isWrong: !isMissing(error) }));
   return (
     <section className="panel plan-form" aria-label="Form">
       <Tabs value={current?.key ?? ''} onChange={(key) => onSection(key ?? 'test')}>
         <Tabs.List aria-label="Sections of the plan">
           {SECTIONS.map(({ key, title }) => {
-            const own = found.filter((each) => each.key === key);
+            const own = bySection.filter((each) => each.key === key);
             const isWrong = own.some((each) => each.isWrong);
             return (
               <Tabs.Tab key={key} value={key} px={9} py={8}>
@@ -35,7 +38,7 @@ export function PlanFormPanel({ root, section, onSection, help }: Props) {
                     color={isWrong ? 'red' : 'gray'}
                     size="xs"
                     ml={5}
-                    aria-label={`${own.length} ${isWrong ? 'wrong' : 'needed'}`}
+                    aria-label={`${own.length} ${isWrong ? 'errors' : 'missing'}`}
                   >
                     {own.length}
                   </Badge>
@@ -61,7 +64,7 @@ function SectionFields({ section, root }: { section: Section; root: Schema }) {
   return (
     <>
       {shown.map((name) => (
-        <Named key={name} name={name} root={root} />
+        <NamedField key={name} name={name} root={root} />
       ))}
       {section.more.length > 0 && !open && !isWrong ? (
         <Anchor component="button" type="button" size="xs" onClick={() => setOpen(true)}>
@@ -72,18 +75,20 @@ function SectionFields({ section, root }: { section: Section; root: Schema }) {
   );
 }
 
-/** A field by its dotted name, with the schema found on the way. */
-function Named({ name, root }: { name: string; root: Schema }) {
+/** Control of a field by its dotted name. */
+function NamedField({ name, root }: { name: string; root: Schema }) {
   const path = name.split('.');
-  const found = schemaAt(root, path);
-  if (found !== null && name === 'sweep') return <SweptFields schema={found.schema} />;
-  return found === null ? null : <Field path={path} schema={found.schema} required={found.required} />;
+  const field = schemaAt(root, path);
+  if (field !== null && name === 'sweep') return <SweptFields schema={field.schema} />;
+  return field === null ? null : <Field path={path} schema={field.schema} required={field.required} />;
 }
 
-export function schemaAt(
-  root: Schema,
-  path: readonly string[],
-): { schema: Schema; required: boolean } | null {
+interface FieldSchema {
+  schema: Schema;
+  required: boolean;
+}
+
+function schemaAt(root: Schema, path: readonly string[]): FieldSchema | null {
   const definitions = root.$defs ?? {};
   let schema: Schema = root;
   let required = false;
@@ -97,7 +102,7 @@ export function schemaAt(
   return { schema, required };
 }
 
-/** The mapping among a schema's alternatives, as of `sweep`, which may also be null. */
+/** Mapping among the alternatives of a schema, as of `sweep`, which may also be null. */
 function firstObject(schema: Schema, definitions: Record<string, Schema>): Schema {
   const among = (schema.anyOf ?? []).map((each) => resolve(each, definitions));
   return schema.properties ? schema : (among.find((each) => each.properties) ?? schema);
@@ -108,7 +113,7 @@ function HelpText({ help }: { help: Help | null }) {
     <div className="plan-help" aria-live="off">
       {help === null ? (
         <Text size="xs" className="muted">
-          What a field means stands here while it is at hand.
+          Focus a field or point at it to see its description here.
         </Text>
       ) : (
         <Text size="xs">

@@ -1,9 +1,13 @@
+/**
+ * Controls of the plan's form for one scalar (switch, menu, text, text with suggestions) and for a list of scalars as
+ * text with commas.
+ */
 import { Autocomplete, NativeSelect, Switch, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
 
 import { usePlanForm } from './context';
 import type { FieldPath } from '../planYaml';
-import { type Forms, placeholderOf, scalarOf, type Schema, shown } from './schema';
+import { type Forms, placeholderOf, type Scalar, scalarOf, type Schema, shown } from './schema';
 
 export interface ControlProps {
   path: FieldPath;
@@ -12,11 +16,10 @@ export interface ControlProps {
   value: unknown;
 }
 
-/** One value: a switch, a choice, a text, or a text with some values to choose. */
 export function ScalarControl(props: ControlProps) {
   const { forms } = props;
   if (forms.options.length === 2 && forms.options.includes(true)) return <BooleanControl {...props} />;
-  if (forms.text === null) return <ChoiceControl {...props} />;
+  if (forms.text === null) return <SelectControl {...props} />;
   return <TextControl {...props} />;
 }
 
@@ -33,26 +36,26 @@ function BooleanControl({ path, schema, value }: ControlProps) {
   );
 }
 
-function ChoiceControl({ path, schema, forms, value }: ControlProps) {
+function SelectControl({ path, schema, forms, value }: ControlProps) {
   const { set } = usePlanForm();
   const data = forms.options.map((option) => ({ value: String(option), label: String(option) }));
   const current = shown(value);
-  const known = current === '' || data.some((option) => option.value === current);
+  const isOption = current === '' || data.some((option) => option.value === current);
   return (
     <NativeSelect
       id={`field-${path.join('.')}`}
       size="xs"
       value={current}
       onChange={(event) => {
-        const chosen = event.currentTarget.value;
+        const selected = event.currentTarget.value;
         set(
           path,
-          forms.options.find((option) => String(option) === chosen),
+          forms.options.find((option) => String(option) === selected),
         );
       }}
       data={[
         { value: '', label: emptyLabel(schema) },
-        ...(known ? [] : [{ value: current, label: current }]),
+        ...(isOption ? [] : [{ value: current, label: current }]),
         ...data,
       ]}
     />
@@ -93,10 +96,35 @@ function TextControl({ path, schema, forms, value }: ControlProps) {
   return <TextInput {...common} onChange={(event) => change(event.currentTarget.value)} />;
 }
 
-/** What is being typed; it gives way when the plan's value becomes another one, as by the editor. */
+/** Text being typed; replaced when the plan's value changes elsewhere, as in the editor. */
 function useDraft(value: unknown): [string, (text: string) => void] {
-  const outside = shown(value);
-  const [draft, setDraft] = useState(outside);
-  const isOurs = String(scalarOf(draft) ?? '') === outside;
-  return [isOurs ? draft : outside, setDraft];
+  const current = shown(value);
+  const [draft, setDraft] = useState(current);
+  const isCurrent = String(scalarOf(draft) ?? '') === current;
+  return [isCurrent ? draft : current, setDraft];
+}
+
+/** List of scalars as text with commas. */
+export function ListText({ path, value }: Pick<ControlProps, 'path' | 'value'>) {
+  const { set } = usePlanForm();
+  const current = Array.isArray(value) ? (value as Scalar[]).map(String).join(', ') : '';
+  const [draft, setDraft] = useState(current);
+  const isCurrent = valuesOf(draft).map(String).join(', ') === current;
+  return (
+    <TextInput
+      aria-label={`Values of ${path.join('.')}`}
+      size="xs"
+      value={isCurrent ? draft : current}
+      placeholder="16MB, 64MB, 1GB"
+      onChange={(event) => {
+        const text = event.currentTarget.value;
+        setDraft(text);
+        set(path, valuesOf(text));
+      }}
+    />
+  );
+}
+
+function valuesOf(text: string): Scalar[] {
+  return text.split(',').flatMap((part) => scalarOf(part.trim()) ?? []);
 }

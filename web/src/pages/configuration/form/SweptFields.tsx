@@ -1,26 +1,27 @@
+/** Swept fields in the plan's form other than sizes: values of each, buttons to add and remove a field. */
 import { ActionIcon, Button, Group, Text, TextInput, Title } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 
 import { usePlanForm } from './context';
 import { errorText } from '../planErrors';
-import { ListText } from './ListText';
 import { valueAt } from '../planYaml';
-import { formsOf, type Schema } from './schema';
+import { ListText } from './ScalarControl';
+import type { Schema } from './schema';
 
+/** Fields of `sweep` with controls of their own. */
 const OWN = ['data_size', 'message_size', 'zip'];
 
 function isOfScalars(value: unknown): boolean {
   return [value].flat().every((each) => typeof each !== 'object' || each === null);
 }
 
-/** The fields that are swept beside sizes: each by its path, with its values. */
 export function SweptFields({ schema }: { schema: Schema }) {
-  const { fields, set, errors, explain, definitions } = usePlanForm();
+  const { fields, set, errors, explain } = usePlanForm();
   const [name, setName] = useState('');
   const sweep = valueAt(fields, ['sweep']);
-  const written = typeof sweep === 'object' && sweep !== null ? Object.keys(sweep) : [];
-  const names = written.filter((each) => !OWN.includes(each));
+  const keys = typeof sweep === 'object' && sweep !== null ? Object.keys(sweep) : [];
+  const names = keys.filter((each) => !OWN.includes(each));
   const add = () => {
     set(['sweep', name.trim()], [1]);
     setName('');
@@ -35,12 +36,7 @@ export function SweptFields({ schema }: { schema: Schema }) {
           <span className="plan-label set mono">{each}</span>
           <div>
             {isOfScalars(valueAt(fields, ['sweep', each])) ? (
-              <ListText
-                path={['sweep', each]}
-                schema={schema}
-                forms={formsOf({ type: 'array' }, definitions)}
-                value={[valueAt(fields, ['sweep', each])].flat()}
-              />
+              <ListText path={['sweep', each]} value={[valueAt(fields, ['sweep', each])].flat()} />
             ) : (
               <Text size="xs" className="muted" mt={6}>
                 Its values are mappings: change them in the text.
@@ -59,7 +55,7 @@ export function SweptFields({ schema }: { schema: Schema }) {
             color="gray"
             size="sm"
             mt={4}
-            aria-label={`Sweep ${each} no more`}
+            aria-label={`Remove ${each} from the sweep`}
             onClick={() => set(['sweep', each], undefined)}
           >
             <IconTrash size={14} />

@@ -1,27 +1,28 @@
+/**
+ * Control of the plan's form for a field that accepts several kinds of values: menu of the kinds, then the value's own
+ * control.
+ */
 import { NativeSelect } from '@mantine/core';
 
 import { usePlanForm } from './context';
-import { ListText } from './ListText';
 import { ObjectFields } from './ObjectFields';
-import { emptyLabel, type ControlProps, ScalarControl } from './ScalarControl';
+import { type ControlProps, emptyLabel, ListText, ScalarControl } from './ScalarControl';
 import { formOf, type ObjectForm, shown } from './schema';
 
 const TEXT = '·text';
 const LIST = '·list';
 
-/** A field that takes several kinds of value: first which kind, then the value. */
 export function UnionControl(props: ControlProps) {
   const { path, schema, forms, value } = props;
   const { set } = usePlanForm();
   const form = formOf(value, forms);
-  const choose = (chosen: string) => set(path, startOf(chosen, props));
   return (
     <div className="plan-union">
       <NativeSelect
         id={`field-${path.join('.')}`}
         size="xs"
         value={keyOf(form, value)}
-        onChange={(event) => choose(event.currentTarget.value)}
+        onChange={(event) => set(path, startOf(event.currentTarget.value, props))}
         data={[
           { value: '', label: emptyLabel(schema) },
           ...forms.options.map((option) => ({ value: String(option), label: String(option) })),
@@ -55,14 +56,14 @@ function labelOf(object: ObjectForm): string {
   return names.includes('start') && names.includes('end') ? 'from, to' : object.label;
 }
 
-/** The first value of a kind; fields that it needs are then shown as missing. */
-function startOf(chosen: string, { forms, schema, value }: ControlProps): unknown {
-  if (chosen === '') return undefined;
-  if (chosen === TEXT) return firstText(schema, forms.text?.examples, value);
-  if (chosen === LIST) return [firstText(schema, forms.list?.items?.examples ?? forms.text?.examples, value)];
-  const object = forms.objects.find(({ label }) => label === chosen);
+/** First value of a selected kind; its required fields are then shown as missing. */
+function startOf(kind: string, { forms, schema, value }: ControlProps): unknown {
+  if (kind === '') return undefined;
+  if (kind === TEXT) return firstText(schema, forms.text?.examples, value);
+  if (kind === LIST) return [firstText(schema, forms.list?.items?.examples ?? forms.text?.examples, value)];
+  const object = forms.objects.find(({ label }) => label === kind);
   if (object !== undefined) return object.kind === null ? {} : { kind: object.kind };
-  return forms.options.find((option) => String(option) === chosen);
+  return forms.options.find((option) => String(option) === kind);
 }
 
 function firstText(schema: ControlProps['schema'], examples: unknown[] | undefined, value: unknown): unknown {

@@ -1,5 +1,7 @@
-/** What a form needs to know of the plan's JSON Schema: which kinds of value a field takes. */
-
+/**
+ * Kinds of values that the plan's JSON Schema allows for a field: resolved references, alternatives, units,
+ * placeholders, typed text.
+ */
 export type Scalar = string | number | boolean;
 
 export interface Schema {
@@ -23,14 +25,15 @@ export interface Schema {
 
 export type Definitions = Record<string, Schema>;
 
+/** A mapping that a field accepts. */
 export interface ObjectForm {
   label: string;
-  /** Value of the field `kind` that tells this form from its siblings, if it has one. */
+  /** Value of the field `kind` that identifies this form among its siblings, if it has one. */
   kind: string | null;
   schema: Schema;
 }
 
-/** Every kind of value that a field takes. */
+/** Kinds of values that a field accepts. */
 export interface Forms {
   options: Scalar[];
   text: Schema | null;
@@ -38,7 +41,7 @@ export interface Forms {
   objects: ObjectForm[];
 }
 
-/** Follow references; what stands beside one, such as a description, counts more. */
+/** Schema with references resolved; its own keywords, such as a description, override those of the reference. */
 export function resolve(schema: Schema, definitions: Definitions): Schema {
   if (schema.$ref === undefined) return schema;
   const { $ref, ...own } = schema;
@@ -50,21 +53,21 @@ export function resolve(schema: Schema, definitions: Definitions): Schema {
 export function formsOf(schema: Schema, definitions: Definitions): Forms {
   const forms: Forms = { options: [], text: null, list: null, objects: [] };
   collect(schema, definitions, forms);
-  // A text that takes commas makes a list of its own needless.
+  // A text with commas replaces a list.
   if (forms.text?.pattern !== undefined && new RegExp(forms.text.pattern, 'u').test('0,1')) forms.list = null;
   return forms;
 }
 
 function collect(schema: Schema, definitions: Definitions, forms: Forms) {
-  const found = resolve(schema, definitions);
-  const alternatives = found.anyOf ?? found.oneOf;
+  const resolved = resolve(schema, definitions);
+  const alternatives = resolved.anyOf ?? resolved.oneOf;
   if (alternatives !== undefined) for (const each of alternatives) collect(each, definitions, forms);
-  else if (found.enum !== undefined) forms.options.push(...found.enum);
-  else if (found.const !== undefined) addConstant(found, forms);
-  else addType(found, forms);
+  else if (resolved.enum !== undefined) forms.options.push(...resolved.enum);
+  else if (resolved.const !== undefined) addConstant(resolved, forms);
+  else addType(resolved, forms);
 }
 
-/** `0` beside a time such as "2us" is a text like the others. */
+/** A constant number, such as `0` as an alternative to times like "2us", is a text. */
 function addConstant(schema: Schema, forms: Forms) {
   if (typeof schema.const === 'number') forms.text ??= schema;
   else if (schema.const !== undefined) forms.options.push(schema.const);
@@ -85,7 +88,7 @@ function objectForm(schema: Schema): ObjectForm {
     : { label: 'set each value', kind: null, schema };
 }
 
-/** Which form a value has: one of the options, a text, a list or an object; null if it is not there. */
+/** Kind of a value: one of the options, a text, a list or an object; null if the field is not set. */
 export function formOf(value: unknown, forms: Forms): 'option' | 'text' | 'list' | ObjectForm | null {
   if (value === undefined || value === null) return null;
   if (Array.isArray(value)) return 'list';
@@ -96,7 +99,7 @@ export function formOf(value: unknown, forms: Forms): 'option' | 'text' | 'list'
   return forms.options.includes(value as Scalar) ? 'option' : 'text';
 }
 
-/** What is typed into a field: whole numbers where the text is one, else the text; nothing if it is empty. */
+/** Value of typed text: a number if the text is one, otherwise the text; undefined if it is empty. */
 export function scalarOf(text: string): Scalar | undefined {
   const trimmed = text.trim();
   if (trimmed === '') return undefined;
@@ -105,21 +108,21 @@ export function scalarOf(text: string): Scalar | undefined {
   return text;
 }
 
-/** The unit in a description's brackets, `[packets]`; those that a value writes itself are left out. */
+/** Unit in the brackets of a description, `[packets]`; empty where values contain their unit. */
 export function unitOf(schema: Schema): string {
   const unit = /\[([^\]]+)\]/.exec(schema.description ?? '')?.[1] ?? '';
   return ['size', 'time', 'rate'].includes(unit) ? '' : unit;
 }
 
-/** What a field with nothing in it shows: its default, or an example in the form that it takes. */
+/** Placeholder of an empty field: its default or an example. */
 export function placeholderOf(schema: Schema, text: Schema | null): string {
-  const given = schema.default;
-  if (given !== undefined && given !== null && given !== '') return shown(given);
+  const { default: value } = schema;
+  if (value !== undefined && value !== null && value !== '') return shown(value);
   const example = schema.examples?.[0] ?? text?.examples?.[0];
   return example === undefined ? '' : `such as ${shown(example)}`;
 }
 
-/** A value as the plan would write it; nothing if it is not there. */
+/** Text of a value in a plan; empty if the field is not set. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -1,10 +1,9 @@
-/** The parts of the form, and the fields of the plan that each shows; everything else stands under "More". */
-
+/** Sections (tabs) of the plan's form and the fields of each; the section of a field. */
 export interface Section {
   key: string;
   title: string;
   fields: readonly string[];
-  /** Fields that are shown on request. */
+  /** Fields hidden behind "more fields". */
   more: readonly string[];
 }
 
@@ -61,7 +60,7 @@ export const SECTIONS: readonly Section[] = [
   },
 ];
 
-/** The section in which a field, such as `jobs.0.ranks`, can be changed. */
+/** Section with the control of a field, such as `jobs.0.ranks`. */
 export function sectionOf(field: string): Section | undefined {
   const owns = (name: string) =>
     field === name || field.startsWith(`${name}.`) || name.startsWith(`${field}.`);

@@ -1,10 +1,13 @@
-/** The map of a large fabric: boxes that open to what they hold, and a search for a host or a switch. */
+/**
+ * Map of a large fabric: nested boxes of pods, switches and hosts that open on click, and a search for a host or
+ * switch.
+ */
 import { Group, Text, TextInput } from '@mantine/core';
 import { useMemo, useState } from 'react';
 
 import type { Topology } from '../../../api/types';
 import { counted } from '../../../format/numbers';
-import { type Box, boxesOf, find, hostCount, hostNumbers } from './folding';
+import { type Box, boxesOf, findInBoxes, hostCount, hostNumbers } from './folding';
 import { HostMark } from './HostMark';
 import { jobsOfHost, ranksOfHost } from './topology';
 
@@ -18,11 +21,11 @@ export function FoldedMap({ topology, colourOf }: Props) {
   const jobs = useMemo(() => jobsOfHost(topology), [topology]);
   const ranks = useMemo(() => ranksOfHost(topology), [topology]);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const [sought, setSought] = useState('');
-  const found = sought.trim() === '' ? null : find(boxes, sought);
-  const search = (text: string) => {
-    setSought(text);
-    const path = find(boxes, text)?.path;
+  const [text, setText] = useState('');
+  const match = text.trim() === '' ? null : findInBoxes(boxes, text);
+  const search = (next: string) => {
+    setText(next);
+    const path = findInBoxes(boxes, next)?.path;
     if (path) setOpen(new Set([...open, ...path]));
   };
   const toggle = (name: string) => {
@@ -36,8 +39,8 @@ export function FoldedMap({ topology, colourOf }: Props) {
     jobs,
     ranks,
     colourOf,
-    marked: found?.path.at(-1),
-    host: found?.host ?? null,
+    marked: match?.path.at(-1),
+    host: match?.host ?? null,
   };
   return (
     <div
@@ -50,14 +53,14 @@ export function FoldedMap({ topology, colourOf }: Props) {
           w={210}
           aria-label="Find a host or a switch"
           placeholder="find: host17, 17, leaf3"
-          value={sought}
+          value={text}
           onChange={(event) => search(event.currentTarget.value)}
         />
         <Text size="xs" className="muted" role="status">
-          {sought.trim() === ''
+          {text.trim() === ''
             ? `${counted(topology.hosts)} hosts, ${counted(topology.switches.length)} switches`
-            : found
-              ? found.path.join(', ')
+            : match
+              ? match.path.join(', ')
               : 'no such host or switch'}
         </Text>
       </Group>
@@ -118,11 +121,11 @@ const HOSTS_SHOWN = 256;
 const PITCH = 34;
 const COLUMNS = 16;
 
-/** The hosts below a switch; of more than are drawn, those around the one that is sought. */
+/** Hosts below a switch; of more than HOSTS_SHOWN, the page with the marked host. */
 function Hosts({ box, jobs, ranks, colourOf, host }: BoxProps) {
   const all = hostNumbers(box);
-  const place = host === null ? 0 : Math.max(0, all.indexOf(host));
-  const start = all.length > HOSTS_SHOWN ? place - (place % HOSTS_SHOWN) : 0;
+  const index = host === null ? 0 : Math.max(0, all.indexOf(host));
+  const start = all.length > HOSTS_SHOWN ? index - (index % HOSTS_SHOWN) : 0;
   const numbers = all.slice(start, start + HOSTS_SHOWN);
   const rows = Math.ceil(numbers.length / COLUMNS);
   const width = Math.min(COLUMNS, numbers.length) * PITCH;

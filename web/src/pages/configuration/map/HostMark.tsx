@@ -1,14 +1,14 @@
+/** Mark of a host in a map: a circle in the colour of its job, or with an equal sector for each of its jobs. */
 import { sectors } from './topology';
 
 interface Props {
   x: number;
   y: number;
   radius: number;
-  /** One for each job that has a rank here. */
+  /** Colour of each job with a rank on the host. */
   colours: readonly string[];
 }
 
-/** A host in the colour of its job; of several jobs each has an equal part of it. */
 export function HostMark({ x, y, radius, colours }: Props) {
   const [only] = colours;
   if (colours.length < 2) return <circle cx={x} cy={y} r={radius} fill={only ?? 'var(--wire)'} />;

@@ -1,4 +1,7 @@
-/** The fabric that the plan describes, drawn as it will be built: hosts below, switches above, ranks by colour. */
+/**
+ * Map of the plan's fabric: drawing of hosts, switches and links with the ranks of each job in its colour; FoldedMap
+ * for large fabrics.
+ */
 import { Group, Text } from '@mantine/core';
 import { useMemo } from 'react';
 
@@ -9,7 +12,7 @@ import { FoldedMap } from './FoldedMap';
 import { HostMark } from './HostMark';
 import { jobsOfHost, pictureOf, ranksOfHost } from './topology';
 
-/** Those of jobs: the last, a grey, is too near to that of switches. */
+/** Colours of jobs, without the last, a grey too close to that of switches. */
 const COLOURS = CATEGORIES.slice(0, -1);
 
 const JOBS_NAMED = 16;

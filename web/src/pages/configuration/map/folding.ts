@@ -1,27 +1,30 @@
-/** The tree of a large fabric: pods or blocks of switches, below them switches, below these their hosts. */
+/**
+ * Tree of boxes for the map of a large fabric (pods, blocks and tiers of switches, hosts), and search of a host or
+ * switch in it.
+ */
 import type { Topology, TopologySwitch } from '../../../api/types';
 
-/** A box of the map: what it is called, what it holds, and what it opens to. */
+/** Box of the map: number of switches, hosts and inner boxes. */
 export interface Box {
   name: string;
   switches: number;
-  /** First and last number of each run of hosts below it. */
+  /** First and last number of each range of hosts below it. */
   hosts: [number, number][];
   children: Box[];
 }
 
 const BOXES_MAX = 64;
 
-/** The boxes of the highest level; few enough to be drawn at once. */
+/** Boxes of the highest level, at most BOXES_MAX. */
 export function boxesOf(topology: Topology): Box[] {
   const inPods = topology.switches.filter(({ pod }) => pod !== null);
-  const apart = topology.switches.filter(({ pod }) => pod === null);
+  const outside = topology.switches.filter(({ pod }) => pod === null);
   const pods = groupedBy(inPods, ({ pod }) => pod ?? 0);
   const boxes = [...pods].map(([pod, members]) => boxOf(`pod ${pod}`, blocksOf(members.map(leafBox))));
-  return [...blocksOf(apart.filter(hasHosts).map(leafBox)), ...blocksOf(boxes), ...tiersOf(apart)];
+  return [...blocksOf(outside.filter(hasHosts).map(leafBox)), ...blocksOf(boxes), ...tiersOf(outside)];
 }
 
-/** Switches without hosts and in no pod, a box for each tier. */
+/** Boxes of switches without hosts and outside of pods, one per tier. */
 function tiersOf(switches: TopologySwitch[]): Box[] {
   const tiers = groupedBy(
     switches.filter((each) => !hasHosts(each)),
@@ -53,7 +56,7 @@ function boxOf(name: string, children: Box[]): Box {
   return { name, switches, hosts: children.flatMap(({ hosts }) => hosts), children };
 }
 
-/** Boxes that are too many to be drawn side by side, in blocks of those that follow each other. */
+/** Groups more than BOXES_MAX boxes into blocks of consecutive ones. */
 function blocksOf(boxes: Box[]): Box[] {
   if (boxes.length <= BOXES_MAX) return boxes;
   const size = Math.ceil(Math.sqrt(boxes.length));
@@ -80,31 +83,31 @@ export function hostNumbers({ hosts }: Box): number[] {
   );
 }
 
-/** Where something is: the names of the boxes that open to it, and the host if it is one. */
-export interface Found {
+/** Result of a search: names of the boxes around the match, and its number if it is a host. */
+interface Match {
   path: string[];
   host: number | null;
 }
 
 /** Finds a host by its number or name (`17`, `host17`), or a switch by its name. */
-export function find(boxes: Box[], text: string): Found | null {
-  const sought = text.trim().toLowerCase();
-  const number = /^(?:host\s*)?(\d+)$/.exec(sought)?.[1];
+export function findInBoxes(boxes: Box[], text: string): Match | null {
+  const name = text.trim().toLowerCase();
+  const number = /^(?:host\s*)?(\d+)$/.exec(name)?.[1];
   const host = number === undefined ? null : Number(number);
-  const isIt = (box: Box) =>
-    box.children.length === 0 && (host === null ? box.name.toLowerCase() === sought : holds(box, host));
-  const path = pathTo(boxes, isIt);
+  const matches = (box: Box) =>
+    box.children.length === 0 && (host === null ? box.name.toLowerCase() === name : hasHost(box, host));
+  const path = pathTo(boxes, matches);
   return path && { path, host };
 }
 
-function holds({ hosts }: Box, host: number): boolean {
+function hasHost({ hosts }: Box, host: number): boolean {
   return hosts.some(([first, last]) => first <= host && host <= last);
 }
 
-function pathTo(boxes: Box[], isIt: (box: Box) => boolean): string[] | null {
+function pathTo(boxes: Box[], matches: (box: Box) => boolean): string[] | null {
   for (const box of boxes) {
-    if (isIt(box)) return [box.name];
-    const below = pathTo(box.children, isIt);
+    if (matches(box)) return [box.name];
+    const below = pathTo(box.children, matches);
     if (below) return [box.name, ...below];
   }
   return null;

@@ -1,6 +1,7 @@
-/** The map of a fabric at the size of its place, and who is on its hosts. */
+/** Geometry of a fabric's map: positions of nodes, lines of links, sectors of hosts; jobs and ranks of each host. */
 import type { Topology, TopologyLink } from '../../../api/types';
 
+/** Node with its position in the drawing. */
 export interface Placed {
   name: string;
   tier: number;
@@ -39,7 +40,7 @@ export function pictureOf(topology: Topology): TopologyPicture {
   return { nodes, lines: linesOf(nodes, topology.links), width: WIDTH, height };
 }
 
-/** Parallel links are one line that knows how many it is. */
+/** Lines of the drawing; parallel links are one line with their count. */
 function linesOf(nodes: Placed[], links: TopologyLink[]): Line[] {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const lines = new Map<string, Line>();
@@ -55,16 +56,16 @@ function linesOf(nodes: Placed[], links: TopologyLink[]): Line[] {
   return [...lines.values()];
 }
 
-/** The jobs that have a rank on each host, in their order, by number of the host. */
+/** Indices of the jobs with a rank on each host, by number of the host. */
 export function jobsOfHost(topology: Topology): Map<number, number[]> {
-  const found = new Map<number, number[]>();
+  const jobs = new Map<number, number[]>();
   topology.jobs.forEach((job, index) => {
-    for (const host of new Set(job.hosts)) found.set(host, [...(found.get(host) ?? []), index]);
+    for (const host of new Set(job.hosts)) jobs.set(host, [...(jobs.get(host) ?? []), index]);
   });
-  return found;
+  return jobs;
 }
 
-/** Outlines of equal parts of a circle, clockwise from the top. */
+/** SVG paths of equal sectors of a circle, clockwise from the top. */
 export function sectors(x: number, y: number, radius: number, count: number): string[] {
   const at = (part: number) => {
     const angle = (2 * Math.PI * part) / count - Math.PI / 2;
@@ -76,13 +77,13 @@ export function sectors(x: number, y: number, radius: number, count: number): st
   );
 }
 
-/** The ranks on each host, as "ring 0", by number of the host. */
+/** Names of the ranks on each host, such as "ring rank 0", by number of the host. */
 export function ranksOfHost(topology: Topology): Map<number, string[]> {
-  const found = new Map<number, string[]>();
+  const ranks = new Map<number, string[]>();
   for (const job of topology.jobs) {
     job.hosts.forEach((host, rank) => {
-      found.set(host, [...(found.get(host) ?? []), `${job.name} rank ${rank}`]);
+      ranks.set(host, [...(ranks.get(host) ?? []), `${job.name} rank ${rank}`]);
     });
   }
-  return found;
+  return ranks;
 }

@@ -1,15 +1,42 @@
-import { Anchor, Group, Text, TextInput } from '@mantine/core';
+/**
+ * Tables of a trial's record: selection of the table, filter of rows, downloads, and a grid sorted and paged by the
+ * server.
+ */
+import { Anchor, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useMemo, useState } from 'react';
 
 import { path, query } from '../../api/client';
-import type { Cell, Column, TablePage, TableRow } from '../../api/types';
+import type { Cell, Column, TablePage, TableRow, TrialDetail } from '../../api/types';
 import { Grid, type GridColumn, type Sorting } from '../../components/table/Grid';
 import { Empty, Failure, Loading } from '../../components/QueryStates';
 import { usePages } from '../../components/table/usePages';
 import { useSearch } from '../../components/useSearch';
-import { conditions, conditionText } from './rowConditions';
 import { counted, MISSING, simulatedTime } from '../../format/numbers';
+import { conditions, conditionText } from './rowConditions';
+import { hasFigures, type View } from './views';
+
+/** Tables of a view, one at a time. */
+export function RecordTables({ trial, view }: { trial: TrialDetail; view: View }) {
+  const { search, change } = useSearch();
+  const selected = search.get('table');
+  const table = view.tables.find((name) => name === selected) ?? view.tables[0];
+  if (table === undefined || trial.shown === null) return null;
+  return (
+    <Stack gap="xs">
+      {view.tables.length > 1 ? (
+        <SegmentedControl
+          aria-label="Table"
+          data={[...view.tables]}
+          value={table}
+          onChange={(name) => change({ table: name, sort: null, order: null, where: null })}
+          style={{ alignSelf: 'start' }}
+        />
+      ) : null}
+      <RecordTable key={table} trial={trial.id} table={table} tall={!hasFigures(view.key)} />
+    </Stack>
+  );
+}
 
 interface Props {
   trial: string;
@@ -17,8 +44,8 @@ interface Props {
   tall: boolean;
 }
 
-/** A table of the record, sorted and filtered by the server, drawn as far as it is in sight. */
-export function RecordTable({ trial, table, tall }: Props) {
+/** Rows are sorted, filtered and paged by the server. */
+function RecordTable({ trial, table, tall }: Props) {
   const { search, change } = useSearch();
   const sorting = sortingOf(search);
   const where = search.getAll('where');
@@ -53,9 +80,9 @@ export function RecordTable({ trial, table, tall }: Props) {
         </Group>
       </Group>
       {pages.error !== null ? (
-        <Failure error={pages.error} what={`Table ${table}`} retry={pages.refetch} />
+        <Failure error={pages.error} name={`Table ${table}`} retry={pages.refetch} />
       ) : null}
-      {pages.error === null && pages.total === undefined ? <Loading what={`Loading ${table}`} /> : null}
+      {pages.error === null && pages.total === undefined ? <Loading name={table} /> : null}
       {pages.total === 0 ? (
         <Empty title="No rows">
           {where.length > 0 ? 'No row matches the filter.' : 'Nothing was recorded here.'}
@@ -100,7 +127,7 @@ function Filter({ where, onChange }: { where: string[]; onChange: (where: string
   );
 }
 
-/** What is looked at first in a table of many columns; the others follow in the order of the record. */
+/** First columns of wide tables; the others follow in the order of the record. */
 const FIRST: Record<string, readonly string[]> = {
   chunks: [
     'job',
@@ -119,7 +146,7 @@ const FIRST: Record<string, readonly string[]> = {
   ],
 };
 
-/** Numbers that name something and do not count. */
+/** Columns of numbers that are identifiers. */
 const NAMES = new Set(['qp', 'port', 'udp_source_port', 'connection', 'transfer', 'block', 'priority']);
 
 export function ordered(table: string, columns: Column[]): Column[] {
@@ -140,7 +167,7 @@ export function gridColumns(columns: Column[]): GridColumn<TableRow>[] {
   }));
 }
 
-/** Times are shown in the unit that suits each, so their headings do without one. */
+/** Headings of times have no unit: each cell has its own. */
 function heading(name: string) {
   return name.endsWith('_ps') ? name.slice(0, -3).replaceAll('_', ' ') : name.replaceAll('_', ' ');
 }
