@@ -1,3 +1,4 @@
+/** Tests of URLs, filters, pages and row conditions in queries, time ranges of figures, and errors of the API. */
 import { describe, expect, it } from 'vitest';
 
 import { path, problemOf, query } from '../src/api/client';
@@ -9,13 +10,13 @@ import { conditions, conditionText } from '../src/pages/trial/rowConditions';
 import { filterOf, isFiltered, sortingOf } from '../src/pages/workspace/filters';
 
 describe('addresses', () => {
-  it('queries leave out what is empty and repeat lists', () => {
+  it('queries omit empty values and repeat the name of a list', () => {
     expect(query({ search: '', plan: null, limit: 0, trial: ['a', 'b'] })).toBe('?limit=0&trial=a&trial=b');
     expect(query({})).toBe('');
     expect(path('trials', 'a/b', 'tables')).toBe('/api/v1/trials/a%2Fb/tables');
   });
 
-  it('filters of the workspace are read from the address and kept in it', () => {
+  it('filters of the workspace are read from the URL and written to it', () => {
     const search = new URLSearchParams('search=jct&tag=demo&sort=plan&order=asc&deleted=true');
     expect(filterOf(search)).toEqual({
       search: 'jct',

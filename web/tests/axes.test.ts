@@ -1,3 +1,4 @@
+/** Tests of the texts of swept values and variants. */
 import { describe, expect, it } from 'vitest';
 
 import { axesText, caseText } from '../src/format/sweep';

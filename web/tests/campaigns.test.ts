@@ -1,3 +1,4 @@
+/** Tests of a campaign's texts: refresh of its analysis, factors, percentages, highlights, reason of its end. */
 import { describe, expect, test } from 'vitest';
 
 import type { CampaignAnalysis, CampaignSetting } from '../src/api/campaigns';

@@ -1,3 +1,4 @@
+/** Tests of the boxes in a large fabric's map and of the search in them. */
 import { expect, test } from 'vitest';
 
 import type { Topology, TopologySwitch } from '../src/api/types';
@@ -43,7 +44,7 @@ test.each([
   expect(boxes.reduce((sum, box) => sum + box.switches, 0)).toBe(count + 2);
 });
 
-test('a host is found by number and by name, a switch by name, in the boxes that open to it', () => {
+test('the search matches hosts by number and name and switches by name, with the boxes around them', () => {
   const boxes = boxesOf(leaves(32, 32, 8));
   expect(findInBoxes(boxes, '300')).toEqual({ path: ['pod 1', 'leaf9'], host: 300 });
   expect(findInBoxes(boxes, ' Host300 ')).toEqual({ path: ['pod 1', 'leaf9'], host: 300 });

@@ -1,3 +1,4 @@
+/** Tests of hosts' texts, clock errors and counters, the run target, and the texts of runs on hosts. */
 import { expect, test } from 'vitest';
 
 import type { EngineHost, HostCheck, HostsFile, HostState, RunDetail, RunTrial } from '../src/api/types';
@@ -16,18 +17,18 @@ function host(state: HostState['state'], checks: HostCheck[] = []): HostState {
   return { name: 'h0', ...where, state, version: '', facts: {}, checks };
 }
 
-test('problems come before warnings, and what is well is left out', () => {
+test('problems precede warnings, and passed checks are omitted', () => {
   const all = [check('a', 'warning'), check('b', 'ok'), check('c', 'problem'), check('d', 'unknown')];
   expect(failedChecks(host('problem', all)).map((each) => each.check)).toEqual(['c', 'a']);
 });
 
-test('the hosts that one plays are told in stretches', () => {
+test('the ranks of a host are written as ranges', () => {
   expect(ranksText([0])).toBe('0');
   expect(ranksText([3, 0, 1, 2, 8, 10, 11])).toBe('0-3, 8, 10-11');
   expect(ranksText([])).toBe('');
 });
 
-test('hosts are counted by what stands in the way', () => {
+test('hosts are counted by state', () => {
   expect(countText([host('ready')])).toBe('1 host');
   expect(countText([host('ready'), host('problem'), host('asking'), host('problem')])).toBe(
     '4 hosts, 2 that cannot run a trial, 1 without an answer yet',
@@ -38,7 +39,7 @@ function file(name: string, hosts: HostState[], error = ''): HostsFile {
   return { name, tls: null, error, hosts };
 }
 
-test('where to run is chosen among the simulator and the hosts that can be asked', () => {
+test('the menu of run targets has the simulator and the files of hosts that can be read', () => {
   const files = [file('rack', [host('ready'), host('warning')]), file('row', [], 'row:1: version: found 2')];
   expect(targetChoices(files, { hosts: null, twin: false }, undefined)).toEqual([
     { value: '', label: 'Simulator' },
@@ -51,7 +52,7 @@ test('where to run is chosen among the simulator and the hosts that can be asked
   expect(gone.map(({ value }) => value)).toEqual(['', 'gone']);
 });
 
-test('a request names the hosts, and a prediction only beside them', () => {
+test('a request has the hosts, and a prediction only with hosts', () => {
   const of = (text: string) => requestOf(runTargetOf(new URLSearchParams(text)));
   expect(of('')).toEqual({});
   expect(of('twin=true')).toEqual({});
@@ -71,7 +72,7 @@ test('clock errors are in microseconds; drift and start skew are null where they
   expect(times({ ...measuredBy('h0', {}), clock_drift_ns: 40 })).toEqual([-1.5, 0.04, 0.25, null]);
 });
 
-test('what only one endpoint counts is listed as well', () => {
+test('counters of a single endpoint are listed as well', () => {
   expect(endpointNames([measuredBy('h0', { b: 1, a: 2 }), measuredBy('h1', { c: 3, a: 1 })])).toEqual([
     'a',
     'b',
@@ -99,7 +100,7 @@ test('only a trial on hosts has a view of them', () => {
   }
 });
 
-test('a run says where it is, what it waits for and which trial has a prediction', () => {
+test('texts of a run name its target, the reason for waiting and the trial with a prediction', () => {
   const plain = { backend: 'sim', hosts: null, twin: false };
   expect(whereText(plain)).toBe('');
   expect(whereText({ backend: 'loopback', hosts: null, twin: false })).toBe('loopback');

@@ -1,3 +1,4 @@
+/** Tests of the jobs and sectors of hosts in the map of a fabric. */
 import { expect, test } from 'vitest';
 
 import type { Topology } from '../src/api/types';

@@ -1,9 +1,10 @@
+/** Tests of a trial's views and of its unreached failures. */
 import { describe, expect, it } from 'vitest';
 
 import { hasTables, unreachedTexts, viewsOf } from '../src/pages/trial/views';
 
 describe('views of a trial', () => {
-  it('need what the record hasTables', () => {
+  it('require tables of the record', () => {
     const seen = { at: 'endpoint', unmeasured: [] };
     const shown = viewsOf({ engine: null }).filter(({ needs }) =>
       hasTables({ observed: { chunks: seen } }, needs),

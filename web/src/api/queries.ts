@@ -191,30 +191,35 @@ function campaignOptions<T>(name: string): Options<T> {
 }
 
 /** Parameters of the analysis of a campaign; `as_of` is the number of trials with a record. */
-export interface CampaignQuestion {
+interface AnalysisParameters {
   metric: string | null;
   job: string | null;
   relative: boolean;
   as_of: number;
 }
 
-export function useCampaignAnalysis(name: string, { as_of, ...asked }: CampaignQuestion) {
+export function useCampaignAnalysis(name: string, { as_of, ...parameters }: AnalysisParameters) {
   const url =
-    path('campaigns', name, 'analysis') + query({ ...asked, relative: asked.relative ? 'true' : null });
-  return useGet<CampaignAnalysis>(['campaign', name, 'analysis', asked, as_of], url, campaignOptions(name));
+    path('campaigns', name, 'analysis') +
+    query({ ...parameters, relative: parameters.relative ? 'true' : null });
+  return useGet<CampaignAnalysis>(
+    ['campaign', name, 'analysis', parameters, as_of],
+    url,
+    campaignOptions(name),
+  );
 }
 
 /** Parameters of a Pareto front: its two metrics and the job. */
-export interface ParetoQuestion extends Record<string, string | null> {
+interface ParetoParameters extends Record<string, string | null> {
   first: string | null;
   second: string | null;
   job: string | null;
 }
 
-export const useCampaignPareto = (name: string, asked: ParetoQuestion, asOf: number) =>
+export const useCampaignPareto = (name: string, parameters: ParetoParameters, asOf: number) =>
   useGet<CampaignPareto>(
-    ['campaign', name, 'pareto', asked, asOf],
-    path('campaigns', name, 'pareto') + query(asked),
+    ['campaign', name, 'pareto', parameters, asOf],
+    path('campaigns', name, 'pareto') + query(parameters),
     campaignOptions(name),
   );
 

@@ -74,7 +74,7 @@ export function TimeRangeBar() {
   const range = timeRangeOf(search);
   if (range === null) return null;
   return (
-    <Group gap="xs" className="panel stretch-bar">
+    <Group gap="xs" className="panel time-range-bar">
       <Text size="xs" className="muted" role="status">
         {simulatedTime(range.from_ps)} to {simulatedTime(range.to_ps)}
       </Text>

@@ -75,7 +75,7 @@ export function Component() {
             onChange={(by) => change({ by: by === 'trial' ? null : by })}
           />
           <Switch
-            label="Only what differs"
+            label="Only differences"
             disabled={mode.value === 'size' || isTwin}
             checked={search.has('differing')}
             onChange={(event) => change({ differing: event.currentTarget.checked ? 'true' : null })}

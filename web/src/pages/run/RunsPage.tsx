@@ -73,6 +73,6 @@ function RunProgress({ run }: { run: Run }) {
       </Text>
     );
   }
-  const share = run.state === 'complete' ? 100 : (run.progress?.share ?? 0) * 100;
-  return <Progress value={share} size="sm" aria-label={`${share.toFixed(0)} %`} />;
+  const percent = run.state === 'complete' ? 100 : (run.progress?.share ?? 0) * 100;
+  return <Progress value={percent} size="sm" aria-label={`${percent.toFixed(0)} %`} />;
 }

@@ -29,7 +29,7 @@ export function Component() {
       <Group justify="space-between">
         <Title order={1}>Validation</Title>
         <Switch
-          label="Only what has run here"
+          label="Only plans that ran here"
           checked={onlyCovered}
           onChange={(event) => change({ ours: event.currentTarget.checked ? 'true' : null })}
         />
@@ -52,7 +52,7 @@ function Tables({ plans }: { plans: PublishedPlan[] }) {
   if (plans.length === 0) {
     return (
       <Empty title="Nothing published has run here">
-        Run one of the plans below “Only what has run here”.
+        Run one of the plans below “Only plans that ran here”.
       </Empty>
     );
   }

@@ -139,11 +139,11 @@ export function trialColumns(
   ];
 }
 
-function statusBadge({ status, verdict, message }: Trial) {
+export function statusBadge({ status, verdict, message }: Trial) {
   return <StatusBadge status={status} verdict={verdict} title={message || undefined} />;
 }
 
-function SelectBox({ trial, selection }: { trial: Trial; selection: Selection }) {
+export function SelectBox({ trial, selection }: { trial: Trial; selection: Selection }) {
   return (
     <Checkbox
       aria-label={`Select ${trial.plan}, ${dataSize(trial.data_size_bytes)}, ${trial.id}`}
