@@ -48,6 +48,13 @@ def completion_command(
     write(f"# {_INSTALLED[shell.value]}\n{script.replace(_END, _NO_BLANK + _END)}")
 
 
+def complete_words() -> list[str]:
+    """Return the words of the command line after the program and before the one that is completed."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    words = line.split()[1:]
+    return words if line[-1:].isspace() else words[:-1]
+
+
 def complete(app: typer.Typer) -> int:
     """Write what the last word of a command line may be, and return the exit status; never say more."""
     from typer import _completion_classes, completion
