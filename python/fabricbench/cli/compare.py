@@ -60,7 +60,9 @@ def compare_command(
     With `--by twin` a run of another backend stands beside the simulator's run of the same plan, as `run
     --twin` makes them, with how far apart they are at each size and the likely causes.
     """
-    from fabricbench.report import formats, terminal
+    from fabricbench.report import formats
+    from fabricbench.report.terminal.by_size import sizes_text
+    from fabricbench.report.terminal.comparison import comparison_text
     from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
@@ -78,9 +80,9 @@ def compare_command(
     elif output is Format.CSV:
         write(formats.comparison_csv(found))
     elif by is By.SIZE:
-        write(terminal.sizes_text(found, colour=has_colour()))
+        write(sizes_text(found, colour=has_colour()))
     else:
-        write(terminal.comparison_text(found, colour=has_colour()))
+        write(comparison_text(found, colour=has_colour()))
 
 
 def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -> Comparison:
@@ -133,14 +135,14 @@ def _twins(store: Workspace, names: list[str], reference: str | None) -> list[Tw
 
 def twins_written(groups: Sequence[TwinGroup], output: Format) -> str:
     """Return measured jobs beside their predictions in a format."""
-    from fabricbench.report import terminal
+    from fabricbench.report.terminal.twins import twins_text
     from fabricbench.report.twins import twins_csv, twins_json
 
     if output is Format.JSON:
         return twins_json(groups)
     if output is Format.CSV:
         return twins_csv(groups)
-    return terminal.twins_text(groups, colour=has_colour())
+    return twins_text(groups, colour=has_colour())
 
 
 def by_variant(store: Workspace, names: list[str], reference: str | None) -> Comparison:

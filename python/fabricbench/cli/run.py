@@ -310,9 +310,9 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
 def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()) -> str:
     """Return jobs in a format, in JSON with what the search of their plan found."""
     if output is Format.TABLE:
-        from fabricbench.report import terminal
+        from fabricbench.report.terminal.run import run_table
 
-        return terminal.run_table(jobs, colour=has_colour())
+        return run_table(jobs, colour=has_colour())
     from fabricbench.report import formats
 
     return formats.trials_json(jobs, found) if output is Format.JSON else formats.trials_csv(jobs)

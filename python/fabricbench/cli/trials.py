@@ -83,9 +83,9 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             else formats.list_csv(found, jobs)
         )
     elif found:
-        from fabricbench.report import terminal
+        from fabricbench.report.terminal.trial import trial_list
 
-        write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
+        write(trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     if not found:
         note(f"no such trials in {store.root}" if asked else f"no trials in {store.root}")
     _tell_set_aside(store)
@@ -192,9 +192,11 @@ def show_command(
     if points:
         _show_points(trial, workspace, output)
         return
-    from fabricbench.report import formats, terminal
+    from fabricbench.report import formats
     from fabricbench.report.insight import insight_of
     from fabricbench.report.insight_text import insight_text
+    from fabricbench.report.terminal.tenants import seeds_text
+    from fabricbench.report.terminal.trial import trial_text
     from fabricbench.results.jobs import Beside, current_reports, reports_of_run
     from fabricbench.store import Workspace
     from fabricbench.store.tags import tags_of
@@ -211,11 +213,11 @@ def show_command(
     if output is Format.JSON:
         write(formats.shown_json(jobs, known, tags))
     elif known is None:
-        write(terminal.trial_text(jobs, tags, colour=has_colour()))
+        write(trial_text(jobs, tags, colour=has_colour()))
     else:
         told = insight_text(known, colour=has_colour())
-        seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
-        parts = (terminal.trial_text(jobs, tags, colour=has_colour()), seeds, told)
+        seeds = seeds_text(reports_of_run(family), colour=has_colour())
+        parts = (trial_text(jobs, tags, colour=has_colour()), seeds, told)
         write("\n\n".join(part for part in parts if part))
 
 

@@ -11,7 +11,7 @@ from fabricbench.figures.subject import Subject
 from fabricbench.metrics import PAUSES, Scope, View, in_views
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.terminal import metric_text
+from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import fixed
 from fabricbench.results.seeds import KeptRow, kept_spreads
 from fabricbench.results.sizes import size_title

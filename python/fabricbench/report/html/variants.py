@@ -21,7 +21,7 @@ from fabricbench.report.html.model import (
     TablePart,
     Tone,
 )
-from fabricbench.report.terminal import metric_text
+from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import fixed
 from fabricbench.results.variants import TOLERANCE, VariantResult, VersusRow, versus_rows
 
