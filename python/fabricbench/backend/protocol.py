@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
+from fabricbench.plan.expand import PlannedTrial
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.backend.wiring import Wiring
-    from fabricbench.plan.expand import PlannedTrial
 
 
 class Observation(TypedDict):

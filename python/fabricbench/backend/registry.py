@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.backend.sim import SimBackend
 from fabricbench.words import close_match_hint, install_hint
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ class Registered:
 
 
 def _simulator(**settings: Any) -> Backend:
-    from fabricbench.backend.sim import SimBackend
 
     return SimBackend(**settings)
 

@@ -13,6 +13,7 @@ from typing import Final
 import typer
 
 from fabricbench.cli.output import note
+from fabricbench.store import StoreError
 from fabricbench.words import install_hint, one_line
 
 OUR_BUG = 1
@@ -110,7 +111,6 @@ def _hinted(error: Exception) -> str | None:
     from fabricbench.lab.errors import LabError
     from fabricbench.report.files import OutputFileError
     from fabricbench.results.calibration import CalibrationError
-    from fabricbench.store import StoreError
     from fabricbench.store.listing import ThresholdError
     from fabricbench.store.views import ViewError
 

@@ -13,6 +13,8 @@ import typer
 
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.report.text_table import Column, Row, Style, render
+from fabricbench.store import workspace_folder
 from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
@@ -146,19 +148,15 @@ def schema_command() -> None:
 
 def authority_folder(workspace: Path | None, authority: Path | None) -> Path:
     """Return the folder of the authority: that of the user, or one of the workspace."""
-    from fabricbench.store import workspace_folder
-
     return authority if authority is not None else workspace_folder(workspace) / "authority"
 
 
 def _table(reports: Sequence[HostReport]) -> str:
-    from fabricbench.report.text_table import Column, render
 
     return render([Column((), is_text=True)] * 5, list(_rows(reports)), colour=has_colour())
 
 
 def _rows(reports: Sequence[HostReport]) -> Iterator[Any]:
-    from fabricbench.report.text_table import Row, Style
 
     for report in reports:
         for row in report.rows():

@@ -12,13 +12,17 @@ import typer
 from fabricbench.cli.errors import SIGNALLED
 from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.words import counted
+from fabricbench.plan import engine
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.report.text_table import Column, Row, render
+from fabricbench.runner import loading
+from fabricbench.runner.interrupts import Interrupts
+from fabricbench.words import close_match_hint, counted
 
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint
     from fabricbench.lab.errors import LabError
     from fabricbench.lab.state import Lab
-    from fabricbench.plan.loaded import LoadedPlan
 
 LAB_SCALE = 1_000
 """400 Gb/s become 400 Mb/s, which software endpoints of eight hosts keep up with on two cores."""
@@ -65,7 +69,6 @@ def up_command(
     It stays until `lab down`. Nothing is left of one that cannot be built, or is interrupted.
     """
     from fabricbench.lab import build, endpoints
-    from fabricbench.runner.interrupts import Interrupts
 
     build.check_rights()
     wanted = blueprint_of(plan, overrides or (), variant, scale, name)
@@ -93,8 +96,6 @@ def blueprint_of(
         PlanError: The plan cannot be carried out.
         LabError: Its fabric differs among variants, or no lab can have it.
     """
-    from fabricbench.runner import loading
-
     loaded = loading.load(plan, overrides, None, (variant,) if variant else ())
     return blueprint_of_loaded(loaded, scale, name)
 
@@ -106,7 +107,6 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
         LabError: The fabric differs among variants, swept or searched values, or no lab can have it.
     """
     from fabricbench.lab.blueprint import blueprint
-    from fabricbench.plan import engine
 
     trials = [trial for trial in loaded.trials if not trial.is_solo] or loaded.trials
     first = trials[0]
@@ -269,7 +269,6 @@ def exec_command(
 
     from fabricbench.lab import agents, build, state
     from fabricbench.lab.errors import LabError
-    from fabricbench.words import close_match_hint
 
     build.check_rights()
     lab = state.find(name)
@@ -294,7 +293,6 @@ def _write_rows(what: str, rows: Sequence[dict[str, Any]], output: Format) -> No
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    from fabricbench.report.text_table import Column, Row, render
 
     columns = [Column((key.replace("_", " "),), isinstance(value, str)) for key, value in rows[0].items()]
     return render(

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fabricbench.cli.lab import default_name, tell
 from fabricbench.cli.output import note
+from fabricbench.plan import engine
+from fabricbench.plan._run_spec import RunSpec
+from fabricbench.plan.expand import canonical_json
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.scale import scaled
+from fabricbench.runner.interrupts import Interrupts
+from fabricbench.runner.trials import Outcome
+from fabricbench.store import Trial
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.lab.blueprint import Blueprint
     from fabricbench.lab.parts import Excluded, LabPart
-    from fabricbench.plan._run_spec import RunSpec
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.trials import Outcome
-    from fabricbench.store import Trial
 
 ROCE = "roce"
 """The driver that sends from the UDP source ports of the plan."""
@@ -54,8 +58,6 @@ class LabPlan:
 
     def measure(self, measure: Measure) -> Outcome:
         """Run the trials of each lab while it is up."""
-        from fabricbench.runner.trials import Outcome
-
         done: list[Trial] = []
         suite, stopped_by = None, None
         for number, part in enumerate(self.parts, 1):
@@ -87,10 +89,6 @@ def fitting_scale(loaded: LoadedPlan) -> int:
 
 def _can_have(run_spec: RunSpec, scale: int) -> bool:
     """Tell whether all values of a run spec are within their limits at a scale."""
-    from fabricbench.plan import engine
-    from fabricbench.plan.expand import canonical_json
-    from fabricbench.plan.scale import scaled
-
     return not engine.check(canonical_json(scaled(run_spec, scale)))
 
 
@@ -141,7 +139,6 @@ def built(blueprint: Blueprint, driver: str | None) -> Iterator[dict[str, Any]]:
     """
     from fabricbench.lab import endpoints
     from fabricbench.lab.counters import counters
-    from fabricbench.runner.interrupts import Interrupts
 
     defaults = {"driver": driver} if driver else {}
     with Interrupts() as interrupts, endpoints.measuring(blueprint, defaults, interrupts.check) as lab:

@@ -13,9 +13,11 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from fabricbench import __version__
 from fabricbench.cli.completion import VARIABLE, complete, complete_words
 from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.errors import OLD_PROCESSOR, USER_ERROR, exit_status
+from fabricbench.cli.output import write
 from fabricbench.cli.plain_values import PlainCommand, PlainGroup, defaulting
 from fabricbench.words import one_line
 
@@ -186,9 +188,6 @@ def _add(app: typer.Typer, name: str, entry: Command | Group) -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from fabricbench import __version__
-        from fabricbench.cli.output import write
-
         write(f"fabricbench {__version__}")
         raise typer.Exit
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabricbench.backend.protocol import Backend
 from fabricbench.cli.errors import NOT_MET
 from fabricbench.cli.hosts import AuthorityOption, authority_folder
+from fabricbench.cli.lab_run import LabPlan, fitting_scale, lab_plan
 from fabricbench.cli.options import (
     ForceOption,
     FormatOption,
@@ -23,19 +25,23 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, warn, write
+from fabricbench.cli.progress import LONG_MS, display
+from fabricbench.plan.errors import named_as_written
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.report.criteria import verdict_line
+from fabricbench.report.terminal.run import run_table
+from fabricbench.results.jobs import JobReport, meets_criteria, reports_of_run, result_rows
+from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.store import Workspace
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.runner.trials import Outcome
     from fabricbench.searched import Searched
-    from fabricbench.store import Workspace
 
 
 class EnginePath(StrEnum):
@@ -149,14 +155,6 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     criteria are met, or which trial is not complete. Where that is no terminal, a long run writes its
     estimate first and how far it is each 30 seconds.
     """
-    from fabricbench.cli.lab_run import LabPlan, fitting_scale, lab_plan
-    from fabricbench.cli.progress import display
-    from fabricbench.plan.errors import named_as_written
-    from fabricbench.results.jobs import meets_criteria, result_rows
-    from fabricbench.runner import loading
-    from fabricbench.runner.trials import Runner
-    from fabricbench.store import Workspace
-
     _check_driver(driver, in_lab=in_lab)
     if in_lab:
         _check_lab(backend, hosts)
@@ -213,16 +211,12 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 def _tell_cost(loaded: LoadedPlan) -> None:
     """Write the estimate of a long run where no terminal shows its progress."""
-    from fabricbench.cli.progress import LONG_MS
-
     if not sys.stderr.isatty() and sum(each["time_ms"] for each in loaded.bounds) >= LONG_MS:
         note(loaded.cost)
 
 
 def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
     """Write what came of a run, and end the program as the run ended."""
-    from fabricbench.results.jobs import reports_of_run
-
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
     found = outcome.found
@@ -243,8 +237,6 @@ def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin
     if found:  # values that do not hold are what a search is about
         _end_search(found)
     else:
-        from fabricbench.report.criteria import verdict_line
-
         if verdict := verdict_line(reports):
             note(verdict)
         if any(job.is_rejected for job in reports):
@@ -310,8 +302,6 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
 def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()) -> str:
     """Return jobs in a format, in JSON with what the search of their plan found."""
     if output is Format.TABLE:
-        from fabricbench.report.terminal.run import run_table
-
         return run_table(jobs, colour=has_colour())
     from fabricbench.report import formats
 

@@ -10,11 +10,19 @@ import typer
 from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.report.terminal.tenants import seeds_text
+from fabricbench.report.terminal.trial import trial_list, trial_text
+from fabricbench.report.text_table import Column, Row, render
+from fabricbench.results.jobs import Beside, current_reports, measured_reports, reports_of_run, stored_reports
+from fabricbench.store import StoreError, Workspace
+from fabricbench.store.listing import beside, choices, ordered
+from fabricbench.store.tags import tags_of
+from fabricbench.store.views import asked_with, delete_view, query_of, saved_views
+from fabricbench.store.views import save_view as keep
+from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from fabricbench.store import Workspace
 
 
 def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -55,13 +63,6 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     A plan that is neither shipped nor in the workspace is an error. Of several jobs --where and --sort take
     the one that fares worst by each metric; trials without a value come last, and no --where finds them.
     """
-    from fabricbench.results.jobs import Beside, stored_reports
-    from fabricbench.store import Workspace
-    from fabricbench.store.listing import beside, ordered
-    from fabricbench.store.tags import tags_of
-    from fabricbench.store.views import asked_with, query_of
-    from fabricbench.store.views import save_view as keep
-
     store = Workspace.open(workspace)
     given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
     asked = asked_with(store, view, given, descending=descending)
@@ -83,8 +84,6 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             else formats.list_csv(found, jobs)
         )
     elif found:
-        from fabricbench.report.terminal.trial import trial_list
-
         write(trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     if not found:
         note(f"no such trials in {store.root}" if asked else f"no trials in {store.root}")
@@ -109,8 +108,6 @@ def views_command(
     """
     if context.invoked_subcommand is not None:
         return
-    from fabricbench.store import Workspace
-    from fabricbench.store.views import saved_views
 
     store = Workspace.open(workspace)
     found = saved_views(store)
@@ -122,8 +119,6 @@ def views_command(
         rows = [{"name": view.name, "asked": str(view), "saved_at": view.saved_at} for view in found]
         write(rows_csv(["name", "asked", "saved_at"], rows))
     elif found:
-        from fabricbench.report.text_table import Column, Row, render
-
         columns = [Column(("view",), is_text=True), Column(("trials",), is_text=True)]
         write(render(columns, [Row([view.name, str(view)]) for view in found], colour=has_colour()))
     else:
@@ -137,9 +132,6 @@ def delete_view_command(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Forget a saved view; its trials stay."""
-    from fabricbench.store import Workspace
-    from fabricbench.store.views import delete_view
-
     delete_view(Workspace.open(workspace), name)
 
 
@@ -150,9 +142,6 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
         StoreError: It is neither.
     """
     from fabricbench.plan.document.shipped import shipped_plans
-    from fabricbench.store import StoreError
-    from fabricbench.store.listing import choices
-    from fabricbench.words import close_match_hint
 
     known = dict.fromkeys([*choices(store)["plan"], *shipped_plans()])
     if plan not in known:
@@ -195,11 +184,6 @@ def show_command(
     from fabricbench.report import formats
     from fabricbench.report.insight import insight_of
     from fabricbench.report.insight_text import insight_text
-    from fabricbench.report.terminal.tenants import seeds_text
-    from fabricbench.report.terminal.trial import trial_text
-    from fabricbench.results.jobs import Beside, current_reports, reports_of_run
-    from fabricbench.store import Workspace
-    from fabricbench.store.tags import tags_of
 
     store = Workspace.open(workspace)
     found = store.find(trial)
@@ -225,7 +209,6 @@ def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
     """Show the port map of a trial."""
     from fabricbench.cli.ports import write_ports
     from fabricbench.report.port_map import ports_of
-    from fabricbench.store import Workspace
 
     found = Workspace.open(workspace).find(trial)
     rows = ports_of(found)
@@ -240,8 +223,6 @@ def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
     """Show what each observation point tells of a trial."""
     from fabricbench.report.formats import rows_csv
     from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
-    from fabricbench.results.jobs import Beside, measured_reports
-    from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
     found = store.find(trial)

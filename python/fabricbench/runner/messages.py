@@ -10,14 +10,13 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import SharingCores
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.runner.trials import Results
-    from fabricbench.store import TrialFacts
-    from fabricbench.store.writer import WrittenRecord
+from fabricbench.backend.protocol import SharingCores
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.runner.trials import Results
+from fabricbench.store import TrialFacts
+from fabricbench.store.writer import WrittenRecord
 
 
 @dataclass(frozen=True)

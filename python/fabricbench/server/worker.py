@@ -17,31 +17,28 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.backend.protocol import SharingCores
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.results.jobs import meets_criteria, result_rows
 from fabricbench.runner import loading
+from fabricbench.runner.campaign.drive import drive
+from fabricbench.runner.campaign.progress import Progress as CampaignProgress
+from fabricbench.runner.campaign.units import Unit, units_of_plans, units_of_trials
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.search import Searching
-from fabricbench.runner.trials import Runner
+from fabricbench.runner.trials import Listener, Runner
 from fabricbench.server.hosts_files import HostsFiles
 from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.tasks import SOURCE
 from fabricbench.server.teller import Teller, tell
-from fabricbench.store import StoreError, Workspace
+from fabricbench.store import StoreError, Trial, TrialFacts, Workspace
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, QueuedRun, RunQueue
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.campaign.progress import Progress as CampaignProgress
-    from fabricbench.runner.campaign.units import Unit
-    from fabricbench.runner.trials import Listener
-    from fabricbench.store import Trial, TrialFacts
 
 _PATIENCE_S: Final = 20
 
@@ -154,8 +151,6 @@ def _run(
     phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control, on: str = ""
 ) -> tuple[int, bool]:
     """Run the trials of every phase; return how many have finished, and whether nobody ended it early."""
-    from fabricbench.runner.campaign.units import units_of_plans
-
     teller = Teller(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
     finished = 0
@@ -192,8 +187,6 @@ def _search_on_cluster(
     phase: Phase, store: Workspace, teller: Teller, on: str, interrupts: Interrupts, **own: Any
 ) -> tuple[int, bool]:
     """Run what the search of a phase tries on a cluster, each round as `_on_cluster` does."""
-    from fabricbench.runner.campaign.units import units_of_trials
-
     searching, finished = Searching(phase.loaded, phase.backend, meets_criteria), 0
 
     def run(
@@ -225,8 +218,6 @@ def _on_cluster(
         TrialsFailedError: Some have failed; the others have their records.
         ClusterError: The cluster cannot be used, or is gone.
     """
-    from fabricbench.runner.campaign.drive import drive
-
     last: list[CampaignProgress] = []
 
     def told(progress: CampaignProgress) -> None:
