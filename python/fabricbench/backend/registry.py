@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.backend.sim import SimBackend
+from fabricbench.errors import UserError
 from fabricbench.words import close_match_hint, install_hint
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, Capturing
 
 
-class BackendError(Exception):
+class BackendError(UserError):
     """A backend that does not exist, lacks a prerequisite, or cannot do what was requested.
 
     Attributes:

@@ -15,10 +15,10 @@ import typer
 from fabricbench import __version__
 from fabricbench.backend.protocol import Backend
 from fabricbench.cli.errors import SIGNALLED
-from fabricbench.cli.hosts import AuthorityOption, authority_folder, require_libraries
+from fabricbench.cli.hosts import require_libraries
 from fabricbench.cli.lab import LAB_SCALE, blueprint_of_loaded
 from fabricbench.cli.lab_run import built
-from fabricbench.cli.options import OverridesOption, WorkspaceOption
+from fabricbench.cli.options import AuthorityOption, OverridesOption, WorkspaceOption, authority_folder
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
 from fabricbench.hosts.control.hosts_file import load_hosts

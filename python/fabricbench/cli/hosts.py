@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.options import AuthorityOption, WorkspaceOption, authority_folder
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.report.text_table import Column, Row, Style, render
-from fabricbench.store import workspace_folder
 from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
@@ -23,16 +22,6 @@ if TYPE_CHECKING:
 _LIBRARIES: Final = ("grpc", "google.protobuf", "cryptography")
 _LOOK_S: Final = 0.2
 
-AuthorityOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--authority",
-        metavar="DIR",
-        envvar="FABRICBENCH_AUTHORITY",
-        show_default="authority/ of the workspace",
-        help="Folder of the authority that signs the certificates of agents.",
-    ),
-]
 HostsArgument = Annotated[Path, typer.Argument(metavar="HOSTS.yaml", help="The file of hosts.")]
 
 
@@ -144,11 +133,6 @@ def schema_command() -> None:
     from fabricbench.hosts.control.hosts_file import hosts_schema
 
     write(json.dumps(hosts_schema(), indent=2))
-
-
-def authority_folder(workspace: Path | None, authority: Path | None) -> Path:
-    """Return the folder of the authority: that of the user, or one of the workspace."""
-    return authority if authority is not None else workspace_folder(workspace) / "authority"
 
 
 def _table(reports: Sequence[HostReport]) -> str:

@@ -47,7 +47,7 @@ _COMMANDS: Final[Mapping[str, Command | Group]] = {
     "calibrate": Command("calibrate:calibrate_command", "Measure hosts and write a profile for plans."),
     "plans": Command("plans:plans_command", "List the shipped plans."),
     "trials": Command("trials:trials_command", "List the trials of a workspace."),
-    "show": Command("trials:show_command", "Show the metrics of a trial and why it is slow."),
+    "show": Command("show:show_command", "Show the metrics of a trial and why it is slow."),
     "expect": Command("expect:expect_command", "Predict a plan's results: ranges, causes, limits."),
     "explain": Command("explain:explain_command", "Explain why a trial or a measurement is slow."),
     "compare": Command("compare:compare_command", "Compare trials: parameters and metrics."),

@@ -11,9 +11,8 @@ import typer
 
 from fabricbench.backend.protocol import Backend
 from fabricbench.cli.errors import NOT_MET
-from fabricbench.cli.hosts import AuthorityOption, authority_folder
-from fabricbench.cli.lab_run import LabPlan, fitting_scale, lab_plan
 from fabricbench.cli.options import (
+    AuthorityOption,
     ForceOption,
     FormatOption,
     OverridesOption,
@@ -23,6 +22,7 @@ from fabricbench.cli.options import (
     TimeLimitOption,
     VariantsOption,
     WorkspaceOption,
+    authority_folder,
 )
 from fabricbench.cli.output import Format, has_colour, note, warn, write
 from fabricbench.cli.progress import LONG_MS, display
@@ -41,6 +41,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabricbench.cli.lab_run import LabPlan
     from fabricbench.searched import Searched
 
 
@@ -168,7 +169,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             given = [*(overrides or ()), *own.values()]
             return loading.load(plan, given, limits, variants or (), quick=quick)
 
-    loaded = load(scale or (fitting_scale(load(1)) if in_lab else None))
+    loaded = load(scale or (_lab_scale(load(1)) if in_lab else None))
     warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
     authorities = {"hosts_authority": str(authority_folder(workspace, authority))}
@@ -182,10 +183,11 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         return carrier
 
     told = {} if hosts is None else {"hosts": str(hosts)}
-    measuring = lab_plan(loaded, driver) if in_lab else carrier_of(loaded, told)
+    lab = _lab_plan(loaded, driver) if in_lab else None
+    carrier = None if lab else carrier_of(loaded, told)
     predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
-    if predicted and isinstance(measuring, LabPlan):
-        predicted = measuring.alike(predicted)
+    if predicted and lab:
+        predicted = lab.alike(predicted)
     predictor = loading.backend_of(predicted, settings) if predicted else None
     store = Workspace.open(workspace, create=True)
     with display() as listener:
@@ -201,12 +203,25 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         _tell_cost(loaded)
         outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
         if outcome is None or outcome.stopped_by is None:
-            outcome = (
-                measuring.measure(measure)
-                if isinstance(measuring, LabPlan)
-                else carry_out(loaded, measuring, resume=resume)
-            )
+            if lab:
+                outcome = lab.measure(measure)
+            elif carrier:
+                outcome = carry_out(loaded, carrier, resume=resume)
     _tell(store, loaded.plan.name, outcome, output, twin=twin)
+
+
+def _lab_scale(loaded: LoadedPlan) -> int:
+    """Return the scale at which a plan fits into a lab on this machine."""
+    from fabricbench.cli.lab_run import fitting_scale
+
+    return fitting_scale(loaded)
+
+
+def _lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
+    """Return the labs of a plan."""
+    from fabricbench.cli.lab_run import lab_plan
+
+    return lab_plan(loaded, driver)
 
 
 def _tell_cost(loaded: LoadedPlan) -> None:

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
-from fabricbench.cli.hosts import AuthorityOption, require_libraries
-from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.hosts import require_libraries
+from fabricbench.cli.options import AuthorityOption, WorkspaceOption
 from fabricbench.cli.output import note
 from fabricbench.hosts.control.hosts_file import load_hosts
 from fabricbench.server.settings import LOOPBACK, Settings

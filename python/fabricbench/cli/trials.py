@@ -1,28 +1,24 @@
-"""The commands about trials that have run: `trials` and `show`."""
+"""The commands `trials`, `views` and `views delete`: lists of trials, saved lists."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fabricbench.cli import completion
-from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
+from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.report.terminal.tenants import seeds_text
-from fabricbench.report.terminal.trial import trial_list, trial_text
+from fabricbench.report.terminal.trial import trial_list
 from fabricbench.report.text_table import Column, Row, render
-from fabricbench.results.jobs import Beside, current_reports, measured_reports, reports_of_run, stored_reports
+from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.listing import beside, choices, ordered
 from fabricbench.store.tags import tags_of
 from fabricbench.store.views import asked_with, delete_view, query_of, saved_views
 from fabricbench.store.views import save_view as keep
 from fabricbench.words import close_match_hint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -147,96 +143,3 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
     if plan not in known:
         hint = close_match_hint(plan, known) or "`fabricbench trials` lists all trials with their plans"
         raise StoreError(store.root, f'no trial of a plan "{plan}"', hint)
-
-
-def show_command(
-    trial: TrialArgument = "latest",
-    points: Annotated[
-        bool,
-        typer.Option(
-            "--points",
-            help="Show the KPIs of the BMWG drafts, and what each observation point tells: the boundary of "
-            "the fabric, devices, endpoints.",
-        ),
-    ] = False,
-    ports: Annotated[
-        bool,
-        typer.Option(
-            "--ports",
-            help="Show the port map: chassis, port, switch port, addresses, queue pairs, DSCP of each rank.",
-        ),
-    ] = False,
-    workspace: WorkspaceOption = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
-    """Show the metrics of a trial, and why it is slow if it is, computed from its record.
-
-    JSON and CSV have every metric; `--points` has the KPIs of the BMWG drafts, `--ports` the port map.
-    """
-    if points and ports:
-        raise typer.BadParameter("--points and --ports are two tables: give one")
-    if ports:
-        _show_ports(trial, workspace, output)
-        return
-    if points:
-        _show_points(trial, workspace, output)
-        return
-    from fabricbench.report import formats
-    from fabricbench.report.insight import insight_of
-    from fabricbench.report.insight_text import insight_text
-
-    store = Workspace.open(workspace)
-    found = store.find(trial)
-    tags = tags_of(store, [found])[found.id]
-    family = store.family(found)
-    jobs = current_reports(found, Beside(family))
-    if output is Format.CSV:
-        write(formats.trials_csv(jobs))
-        return
-    known = insight_of(found)
-    if output is Format.JSON:
-        write(formats.shown_json(jobs, known, tags))
-    elif known is None:
-        write(trial_text(jobs, tags, colour=has_colour()))
-    else:
-        told = insight_text(known, colour=has_colour())
-        seeds = seeds_text(reports_of_run(family), colour=has_colour())
-        parts = (trial_text(jobs, tags, colour=has_colour()), seeds, told)
-        write("\n\n".join(part for part in parts if part))
-
-
-def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
-    """Show the port map of a trial."""
-    from fabricbench.cli.ports import write_ports
-    from fabricbench.report.port_map import ports_of
-
-    found = Workspace.open(workspace).find(trial)
-    rows = ports_of(found)
-    if rows is None:
-        raise typer.BadParameter(
-            f"trial {found.id} was imported: it has no ranks at ports; leave --ports out"
-        )
-    write_ports(rows, output)
-
-
-def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
-    """Show what each observation point tells of a trial."""
-    from fabricbench.report.formats import rows_csv
-    from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
-
-    store = Workspace.open(workspace)
-    found = store.find(trial)
-    points = points_of(found)
-    if points is None:
-        raise typer.BadParameter(
-            f"trial {found.id} was imported, with what its benchmark printed and no record of the fabric; "
-            "leave --points out"
-        )
-    if output is Format.CSV:
-        write(rows_csv(POINT_COLUMNS, point_rows(points)))
-        return
-    jobs = measured_reports(found, Beside(store.family(found)))
-    if output is Format.JSON:
-        write(json.dumps(points_object(jobs, points), indent=2, allow_nan=False))
-    else:
-        write(points_text(jobs, points, colour=has_colour()))

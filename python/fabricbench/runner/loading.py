@@ -172,20 +172,3 @@ def notes_of_trials(carried: Sequence[tuple[PlannedTrial, Backend]]) -> list[str
         note if count == every else f"{count} of {counted(every, 'trial')}: {note}"
         for note, count in counts.items()
     ]
-
-
-def problem_text(error: Exception) -> str | None:
-    """Return the message for an error about the plan or its backend; None for any other error."""
-    from fabricbench.backend.protocol import RefusedError
-    from fabricbench.runner.messages import ClusterError, TrialProcessError, TuningError
-
-    if isinstance(error, PlanError):
-        return str(error)
-    if isinstance(error, ClusterError | TrialProcessError | TuningError):
-        return f"error: {error}\nhint: {error.hint}"
-    if isinstance(error, BackendError):
-        return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
-    if isinstance(error, RefusedError):
-        hint = error.hint or "`fabricbench plan check PLAN` checks a plan"
-        return f"error: the backend refuses the trial: {error}\nhint: {hint}"
-    return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.backend.protocol import SharingCores
+from fabricbench.errors import UserError
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.runner.trials import Results
 from fabricbench.store import TrialFacts
@@ -85,7 +86,7 @@ class Failed:
         return error
 
 
-class TrialProcessError(Exception):
+class TrialProcessError(UserError):
     """The process of a trial has ended unexpectedly.
 
     Attributes:
@@ -98,7 +99,7 @@ class TrialProcessError(Exception):
     )
 
 
-class ClusterError(Exception):
+class ClusterError(UserError):
     """Ray is missing, or a cluster cannot be used.
 
     Attributes:
@@ -110,7 +111,7 @@ class ClusterError(Exception):
         self.hint = hint
 
 
-class TuningError(Exception):
+class TuningError(UserError):
     """A search cannot run as requested.
 
     Attributes:

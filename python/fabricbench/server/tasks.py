@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from fabricbench import importing
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import BackendError, capturing
+from fabricbench.errors import UserError
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
@@ -106,11 +107,8 @@ def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: in
         if unknown:
             return {"error": f"qp: found {unknown[0]}", "allowed": f"0 to {known - 1}"}
         frames = source.frames(planned, list(qps) or [0], count)
-    except Exception as error:
-        told = loading.problem_text(error)
-        if told is None:
-            raise
-        return {"error": told, "allowed": ""}
+    except UserError as error:
+        return {"error": error.text(), "allowed": ""}
     return {
         "frames": [(time_ps, b64encode(data).decode()) for time_ps, data in frames],
         "lids": wiring.lids,

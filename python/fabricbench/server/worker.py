@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any, Final
 
 from fabricbench.backend.protocol import SharingCores
+from fabricbench.errors import UserError
 from fabricbench.plan.cost import Limits
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded import LoadedPlan
@@ -120,11 +121,8 @@ def _carried_out(
         return FAILED, f"{error.found}; {error.hint}"
     except TrialsFailedError as error:
         return FAILED, str(error)
-    except Exception as error:
-        told = loading.problem_text(error)
-        if told is None:
-            raise
-        return FAILED, hosts_files.without_paths(told)
+    except UserError as error:
+        return FAILED, hosts_files.without_paths(error.text())
     if is_whole:
         return COMPLETE, ""
     kept = f"{_kept(finished, phases)} finished"
@@ -231,11 +229,9 @@ def _on_cluster(
         return sum(each.kept + each.finished for each in last), False
     if progress.failed:
         _, error = progress.failed[0]
-        told_of_first = (loading.problem_text(error) if isinstance(error, Exception) else None) or (
-            f"{type(error).__name__}: {error}"
-        )
+        first_text = error.text() if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         raise TrialsFailedError(
-            f"{len(progress.failed)} of {counted(len(units), 'trial')} failed: {told_of_first}"
+            f"{len(progress.failed)} of {counted(len(units), 'trial')} failed: {first_text}"
         )
     return len(units), True
 
