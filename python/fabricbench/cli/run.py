@@ -198,15 +198,13 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             return runner.run(one)
 
         def measure(one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
-            return carry_out(one, carrier_of(one, told_hosts), resume=resume, suite=suite)
+            by = carrier or carrier_of(one, told_hosts)
+            return carry_out(one, by, resume=resume, suite=suite)
 
         _tell_cost(loaded)
         outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
         if outcome is None or outcome.stopped_by is None:
-            if lab:
-                outcome = lab.measure(measure)
-            elif carrier:
-                outcome = carry_out(loaded, carrier, resume=resume)
+            outcome = lab.measure(measure) if lab else measure(loaded, told)
     _tell(store, loaded.plan.name, outcome, output, twin=twin)
 
 
