@@ -13,6 +13,13 @@ import typer
 
 from fabricbench.cli.options import AuthorityOption, WorkspaceOption, authority_folder
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.hosts.addresses import Address, parse_address
+from fabricbench.hosts.certificates import Authority
+from fabricbench.hosts.control.hosts_file import hosts_schema
+from fabricbench.hosts.enrolment import serve_enrolment
+from fabricbench.hosts.protocol import JOIN_PORT, RefusedError
+from fabricbench.hosts.tokens import Tokens
+from fabricbench.report.formats import rows_csv
 from fabricbench.report.text_table import Column, Row, Style, render
 from fabricbench.words import install_hint
 
@@ -31,8 +38,6 @@ def require_libraries() -> None:
     Raises:
         RefusedError: One is missing.
     """
-    from fabricbench.hosts.protocol import RefusedError
-
     for name in _LIBRARIES:
         try:
             is_there = find_spec(name) is not None
@@ -59,11 +64,6 @@ def token_command(
     The command for each host goes to standard output. Exit status 2 if a host did not join in time.
     """
     require_libraries()
-    from fabricbench.hosts.addresses import Address, parse_address
-    from fabricbench.hosts.certificates import Authority
-    from fabricbench.hosts.enrolment import serve_enrolment
-    from fabricbench.hosts.protocol import JOIN_PORT
-    from fabricbench.hosts.tokens import Tokens
 
     reached = parse_address(address, JOIN_PORT, "--address")
     signer = Authority(authority_folder(workspace, authority))
@@ -109,8 +109,6 @@ def check_command(
     """
     import json
 
-    from fabricbench.report.formats import rows_csv
-
     require_libraries()
     from fabricbench.hosts.control.survey import survey
 
@@ -129,8 +127,6 @@ def check_command(
 def schema_command() -> None:
     """Write the JSON Schema of a file of hosts, for editors."""
     import json
-
-    from fabricbench.hosts.control.hosts_file import hosts_schema
 
     write(json.dumps(hosts_schema(), indent=2))
 

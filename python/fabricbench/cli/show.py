@@ -10,6 +10,10 @@ import typer
 
 from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
+from fabricbench.cli.ports import write_ports
+from fabricbench.report import formats
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.port_map import ports_of
 from fabricbench.report.terminal.tenants import seeds_text
 from fabricbench.report.terminal.trial import trial_text
 from fabricbench.results.jobs import Beside, current_reports, measured_reports, reports_of_run
@@ -49,7 +53,6 @@ def show_command(
     if points:
         _show_points(trial, workspace, output)
         return
-    from fabricbench.report import formats
     from fabricbench.report.insight import insight_of
     from fabricbench.report.insight_text import insight_text
 
@@ -75,9 +78,6 @@ def show_command(
 
 def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
     """Show the port map of a trial."""
-    from fabricbench.cli.ports import write_ports
-    from fabricbench.report.port_map import ports_of
-
     found = Workspace.open(workspace).find(trial)
     rows = ports_of(found)
     if rows is None:
@@ -89,7 +89,6 @@ def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
 
 def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
     """Show what each observation point tells of a trial."""
-    from fabricbench.report.formats import rows_csv
     from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
 
     store = Workspace.open(workspace)
