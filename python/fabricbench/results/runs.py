@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.results.several import kept_of, worst_job
+from fabricbench.store import Trial, Workspace
 from fabricbench.store.catalog.memberships import ENTRIES
 from fabricbench.store.catalog.schema import IS_FINISHED, NOT_IN_TRASH
 from fabricbench.store.catalog.sql import all_of, any_of, contains, joined, one_of
 from fabricbench.store.queries.listing import comparable_trials
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial, Workspace
 
 TRIALS_MAX: Final = 1_000
 """Largest number of trials whose jobs are read; runs beyond have no verdict in a list."""

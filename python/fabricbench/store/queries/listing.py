@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fabricbench.errors import UserError
 from fabricbench.metrics import BY_NAME
 from fabricbench.store.catalog.memberships import AGE, ENTRIES, LISTED_ENTRIES
 from fabricbench.store.catalog.outcomes import worst
@@ -84,7 +85,7 @@ class Threshold:
         return cls(name, comparison, bound)
 
 
-class ThresholdError(ValueError):
+class ThresholdError(UserError, ValueError):
     """A threshold that cannot be parsed, or a metric that is unknown.
 
     Attributes:
