@@ -14,8 +14,8 @@ from tests.support.samples import Planned, Rows, run_spec, run_trial, trial_fact
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import StoreError, Workspace
+from fabricbench.store.catalog import postgresql as database
 from fabricbench.store.catalog.database import BUSY_TIMEOUT_S
-from fabricbench.store.catalog.trials import postgresql as database
 from fabricbench.store.errors import UnreachableError
 from fabricbench.store.record.writer import finish_together
 
