@@ -1,9 +1,6 @@
 //! Rejects specs with features that this model does not cover.
 
-use spec::{
-    FabricSpec, FailureSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec,
-    SpecError,
-};
+use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError};
 
 /// Checks that the model covers every field.
 ///
@@ -12,7 +9,6 @@ use spec::{
 pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_fabric(&spec.fabric)?;
     check_buffers(spec)?;
-    check_recovery(spec)?;
     // Packets that overtake others cause resends, so a run of packets takes many times as long.
     let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
     refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
@@ -64,29 +60,13 @@ fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
     refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
     refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
     refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
-    fabric.failures.iter().enumerate().try_for_each(|(index, failure)| check_failure(index, failure))
-}
-
-/// Random losses affect single frames, which flows do not have; nor is there a receive buffer for a NIC that
-/// accepts data slowly.
-fn check_failure(index: usize, failure: &FailureSpec) -> Result<(), SpecError> {
-    let found = match failure {
-        FailureSpec::BitErrors { .. } => Some("bit-errors"),
-        FailureSpec::FrameLoss { .. } => Some("frame-loss"),
-        FailureSpec::NicThroughput { .. } => Some("nic-throughput"),
-        _ => None,
-    };
-    let allowed = "link-down, link-up, link-rate, switch-down, switch-up";
-    refuse(found.is_some(), &format!("fabric.failures[{index}].kind"), found.unwrap_or_default(), allowed)
-}
-
-/// The cost of failures is that of packets resent on a single path.
-fn check_recovery(spec: &RunSpec) -> Result<(), SpecError> {
-    let fails = !spec.fabric.failures.is_empty();
-    let balancing = "sprayed packets and failures";
-    refuse(fails && is_sprayed(spec), "fabric.load_balancing", balancing, "ecmp, weighted, pinned")?;
-    let never = fails && spec.transport.recovery == LossRecovery::None;
-    refuse(never, "transport.recovery", "none, and failures", "go-back-n, selective")
+    let has_failures = !fabric.failures.is_empty();
+    refuse(
+        has_failures,
+        "fabric.failures",
+        "links, switches or adapters that fail",
+        "none: flows lose no packets",
+    )
 }
 
 /// Buffers affect flows that can lose frames. If PFC applies to data, the division of buffers has no effect.

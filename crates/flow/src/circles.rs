@@ -3,8 +3,8 @@
 //!
 //! If data are paused instead of lost, such a cycle may block permanently (a deadlock) once its buffers are
 //! full. Flows have no pauses and would continue, so a spec with such a cycle is rejected. Paths of the
-//! built-in topologies go up and then down and form no cycle unless links fail; others are searched, in time
-//! linear in the links and queue pairs.
+//! built-in topologies go up and then down and form no cycle; custom topologies are searched, in time linear in
+//! the links and queue pairs.
 
 use crate::network::Network;
 use crate::path::Paths;
@@ -21,27 +21,20 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
     if !may_have_any(spec) || network.loses() {
         return Ok(());
     }
-    let all_routes =
-        network.outages.as_ref().map_or_else(|| vec![network.routes.clone()], |outages| outages.all_routes());
-    for routes in all_routes {
-        let mut next: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        let mut legs = Vec::new();
-        for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
-            let to = paths.find_by(&routes, &pair, &mut legs);
-            if !legs.is_empty() {
-                network.turns(&legs, to, &mut |turn| _ = next.entry(turn.from).or_default().insert(turn.to));
-            }
-        }
-        if let Some(circle) = circle_in(&next) {
-            return Err(refusal(network, &circle));
+    let mut next: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    let mut legs = Vec::new();
+    for pair in jobs.queue_pairs().filter(|pair| !pair.is_local()) {
+        let to = paths.find_data_legs(&pair, &mut legs);
+        if !legs.is_empty() {
+            network.turns(&legs, to, &mut |turn| _ = next.entry(turn.from).or_default().insert(turn.to));
         }
     }
-    Ok(())
+    circle_in(&next).map_or(Ok(()), |circle| Err(refusal(network, &circle)))
 }
 
 /// Whether cycles are possible, so that paths must be searched.
 pub(crate) fn may_have_any(spec: &RunSpec) -> bool {
-    matches!(spec.fabric.topology, TopologySpec::Custom { .. }) || !spec.fabric.failures.is_empty()
+    matches!(spec.fabric.topology, TopologySpec::Custom { .. })
 }
 
 fn refusal(network: &Network, circle: &[u32]) -> SpecError {

@@ -53,21 +53,6 @@ impl Ends {
         *place as usize
     }
 
-    /// Removes the end time of a flow.
-    pub(crate) fn remove(&mut self, slot: u32) {
-        let Some(place) = self.places.get_mut(slot as usize) else { return };
-        let place = std::mem::replace(place, NONE);
-        if place == NONE {
-            return;
-        }
-        self.heap.swap_remove(place as usize);
-        if let Some(&(_, moved)) = self.heap.get(place as usize) {
-            self.places[moved as usize] = place;
-            self.rise(place as usize);
-            self.sink(self.places[moved as usize] as usize);
-        }
-    }
-
     /// The earliest end time.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.heap.first().map(|end| end.0)

@@ -27,14 +27,6 @@ pub(crate) enum Kind {
     Completed,
     /// The window of a queue pair opens; the number is the queue pair.
     Opened,
-    /// A failure, a repair or a change of routes; the number is its index among these times.
-    Changed,
-    /// A flow stalls for lack of acknowledgements; the index is its slot.
-    Stalled,
-    /// A flow resumes; the index is its slot.
-    Resumed,
-    /// The queue pair of a chunk has used up its retries; the number is the chunk.
-    Failed,
     /// A transfer is posted; the number is the transfer, the index its job.
     Post,
 }

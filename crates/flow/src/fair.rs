@@ -70,8 +70,6 @@ pub(crate) struct Fair {
     fresh: Vec<u32>,
     ends: Ends,
     unused: Unused,
-    /// Rates of links have changed: recompute without deferring.
-    is_pressed: bool,
     /// Time of the last event that was scheduled.
     told: Option<Instant>,
     pub(crate) rate_changes: u64,
@@ -86,7 +84,6 @@ impl Fair {
             fresh: Vec::new(),
             ends: Ends::default(),
             unused: Unused::default(),
-            is_pressed: false,
             told: None,
             rate_changes: 0,
         }
@@ -123,61 +120,9 @@ impl Fair {
         Some(slot)
     }
 
-    /// Slots of all flows.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.flows).filter(|(_, flow)| flow.number != NONE).map(|(slot, _)| slot)
-    }
-
-    /// Whether a slot has a flow.
-    pub(crate) fn has(&self, slot: u32) -> bool {
-        self.flows.get(slot as usize).is_some_and(|flow| flow.number != NONE)
-    }
-
-    /// Remaining work of a flow [2^-16 bit/s x ps], and its rate.
-    pub(crate) fn progress(&self, now: Instant, slot: u32) -> (u128, u64) {
-        let flow = &self.flows[slot as usize];
-        let rate = self.fluid.rate(flow.number);
-        (flow.left.saturating_sub(u128::from(rate) * u128::from(now.since(flow.since).0)), rate)
-    }
-
-    /// Whether a slot has a flow with links other than `shares`.
-    pub(crate) fn goes_otherwise(&self, slot: u32, shares: &[Share]) -> bool {
-        self.has(slot) && self.fluid.shares(self.flows[slot as usize].number) != shares
-    }
-
-    /// Removes a flow; returns whether there was one.
-    pub(crate) fn stop(&mut self, slot: u32) -> bool {
-        let Some(flow) = self.flows.get_mut(slot as usize) else { return false };
-        let number = std::mem::replace(&mut flow.number, NONE);
-        if number == NONE {
-            return false;
-        }
-        self.fluid.end(number);
-        self.ends.remove(slot);
-        self.is_pressed = true;
-        true
-    }
-
-    /// Moves a flow to other links.
-    pub(crate) fn divert(&mut self, now: Instant, slot: u32, shares: Box<[Share]>, bound: u64) {
-        let (left, _) = self.progress(now, slot);
-        if self.stop(slot) {
-            self.begin(now, slot, shares, bound, 0);
-            self.flows[slot as usize].left = left;
-        }
-    }
-
-    /// Changes the capacity of a link [2^-16 bit/s].
-    pub(crate) fn set_capacity(&mut self, link: u32, capacity: u64) {
-        self.fluid.set_capacity(link, capacity);
-        self.is_pressed = true;
-    }
-
     /// Recomputes rates after the events at `now`, and schedules the next end.
     pub(crate) fn settle(&mut self, now: Instant, events: &mut Events) {
-        let is_pressed = std::mem::take(&mut self.is_pressed);
-        let may_wait = self.fresh.is_empty() && !is_pressed;
-        let waits = may_wait && self.fluid.is_dirty() && self.unused.may_wait(now);
+        let waits = self.fresh.is_empty() && self.fluid.is_dirty() && self.unused.may_wait(now);
         if !waits {
             self.compute(now);
         }

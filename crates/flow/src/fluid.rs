@@ -99,19 +99,6 @@ impl Fluid {
         }
     }
 
-    /// Changes the capacity of a link [2^-16 bit/s].
-    pub fn set_capacity(&mut self, link: u32, capacity: u64) {
-        if std::mem::replace(&mut self.links[link as usize].capacity, capacity) != capacity {
-            self.dirty.push(link);
-        }
-    }
-
-    /// The links of a flow, in the order of its path.
-    #[must_use]
-    pub fn shares(&self, id: u32) -> &[Share] {
-        &self.flows[id as usize].shares
-    }
-
     /// Adds a flow; returns its number, which is reused after its end.
     pub fn begin(&mut self, shares: Box<[Share]>, bound: u64) -> u32 {
         let id = self.free.pop().unwrap_or(self.flows.len() as u32);

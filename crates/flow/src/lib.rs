@@ -12,8 +12,7 @@
 //!    it);
 //! 5. `windows`: window of a queue pair, chunk after chunk;
 //! 6. `set_up`: network and jobs of a checked spec;
-//! 7. `run`, `transfers`, `events`: schedules, their dependencies and events; with link failures also
-//!    `outages`, the state of links over time, and `recovery`, the cost of lost packets;
+//! 7. `run`, `transfers`, `events`: schedules, their dependencies and events;
 //! 8. `relay`: rings without events, where flows do not compete for links;
 //! 9. `rows`, `recorder`: rows of the record, or counts of them.
 //!
@@ -38,12 +37,10 @@ mod fluid;
 mod loads;
 mod marks;
 mod network;
-mod outages;
 mod path;
 mod queued;
 mod queues;
 mod recorder;
-mod recovery;
 mod relay;
 mod rows;
 mod run;

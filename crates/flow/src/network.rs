@@ -1,16 +1,14 @@
 //! Directed links of the fabric, and the paths of queue pairs over them.
 
 use crate::fluid::{Share, WHOLE};
-use crate::outages::Outages;
 use crate::queues::{Buffer, LinkPlan, Queues};
 use crate::train::Hop;
 use crate::work::{RATE_BITS, bytes_in};
 use spec::{ForwardingSpec, LoadBalancing, RunSpec, SpecError};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use topology::{End, Graph, NodeKind, Routes};
-use units::{AttachmentId, Instant, NodeId, Rate, Seed, Span};
+use units::{AttachmentId, NodeId, Rate, Seed, Span};
 use wire::Framing;
 
 /// Bytes of an Ethernet frame, its preamble included, after which a cut-through switch forwards it.
@@ -109,10 +107,7 @@ pub(crate) struct Network {
     /// Distinct kinds of links with equal timing for frames, and the index of the kind by directed link.
     hops: Vec<Hop>,
     hop_of: Vec<u32>,
-    /// The routes that switches use now.
-    pub(crate) routes: Arc<Routes>,
-    /// `None` if nothing fails.
-    pub(crate) outages: Option<Outages>,
+    routes: Routes,
     pub(crate) framing: Framing,
     nic_latency: Span,
     pipeline_latency: Span,
@@ -190,10 +185,8 @@ impl Network {
     pub(crate) fn new(spec: &RunSpec) -> Result<Self, SpecError> {
         let fabric = &spec.fabric;
         let graph = paths::graph(fabric)?;
-        let routes = Arc::new(Routes::compute(&graph));
         let mut network = Self {
-            outages: Outages::new(fabric, &graph, &routes)?,
-            routes,
+            routes: Routes::compute(&graph),
             framing: paths::framing(fabric),
             nic_latency: Span(fabric.nic.latency_ps),
             pipeline_latency: Span(fabric.switch.pipeline_latency_ps),
@@ -308,20 +301,9 @@ impl Network {
     /// none.
     pub(crate) fn find_way(
         &self,
-        ends: [AttachmentId; 2],
+        [from, to]: [AttachmentId; 2],
         entropy: u32,
         queue_pair: Option<u32>,
-        legs: &mut Vec<Leg>,
-    ) {
-        self.find_way_by(&self.routes, ends, (entropy, queue_pair), legs);
-    }
-
-    /// [`Self::find_way`] by given routes.
-    pub(crate) fn find_way_by(
-        &self,
-        routes: &Routes,
-        [from, to]: [AttachmentId; 2],
-        (entropy, queue_pair): (u32, Option<u32>),
         legs: &mut Vec<Leg>,
     ) {
         legs.clear();
@@ -333,7 +315,7 @@ impl Network {
             legs.push(Leg { node, port, link: outlet.link, turns: outlet.turns });
             (node, first) = (outlet.end, outlet.next);
             let Some(switch) = node.index().checked_sub(hosts) else { return };
-            let hops = routes.next_hops(node, to);
+            let hops = self.routes.next_hops(node, to);
             let choice = self.choice.choose(switch, entropy, queue_pair, hops.len());
             let Some(&next) = hops.get(choice) else { return legs.clear() };
             port = next;
@@ -343,64 +325,6 @@ impl Network {
     /// Whether data are lost at a full queue, instead of being paused.
     pub(crate) const fn loses(&self) -> bool {
         self.buffer.is_some()
-    }
-
-    /// Index of the first link of a path that is down at a time; `None` if all are up.
-    pub(crate) fn first_down(&self, legs: &[Leg], at: Instant) -> Option<usize> {
-        let outages = self.outages.as_ref()?;
-        legs.iter().position(|leg| !outages.is_up(leg.link, at))
-    }
-
-    /// Whether a path exists and all its links are up at a time.
-    pub(crate) fn is_clear(&self, legs: &[Leg], at: Instant) -> bool {
-        !legs.is_empty() && self.first_down(legs, at).is_none()
-    }
-
-    /// Earliest time from `at` on at which packets from one host port to another get through; `None` if
-    /// never.
-    pub(crate) fn opens(
-        &self,
-        ends: [AttachmentId; 2],
-        entropy: u32,
-        queue_pair: Option<u32>,
-        at: Instant,
-    ) -> Option<Instant> {
-        let outages = self.outages.as_ref()?;
-        let mut legs = Vec::new();
-        let times = std::iter::once(at).chain(outages.times_after(at).iter().copied());
-        times.into_iter().find(|&time| {
-            self.find_way_by(outages.routes_at(time), ends, (entropy, queue_pair), &mut legs);
-            self.is_clear(&legs, time)
-        })
-    }
-
-    /// First link of a path that goes down before the last bit of a frame, which leaves its port at `sent`,
-    /// has reached the end of that link. Returns the time, and the time that the bit needs to get there.
-    pub(crate) fn meets(&self, legs: &[Leg], sent: Instant, frame_bytes: u64) -> Option<(Instant, Span)> {
-        let outages = self.outages.as_ref()?;
-        (0..legs.len()).find_map(|place| {
-            let lead = self.lead(legs, place, frame_bytes);
-            let mut times = outages.times_after(sent).iter().take_while(|&&time| time < sent + lead);
-            times.find(|&&time| !outages.is_up(legs[place].link, time)).map(|&time| (time, lead))
-        })
-    }
-
-    /// Time from the last bit of a frame out of the host port until it has reached the end of the link at
-    /// index `place` of its path.
-    pub(crate) fn lead(&self, legs: &[Leg], place: usize, frame_bytes: u64) -> Span {
-        let between = |legs: &[Leg]| {
-            let rate = Rate::from_bps(self.capacity(legs[1].link) >> RATE_BITS);
-            self.latency(legs[0].node, legs[0].port) + rate.span_of(frame_bytes)
-        };
-        let before = legs[..=place].windows(2).map(between).fold(Span::ZERO, |sum, span| sum + span);
-        let delay = self.graph.links[legs[place].link as usize / 2].delay;
-        before + delay + if place == 0 { self.nic_latency } else { Span::ZERO }
-    }
-
-    /// Time from the last bit of a frame out of the host port to the first switch.
-    pub(crate) fn to_first_switch(&self, from: AttachmentId) -> Span {
-        let port = self.graph.attachment(from);
-        self.latency(NodeId(port.host.0), port.host_port)
     }
 
     /// The directed link out of a port of a host.

@@ -8,8 +8,7 @@ use paths::PathHash;
 use spec::{LossRecovery, RateControl, RunSpec, SpecError, TransportSpec};
 use std::cell::Cell;
 use std::collections::HashMap;
-use topology::Routes;
-use units::{AttachmentId, Instant, Span};
+use units::{AttachmentId, Span};
 
 /// Path of a chunk.
 #[derive(Default)]
@@ -166,11 +165,11 @@ impl Paths {
         self.network.find_way([from, to], entropy, Some(pair.number), &mut path.legs);
     }
 
-    /// Finds the path of a queue pair by given routes; returns its destination.
-    pub(crate) fn find_by(&self, routes: &Routes, pair: &QueuePair, legs: &mut Vec<Leg>) -> AttachmentId {
+    /// Finds the path of a queue pair; returns its destination.
+    pub(crate) fn find_data_legs(&self, pair: &QueuePair, legs: &mut Vec<Leg>) -> AttachmentId {
         let (from, to) = self.network.graph.attachments_between(pair.src_host, pair.dst_host, pair.part);
         let entropy = self.hash.of([from, to], pair.udp_source_port(), pair.identity);
-        self.network.find_way_by(routes, [from, to], (entropy, Some(pair.number)), legs);
+        self.network.find_way([from, to], entropy, Some(pair.number), legs);
         to
     }
 
@@ -179,14 +178,6 @@ impl Paths {
         let ends = [path.to, path.back_to];
         let entropy = self.hash.of(ends, path.labels.0, path.labels.1);
         self.network.find_way(ends, entropy, None, &mut path.back);
-    }
-
-    /// Earliest time from `at` on at which packets of a path, or acknowledgements (without `queue_pair`), get
-    /// through; `None` if never.
-    pub(crate) fn opens(&self, path: &Path, queue_pair: Option<u32>, at: Instant) -> Option<Instant> {
-        let ends = if queue_pair.is_some() { [path.back_to, path.to] } else { [path.to, path.back_to] };
-        let entropy = self.hash.of(ends, path.labels.0, path.labels.1);
-        self.network.opens(ends, entropy, queue_pair, at)
     }
 
     /// The link on which a chunk leaves its host, and the bytes for which it occupies it.

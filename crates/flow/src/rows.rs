@@ -1,10 +1,9 @@
 //! Results of a run: rows of chunks, and its summary.
 
-use crate::transfers::JobState;
 use jobs::Jobs;
 use record::{ChunkRow, ChunkStatus};
 use serde::Serialize;
-use spec::{JobSpec, RunSpec, RunStatus};
+use spec::{JobSpec, RunStatus};
 use units::{Instant, Span};
 
 /// When a chunk was posted, delivered and acknowledged.
@@ -59,19 +58,6 @@ pub(crate) fn row(jobs: &Jobs, number: u32, [frames, frame_bytes]: [u64; 2], tim
     }
 }
 
-/// The row of an incomplete chunk.
-pub(crate) fn open_row(jobs: &Jobs, number: u32, status: ChunkStatus) -> ChunkRow {
-    let never = Instant::ZERO;
-    let times = Times { posted: never, delivered: never, completed: never, unloaded: None };
-    ChunkRow {
-        status,
-        start_ps: None,
-        delivered_ps: None,
-        completed_ps: None,
-        ..row(jobs, number, [0, 0], &times)
-    }
-}
-
 /// Durations of the rounds of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoundTimes {
@@ -88,7 +74,7 @@ pub struct RoundTimes {
 pub struct JobResult {
     /// Its name.
     pub name: String,
-    /// Complete, unless a transfer failed or could never start.
+    /// Complete, unless a transfer could never start.
     pub status: RunStatus,
     /// When it started [ps].
     pub start_ps: u64,
@@ -102,20 +88,15 @@ pub struct JobResult {
     pub chunks: u64,
     /// Complete chunks.
     pub chunks_complete: u64,
-    /// Failed chunks, whose queue pair has used up its retries.
+    /// Failed chunks: none, since flows lose no packets.
     pub chunks_failed: u64,
     /// Why it is incomplete; empty otherwise.
     pub reason: String,
 }
 
 impl JobResult {
-    /// `reason` returns why it is incomplete, if it is.
-    pub(crate) fn new(
-        job: &JobSpec,
-        [chunks, complete, failed]: [u64; 3],
-        end: Instant,
-        reason: impl FnOnce() -> String,
-    ) -> Self {
+    /// Result of a job of which `complete` of `chunks` chunks are complete, the last at `end`.
+    pub(crate) fn new(job: &JobSpec, chunks: u64, complete: u64, end: Instant) -> Self {
         let is_complete = chunks == complete;
         let span_ps = end.0 - job.start_ps.min(end.0);
         let times = RoundTimes { sum_ps: span_ps, min_ps: span_ps, max_ps: span_ps };
@@ -128,22 +109,10 @@ impl JobResult {
             round_times: is_complete.then_some(times),
             chunks,
             chunks_complete: complete,
-            chunks_failed: failed,
-            reason: if is_complete { String::new() } else { reason() },
+            chunks_failed: 0,
+            reason: if is_complete { String::new() } else { "transfers that could never start".into() },
         }
     }
-}
-
-/// Why a job is incomplete.
-pub(crate) fn reason(spec: &RunSpec, jobs: &Jobs, state: &JobState) -> String {
-    let JobState { chunks, complete, failed, first_failed, .. } = *state;
-    let Some(first) = first_failed else { return "transfers that could never start".into() };
-    let waiting = chunks - complete - failed;
-    let (chunk, transfer, pair) = jobs.place(first);
-    format!(
-        "{failed} of {chunks} chunks failed and {waiting} never completed; first: rank {} to rank {}, step {}, queue pair {} used up its {} retries",
-        pair.src, pair.dst, transfer.step, chunk.queue_pair, spec.transport.retry_count
-    )
 }
 
 /// Summary of a whole run.

@@ -54,14 +54,6 @@ impl Sharing {
         }
     }
 
-    /// Flows of senders that react.
-    pub(crate) fn fair(&mut self) -> Option<&mut Fair> {
-        match self {
-            Self::Fair(fair) => Some(fair),
-            Self::Queued(_) => None,
-        }
-    }
-
     /// If senders do not react, the path of the flow that passed all queues last.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
@@ -145,8 +137,7 @@ impl Sharing {
 }
 
 /// Whether senders react to the network: by a rate control, or because their windows fill. They cannot if no
-/// queue pair has more to send than fits into a round trip. If links fail, all are treated as reacting: lost
-/// data are not distinguished from data in queues.
+/// queue pair has more to send than fits into a round trip.
 ///
 /// # Arguments
 /// - `chunks`: sizes of chunks [bytes]; of equal chunks, the largest is enough.
@@ -157,9 +148,6 @@ pub(crate) fn reacts(
     mut chunks: impl Iterator<Item = u64>,
     outlasts: impl FnOnce(u64) -> bool,
 ) -> bool {
-    if !spec.fabric.failures.is_empty() {
-        return true;
-    }
     let window = paths.window_packets;
     // A frame has at least one byte, so most chunks need no count of frames.
     let is_longer = |bytes: u64| bytes > window && paths.frames.of(bytes)[0] > window;

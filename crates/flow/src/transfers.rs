@@ -25,10 +25,6 @@ pub(crate) struct JobState {
     pub(crate) processes: Vec<Process>,
     pub(crate) chunks: u64,
     pub(crate) complete: u64,
-    /// Number of failed chunks, the first of them, and when the last failed.
-    pub(crate) failed: u64,
-    pub(crate) first_failed: Option<u32>,
-    pub(crate) gave_up: Instant,
     pub(crate) end: Instant,
 }
 
@@ -61,9 +57,6 @@ impl JobState {
             processes: vec![Process::default(); ranks],
             chunks: count as u64 * u64::from(jobs.parts),
             complete: 0,
-            failed: 0,
-            first_failed: None,
-            gave_up: Instant::ZERO,
             end: Instant(spec.jobs[job].start_ps),
         }
     }

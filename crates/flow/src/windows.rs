@@ -45,7 +45,6 @@ pub(crate) struct Connection {
     sent: VecDeque<Sent>,
     outstanding: u64,
     is_sending: bool,
-    has_failed: bool,
     /// Transmission time of a packet on the slowest link of the path; `None` until it is needed.
     packet_time: Option<Span>,
     /// The opening time that was returned last.
@@ -104,22 +103,6 @@ impl Connection {
         }
     }
 
-    /// Packets waiting to be sent.
-    pub(crate) fn waiting_packets(&self) -> u64 {
-        self.waiting.iter().map(|waiting| waiting.1).sum()
-    }
-
-    /// Stops sending; returns the slots of waiting chunks.
-    pub(crate) fn fail(&mut self) -> impl Iterator<Item = u32> + use<> {
-        self.has_failed = true;
-        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.0)
-    }
-
-    /// Whether its retries are used up.
-    pub(crate) const fn has_failed(&self) -> bool {
-        self.has_failed
-    }
-
     /// Records that the last bit of the burst being sent has left.
     pub(crate) const fn has_sent(&mut self) {
         self.is_sending = false;
@@ -136,7 +119,7 @@ impl Connection {
     /// Whether its state can be discarded.
     pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
         self.forget(now);
-        self.waiting.is_empty() && self.sent.is_empty() && !self.is_sending && !self.has_failed
+        self.waiting.is_empty() && self.sent.is_empty() && !self.is_sending
     }
 
     /// Removes the oldest bursts that are acknowledged by now.

@@ -114,7 +114,7 @@ impl Relays {
             jobs: each
                 .map(|((job, ring), &end)| {
                     let chunks = ring.relay.transfers() * parts;
-                    JobResult::new(job, [chunks, chunks, 0], end, String::new)
+                    JobResult::new(job, chunks, chunks, end)
                 })
                 .collect(),
             rate_changes: 0,

@@ -1,23 +1,17 @@
 //! Event loop of a run: posts transfers that may start, processes events, passes rows to the observer.
 
-mod failing;
-#[cfg(test)]
-mod failing_tests;
-
 use crate::events::{Events, Kind};
 use crate::path::{Idle, Path, Paths};
 use crate::queued::Step;
 use crate::recorder::Recorder;
 use crate::relay::Relays;
-use crate::rows::{FlowSummary, JobResult, Times, reason, row};
+use crate::rows::{FlowSummary, JobResult, Times, row};
 use crate::set_up::{jobs_of, paths_of};
 use crate::sharing::Sharing;
 use crate::transfers::JobState;
 use crate::watch::{Progress, Watch};
 use crate::windows::{Connection, Next};
-use failing::Failing;
 use jobs::{Jobs, Observer, QueuePair, RunError};
-use record::Batch;
 use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Rate, Span, TransferId};
@@ -59,12 +53,6 @@ impl Pace {
         self.0 & Self::MORE == 0
     }
 
-    /// `None` for a copy, and as long as the number is unknown.
-    fn idle_if_known(self, paths: &Paths) -> Option<&Idle> {
-        let number = self.0 & !Self::MORE;
-        (self.0 != Self::COPIED.0 && number != Self::UNKNOWN).then(|| paths.idle(number))
-    }
-
     /// `None` for a copy.
     fn idle(self, paths: &Paths) -> Option<&Idle> {
         (self.0 != Self::COPIED.0).then(|| paths.idle(self.0 & !Self::MORE))
@@ -93,8 +81,6 @@ struct Run<'a> {
     /// Number of them above which idle ones are removed.
     connections_max: usize,
     states: Vec<JobState>,
-    /// `None` if nothing fails.
-    failing: Option<Box<Failing>>,
     events: Events,
     recorder: Recorder,
     /// Since the last progress check.
@@ -144,7 +130,6 @@ impl<'a> Run<'a> {
             free: Vec::new(),
             connections: HashMap::new(),
             connections_max: CONNECTIONS_MIN,
-            failing: Failing::new(spec, paths.window_packets, jobs.chunk_count()),
             events: Events::default(),
             recorder,
             delivered_bytes: 0,
@@ -158,7 +143,6 @@ impl<'a> Run<'a> {
 
     /// Offers all transfers without dependencies.
     fn start(&mut self) {
-        self.await_failures();
         for (index, job) in self.spec.jobs.iter().enumerate() {
             let count = self.jobs.schedules[index].transfers().len() as u32;
             for transfer in 0..count {
@@ -186,12 +170,7 @@ impl<'a> Run<'a> {
             watch.look(now, observer)?;
         }
         watch.end(now, observer)?;
-        let events = self.finish_failures(now);
-        self.recorder.finish(observer)?;
-        if !events.is_empty() {
-            observer.batch(Batch::Events(events))?;
-        }
-        Ok(())
+        Ok(self.recorder.finish(observer)?)
     }
 
     fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
@@ -203,13 +182,8 @@ impl<'a> Run<'a> {
             Kind::Look(told) => self.look(now, place, told),
             Kind::Delivered => self.delivered(place, now),
             Kind::TakenIn => self.taken_in(place, number, now),
-            Kind::Completed if self.has_ended(number) => {}
             Kind::Completed => self.completed(place, now),
             Kind::Opened => self.send_next(number, now),
-            Kind::Changed => self.changed(number, now),
-            Kind::Stalled => self.stalled(place, now),
-            Kind::Resumed => self.resumed(place, now),
-            Kind::Failed => self.failed(number, now),
             Kind::Post => self.post(number, place, now),
         }
     }
@@ -238,13 +212,8 @@ impl<'a> Run<'a> {
             } else if self.jobs.has_queue_pairs_of_each_transfer(job as usize) {
                 self.send(slot, now, None);
             } else {
-                if self.connections.get(&pair.number).is_some_and(Connection::has_failed) {
-                    self.fail_chunk(chunk, now);
-                    continue;
-                }
                 let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
                 self.connections.entry(pair.number).or_default().post(slot, packets);
-                self.posted(pair.number, packets, now);
                 self.send_next(pair.number, now);
             }
         }
@@ -301,12 +270,6 @@ impl<'a> Run<'a> {
             let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
             (u128::from(all) * u128::from(burst.packets) / u128::from(packets)) as u64
         });
-        if let Some(failing) = self.failing.as_deref_mut() {
-            let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
-            let packets = burst.map_or(packets, |burst| burst.packets);
-            failing.note(slot, now, packets, wire_bytes);
-            return self.launch(slot, now, burst.is_some_and(|burst| burst.is_paced), wire_bytes);
-        }
         if self.sharing.path().is_some() {
             return self.sharing.begin_queued(now, slot, chunk, link, wire_bytes);
         }
@@ -330,10 +293,8 @@ impl<'a> Run<'a> {
     fn drained(&mut self, now: Instant) {
         while let Some(slot) = self.sharing.take_ended(now) {
             let chunk = self.active[slot as usize].chunk;
-            if !self.meets_failure(slot, now) {
-                self.through(now, slot);
-                self.sent(now, chunk);
-            }
+            self.through(now, slot);
+            self.sent(now, chunk);
         }
     }
 
@@ -356,11 +317,10 @@ impl<'a> Run<'a> {
     fn through(&mut self, now: Instant, slot: u32) {
         let idle = self.idle_of(slot);
         let tail = idle.tail;
-        let acknowledged = self.acknowledged_at(slot, now + tail, &idle);
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let pair = self.jobs.chunk(chunk).queue_pair;
-        if let Some((connection, at)) = self.connections.get_mut(&pair).zip(acknowledged) {
-            connection.acknowledged(slot, at);
+        if let Some(connection) = self.connections.get_mut(&pair) {
+            connection.acknowledged(slot, now + tail + idle.back);
             self.send_next(pair, now);
         }
         if !pace.is_last() {
@@ -387,21 +347,13 @@ impl<'a> Run<'a> {
     fn delivered(&mut self, slot: u32, now: Instant) {
         let Active { chunk, pace, .. } = self.active[slot as usize];
         let back = pace.idle(&self.paths).map_or(Span::ZERO, |idle| idle.back);
-        let late = self.failing.as_deref().and_then(|failing| failing.late(slot));
-        let acknowledged = late.unwrap_or(Some(now + back));
+        let acknowledged = now + back;
         let place = self.jobs.chunk(chunk);
         self.delivered_bytes += place.bytes;
         if self.states[place.job as usize].is_independent() {
-            match acknowledged {
-                Some(at) if late.is_none() => self.completed(slot, at),
-                Some(at) => self.events.push(at, Kind::Completed, chunk, slot),
-                None => {}
-            }
-            return;
+            return self.completed(slot, acknowledged);
         }
-        if let Some(at) = acknowledged {
-            self.events.push(at, Kind::Completed, chunk, slot);
-        }
+        self.events.push(acknowledged, Kind::Completed, chunk, slot);
         if !self.states[place.job as usize].is_delivered(place.transfer) {
             return;
         }
@@ -430,8 +382,6 @@ impl<'a> Run<'a> {
             Some(idle) => (Instant(now.0 - idle.back.0), idle.unloaded),
             None => (now, now.since(posted)),
         };
-        let late = self.failing.as_deref_mut().and_then(|failing| failing.end(chunk, slot));
-        let delivered = late.unwrap_or(delivered);
         let place = self.jobs.chunk(chunk);
         let is_open_loop = self.spec.jobs[place.job as usize].arrivals.is_some();
         let unloaded = is_open_loop.then_some(unloaded);
@@ -454,14 +404,13 @@ impl<'a> Run<'a> {
     fn summary(&self) -> FlowSummary {
         let each = self.spec.jobs.iter().zip(&self.states);
         let result = |(job, state): (&JobSpec, &JobState)| {
-            let counts = [state.chunks, state.complete, state.failed];
-            JobResult::new(job, counts, state.end, || reason(self.spec, &self.jobs, state))
+            JobResult::new(job, state.chunks, state.complete, state.end)
         };
         let jobs: Vec<JobResult> = each.map(result).collect();
         let is_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
         FlowSummary {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
-            end_ps: self.states.iter().map(|state| state.end.max(state.gave_up).0).max().unwrap_or(0),
+            end_ps: self.states.iter().map(|state| state.end.0).max().unwrap_or(0),
             jobs,
             rate_changes: self.sharing.rate_changes(),
             events: self.events.done(),
