@@ -1,9 +1,9 @@
 //! Output of the times of blocks: rows in the order of their completion, or counts.
 
-use super::{Hop, Relays, Ring};
-use crate::recorder::Recorder;
-use crate::rows::{FlowSummary, JobResult, Times, row};
-use crate::watch::{Progress, Watch};
+use super::{Ring, RingHop, Rings};
+use crate::output::progress::{Progress, ProgressReporter};
+use crate::output::recorder::Recorder;
+use crate::output::{ChunkTimes, FlowSummary, JobResult, row};
 use jobs::{Jobs, Observer, RunError, Tally};
 use record::{ChunkStatus, ChunkStepRow, ChunkTimeRow};
 use spec::{JobSpec, RunSpec, RunStatus};
@@ -29,7 +29,7 @@ struct Completion {
     part: u32,
 }
 
-impl Relays {
+impl Rings {
     /// Passes a row of each chunk to the observer.
     pub(crate) fn rows(
         &self,
@@ -38,41 +38,41 @@ impl Relays {
         observer: &mut dyn Observer<Progress>,
     ) -> Result<FlowSummary, RunError> {
         let mut recorder = Recorder::new(spec, jobs.chunk_count().into())?;
-        let mut watch = Watch::new(self.total_bytes(spec));
+        let mut reporter = ProgressReporter::new(self.total_bytes(spec));
         let mut posts = BinaryHeap::new();
         for (job, ring) in (0..).zip(&self.rings) {
             let at = ring.start(&spec.jobs[job as usize]);
             posts.extend((0..ring.relay.ranks).map(|first| Reverse(Post { at, job, first, step: 0 })));
         }
-        let (mut under_way, mut ends) = (BinaryHeap::new(), vec![Instant::ZERO; self.rings.len()]);
+        let (mut outstanding, mut end_times) = (BinaryHeap::new(), vec![Instant::ZERO; self.rings.len()]);
         loop {
             let post = posts.pop().map(|Reverse(post)| post);
             // Everything posted from now on completes later than now.
             let now = post.map_or(Instant::NEVER, |post: Post| post.at);
-            while let Some(&Reverse(Completion { at, chunk, post, part })) = under_way.peek()
+            while let Some(&Reverse(Completion { at, chunk, post, part })) = outstanding.peek()
                 && at < now
             {
-                under_way.pop();
+                outstanding.pop();
                 let times = &self.rings[post.job as usize].hop_after(&post).parts[part as usize];
                 let delivered = post.at + times.delivered;
-                let row_times = Times { posted: post.at, delivered, completed: at, unloaded: None };
+                let row_times = ChunkTimes { posted: post.at, delivered, completed: at, unloaded: None };
                 recorder.push(chunk, row(jobs, chunk, times.frames, &row_times));
-                recorder.hand_out(observer)?;
-                ends[post.job as usize] = at;
-                watch.delivered(times.bytes);
-                watch.look(at, observer)?;
+                recorder.pass_rows(observer)?;
+                end_times[post.job as usize] = at;
+                reporter.delivered(times.bytes);
+                reporter.step(at, observer)?;
             }
             let Some(post) = post else { break };
             let ring = &self.rings[post.job as usize];
-            under_way.extend(ring.completions(jobs, post).map(Reverse));
+            outstanding.extend(ring.completions(jobs, post).map(Reverse));
             if post.step + 1 < ring.relay.steps {
                 let at = post.at + ring.hop_after(&post).span;
                 posts.push(Reverse(Post { at, step: post.step + 1, ..post }));
             }
         }
-        watch.end(ends.iter().copied().max().unwrap_or_default(), observer)?;
+        reporter.end(end_times.iter().copied().max().unwrap_or_default(), observer)?;
         recorder.finish(observer)?;
-        Ok(self.summary(spec, &ends))
+        Ok(self.summary(spec, &end_times))
     }
 
     /// Passes only counts to the observer.
@@ -82,22 +82,22 @@ impl Relays {
         observer: &mut dyn Observer<Progress>,
     ) -> Result<FlowSummary, RunError> {
         let mut tally = Tally::new(&spec.jobs);
-        let mut watch = Watch::new(self.total_bytes(spec));
-        let mut ends = Vec::new();
+        let mut reporter = ProgressReporter::new(self.total_bytes(spec));
+        let mut end_times = Vec::new();
         for (number, (job, ring)) in (0..).zip(spec.jobs.iter().zip(&self.rings)) {
             let mut steps = Steps::new(ring, ring.start(job));
             for step in 0..ring.relay.steps {
                 let row = steps.next(ring, (number, step));
-                watch.delivered(row.payload_bytes);
-                watch.look(steps.end, observer)?;
+                reporter.delivered(row.payload_bytes);
+                reporter.step(steps.end, observer)?;
                 tally.add_step(row);
             }
-            ring.each_time(number, |row| tally.add_times(&row));
-            ends.push(steps.end);
+            ring.visit_times(number, |row| tally.add_times(&row));
+            end_times.push(steps.end);
         }
-        watch.end(ends.iter().copied().max().unwrap_or_default(), observer)?;
+        reporter.end(end_times.iter().copied().max().unwrap_or_default(), observer)?;
         tally.hand_out(|batch| observer.batch(batch))?;
-        Ok(self.summary(spec, &ends))
+        Ok(self.summary(spec, &end_times))
     }
 
     fn total_bytes(&self, spec: &RunSpec) -> u64 {
@@ -105,12 +105,12 @@ impl Relays {
         each.map(|(ring, job)| job.data_bytes * u64::from(ring.relay.steps)).sum()
     }
 
-    fn summary(&self, spec: &RunSpec, ends: &[Instant]) -> FlowSummary {
+    fn summary(&self, spec: &RunSpec, end_times: &[Instant]) -> FlowSummary {
         let parts = u64::from(spec.transport.qps_per_rank_pair);
-        let each = spec.jobs.iter().zip(&self.rings).zip(ends);
+        let each = spec.jobs.iter().zip(&self.rings).zip(end_times);
         FlowSummary {
             status: RunStatus::Complete,
-            end_ps: ends.iter().map(|end| end.0).max().unwrap_or(0),
+            end_ps: end_times.iter().map(|end| end.0).max().unwrap_or(0),
             jobs: each
                 .map(|((job, ring), &end)| {
                     let chunks = ring.relay.transfers() * parts;
@@ -135,7 +135,7 @@ impl Ring {
     }
 
     /// The hop that a post starts.
-    fn hop_after(&self, post: &Post) -> &Hop {
+    fn hop_after(&self, post: &Post) -> &RingHop {
         self.hop_of(post.first, self.rank_of(post))
     }
 
@@ -151,19 +151,19 @@ impl Ring {
     }
 
     /// Visits the number of chunks for each completion time.
-    fn each_time(&self, job: u32, mut visit: impl FnMut(ChunkTimeRow)) {
+    fn visit_times(&self, job: u32, mut visit: impl FnMut(ChunkTimeRow)) {
         let ranks = self.relay.ranks as usize;
-        for (size, kinds) in (0_u8..).zip(&self.kind_of) {
+        for (size, kinds) in (0_u8..).zip(&self.kinds_by_rank) {
             // Prefix counts of the blocks of this size by their first rank, over two cycles of the ring.
             let mut before = vec![0_u64];
             for rank in 0..2 * ranks {
                 before.push(before[rank] + u64::from(self.size_of[rank % ranks] == size));
             }
-            let (laps, rest) = (self.relay.steps as usize / ranks, self.relay.steps as usize % ranks);
+            let (full_cycles, rest) = (self.relay.steps as usize / ranks, self.relay.steps as usize % ranks);
             for (rank, &kind) in kinds.iter().enumerate() {
                 // It sends the blocks that started at itself, and at the ranks before it.
                 let last = before[rank + ranks + 1] - before[rank + ranks + 1 - rest];
-                let blocks = before[ranks] * laps as u64 + last;
+                let blocks = before[ranks] * full_cycles as u64 + last;
                 if blocks == 0 {
                     continue;
                 }
@@ -187,7 +187,7 @@ impl Ring {
 
 /// Contribution of a kind of hop to a step.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct HopSums {
     span: u64,
     delivered: u64,
     completed: u64,
@@ -199,10 +199,10 @@ struct Steps {
     /// When each block is posted [ps].
     posted: Vec<u64>,
     /// Sums by size of block, and by rank within a period.
-    sums: Vec<Vec<Sums>>,
+    sums: Vec<Vec<HopSums>>,
     size_of: Vec<u8>,
     /// Number of blocks that each represents.
-    alike: u64,
+    blocks_per_entry: u64,
     end: Instant,
     bytes: u64,
     parts: u64,
@@ -213,18 +213,18 @@ impl Steps {
         let period = ring.period as usize;
         let sums = |kind: &u32| {
             let hop = &ring.kinds[*kind as usize];
-            Sums {
+            HopSums {
                 span: hop.span.0,
                 delivered: hop.delivered().0,
                 completed: hop.completed().0,
-                frames: [0, 1].map(|place| hop.parts.iter().map(|part| part.frames[place]).sum()),
+                frames: [0, 1].map(|index| hop.parts.iter().map(|part| part.frames[index]).sum()),
             }
         };
         Self {
             posted: vec![start.0; period],
-            sums: ring.kind_of.iter().map(|kinds| kinds[..period].iter().map(sums).collect()).collect(),
+            sums: ring.kinds_by_rank.iter().map(|kinds| kinds[..period].iter().map(sums).collect()).collect(),
             size_of: ring.size_of[..period].to_vec(),
-            alike: u64::from(ring.relay.ranks / ring.period),
+            blocks_per_entry: u64::from(ring.relay.ranks / ring.period),
             end: Instant::ZERO,
             bytes: ring.size_of.iter().map(|&size| ring.sizes[usize::from(size)]).sum(),
             parts: ring.kinds.first().map_or(0, |hop| hop.parts.len() as u64),
@@ -235,8 +235,8 @@ impl Steps {
     fn next(&mut self, ring: &Ring, (job, step): (u32, u32)) -> ChunkStepRow {
         let period = self.posted.len();
         let (mut start, mut delivered, mut completed, mut frames) = (u64::MAX, 0, 0, [0; 2]);
-        let ahead = step as usize % period;
-        let ranks = (ahead..period).chain(0..ahead);
+        let offset = step as usize % period;
+        let ranks = (offset..period).chain(0..offset);
         for ((posted, &size), rank) in self.posted.iter_mut().zip(&self.size_of).zip(ranks) {
             let sums = &self.sums[usize::from(size)][rank];
             start = start.min(*posted);
@@ -246,7 +246,7 @@ impl Steps {
             *posted += sums.span;
         }
         self.end = self.end.max(Instant(completed));
-        let [tx_frames, tx_bytes] = frames.map(|count| count * self.alike);
+        let [tx_frames, tx_bytes] = frames.map(|count| count * self.blocks_per_entry);
         let chunks = u64::from(ring.relay.ranks) * self.parts;
         ChunkStepRow {
             chunks,

@@ -1,4 +1,4 @@
-//! State of each job: dependencies and remaining parts of its transfers.
+//! State of each job: open dependencies of its transfers, and their parts to deliver and to acknowledge.
 
 use jobs::Jobs;
 use spec::RunSpec;
@@ -17,9 +17,9 @@ pub(crate) struct Process {
 /// A job.
 pub(crate) struct JobState {
     /// Number of unfinished dependencies of each transfer; empty if there are none.
-    waits: Vec<u32>,
+    open_dependencies: Vec<u32>,
     /// Parts of each transfer to be delivered, and to be acknowledged; empty if each has one part.
-    parts_left: [Vec<u32>; 2],
+    parts_remaining: [Vec<u32>; 2],
     /// The next transfer of the same rank, if a rank sends one at a time.
     next: Vec<u32>,
     pub(crate) processes: Vec<Process>,
@@ -34,7 +34,7 @@ impl JobState {
         let count = schedule.transfers().len();
         let ids = || (0..count).map(TransferId::from_index);
         let is_free = schedule.independent_bytes().is_some();
-        let mut waits: Vec<u32> =
+        let mut open_dependencies: Vec<u32> =
             if is_free { Vec::new() } else { ids().map(|id| schedule.dependencies(id)).collect() };
         let ranks = spec.jobs[job].hosts.len();
         let mut next = Vec::new();
@@ -45,14 +45,14 @@ impl JobState {
                 let before = std::mem::replace(&mut last[transfer.src.index()], id.0);
                 if before != NONE {
                     next[before as usize] = id.0;
-                    waits[id.index()] += 1;
+                    open_dependencies[id.index()] += 1;
                 }
             }
         }
         let parts = if jobs.parts > 1 { vec![jobs.parts; count] } else { Vec::new() };
         Self {
-            waits,
-            parts_left: [parts.clone(), parts],
+            open_dependencies,
+            parts_remaining: [parts.clone(), parts],
             next,
             processes: vec![Process::default(); ranks],
             chunks: count as u64 * u64::from(jobs.parts),
@@ -63,41 +63,41 @@ impl JobState {
 
     /// Whether no transfer waits for another, so that the end of one has no consequences.
     pub(crate) fn is_independent(&self) -> bool {
-        self.waits.is_empty()
+        self.open_dependencies.is_empty()
     }
 
     /// Whether a transfer has no dependencies at the start.
     pub(crate) fn is_free(&self, transfer: u32) -> bool {
-        self.waits.get(transfer as usize).is_none_or(|&waits| waits == 0)
+        self.open_dependencies.get(transfer as usize).is_none_or(|&open_dependencies| open_dependencies == 0)
     }
 
     /// Removes one dependency of a transfer; returns whether it may start.
     pub(crate) fn is_ready(&mut self, transfer: u32) -> bool {
-        let left = &mut self.waits[transfer as usize];
-        *left -= 1;
-        *left == 0
+        let remaining = &mut self.open_dependencies[transfer as usize];
+        *remaining -= 1;
+        *remaining == 0
     }
 
     /// The transfer that may start when `transfer` is acknowledged.
-    pub(crate) fn after(&mut self, transfer: TransferId) -> Option<u32> {
+    pub(crate) fn next_of_rank(&mut self, transfer: TransferId) -> Option<u32> {
         let next = self.next.get(transfer.index()).copied().filter(|&next| next != NONE)?;
         self.is_ready(next).then_some(next)
     }
 
     /// Counts a delivered part; returns whether it was the last.
     pub(crate) fn is_delivered(&mut self, transfer: TransferId) -> bool {
-        is_last_part(&mut self.parts_left[0], transfer)
+        is_last_part(&mut self.parts_remaining[0], transfer)
     }
 
     /// Counts an acknowledged part; returns whether it was the last.
     pub(crate) fn is_acknowledged(&mut self, transfer: TransferId) -> bool {
-        is_last_part(&mut self.parts_left[1], transfer)
+        is_last_part(&mut self.parts_remaining[1], transfer)
     }
 }
 
-fn is_last_part(parts_left: &mut [u32], transfer: TransferId) -> bool {
-    parts_left.get_mut(transfer.index()).is_none_or(|left| {
-        *left -= 1;
-        *left == 0
+fn is_last_part(parts_remaining: &mut [u32], transfer: TransferId) -> bool {
+    parts_remaining.get_mut(transfer.index()).is_none_or(|remaining| {
+        *remaining -= 1;
+        *remaining == 0
     })
 }

@@ -1,11 +1,11 @@
-//! Progress of a run, reported to the observer.
+//! Progress of a run, reported to the observer at intervals of wall time.
 
 use jobs::{Observer, Stopped};
 use std::time::{Duration, Instant as WallInstant};
 use units::Instant;
 
 /// Time steps between two readings of the wall clock.
-const MOMENTS_PER_LOOK: u64 = 256;
+const STEPS_PER_CLOCK_READ: u64 = 256;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -21,16 +21,16 @@ pub struct Progress {
 }
 
 /// Reports progress to an observer at intervals.
-pub(crate) struct Watch {
+pub(crate) struct ProgressReporter {
     progress: Progress,
-    told: WallInstant,
-    moments: u64,
+    reported_at: WallInstant,
+    steps: u64,
 }
 
-impl Watch {
+impl ProgressReporter {
     pub(crate) fn new(total_bytes: u64) -> Self {
         let progress = Progress { delivered_bytes: 0, total_bytes, simulated: Instant::ZERO };
-        Self { progress, told: WallInstant::now(), moments: 0 }
+        Self { progress, reported_at: WallInstant::now(), steps: 0 }
     }
 
     pub(crate) const fn delivered(&mut self, bytes: u64) {
@@ -38,15 +38,16 @@ impl Watch {
     }
 
     /// Counts a time step, and reports progress if it is due.
-    pub(crate) fn look(
+    pub(crate) fn step(
         &mut self,
         now: Instant,
         observer: &mut dyn Observer<Progress>,
     ) -> Result<(), Stopped> {
         self.progress.simulated = now;
-        self.moments += 1;
-        if self.moments.is_multiple_of(MOMENTS_PER_LOOK) && self.told.elapsed() >= PROGRESS_INTERVAL {
-            self.told = WallInstant::now();
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_PER_CLOCK_READ) && self.reported_at.elapsed() >= PROGRESS_INTERVAL
+        {
+            self.reported_at = WallInstant::now();
             observer.progress(self.progress)?;
         }
         Ok(())

@@ -1,4 +1,8 @@
-//! Rejects specs with features that this model does not cover.
+//! Rejection of specs by field: features that the flow model does not cover, here; cycles of pauses; delays to
+//! which a real sender would react.
+
+pub(crate) mod delays;
+pub(crate) mod pause_cycles;
 
 use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError};
 

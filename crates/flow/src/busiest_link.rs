@@ -10,7 +10,7 @@ use units::NodeId;
 
 /// The link between switches that most queue pairs of one step share, over all jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Busiest {
+pub struct BusiestLink {
     /// The switch that sends.
     pub switch: String,
     /// The switch that receives.
@@ -35,15 +35,15 @@ type Counts = HashMap<(u32, u32, u16), u32>;
 ///
 /// # Errors
 /// When the spec cannot be run, or the flow model does not cover it.
-pub fn busiest(spec: &RunSpec) -> Result<Option<Busiest>, SpecError> {
+pub fn busiest_link(spec: &RunSpec) -> Result<Option<BusiestLink>, SpecError> {
     let balancing = &spec.fabric.load_balancing;
-    let keeps_to_a_path = matches!(
+    let has_one_path = matches!(
         balancing,
         LoadBalancing::Ecmp { .. } | LoadBalancing::Weighted { .. } | LoadBalancing::Pinned { .. }
     );
     let paths = paths_of(spec)?;
     let jobs = jobs_of(spec, &paths)?;
-    if !keeps_to_a_path {
+    if !has_one_path {
         return Ok(None);
     }
     let network = &paths.network;
@@ -52,17 +52,17 @@ pub fn busiest(spec: &RunSpec) -> Result<Option<Busiest>, SpecError> {
         let mut chunks = jobs.chunks_of(pair.number).peekable();
         let Some(&first) = chunks.peek() else { continue };
         let legs = paths.of(&jobs, first).legs;
-        let crossed = || legs.iter().filter(|leg| joins_switches(network, leg.node, leg.port));
-        if crossed().next().is_none() {
+        let fabric_legs = || legs.iter().filter(|leg| joins_switches(network, leg.node, leg.port));
+        if fabric_legs().next().is_none() {
             continue;
         }
         let mut steps: Vec<u32> = chunks.map(|chunk| jobs.place(chunk).1.step).collect();
         steps.dedup();
         for step in steps {
-            crossed().for_each(|leg| *counts.entry((step, leg.node.0, leg.port)).or_insert(0) += 1);
+            fabric_legs().for_each(|leg| *counts.entry((step, leg.node.0, leg.port)).or_insert(0) += 1);
         }
     }
-    Ok(most(network, &counts))
+    Ok(link_with_most(network, &counts))
 }
 
 fn joins_switches(network: &Network, node: NodeId, port: u16) -> bool {
@@ -72,22 +72,22 @@ fn joins_switches(network: &Network, node: NodeId, port: u16) -> bool {
 }
 
 /// The first link of those with the largest count.
-fn most(network: &Network, counts: &Counts) -> Option<Busiest> {
+fn link_with_most(network: &Network, counts: &Counts) -> Option<BusiestLink> {
     let (&(step, node, port), &queue_pairs) =
         counts.iter().max_by_key(|&(&key, &count)| (count, Reverse(key)))?;
     let from = network.graph.node(NodeId(node));
     let to = network.graph.node(from.ports[usize::from(port)].peer);
-    let alike: Vec<u16> = (0..from.ports.len() as u16)
+    let parallel_ports: Vec<u16> = (0..from.ports.len() as u16)
         .filter(|&other| network.graph.node(from.ports[usize::from(other)].peer).tier == to.tier)
         .collect();
-    let of_switch = alike.iter().filter_map(|&other| counts.get(&(step, node, other))).sum();
-    Some(Busiest {
+    let of_switch = parallel_ports.iter().filter_map(|&other| counts.get(&(step, node, other))).sum();
+    Some(BusiestLink {
         switch: from.name.clone(),
         peer: to.name.clone(),
         rate_bps: network.graph.link(from.ports[usize::from(port)].link).rate.bps(),
         step,
         queue_pairs,
         queue_pairs_of_switch: of_switch,
-        links: alike.len() as u32,
+        links: parallel_ports.len() as u32,
     })
 }

@@ -1,16 +1,13 @@
-//! Max-min fair rates compared with a naive solver, and chunks on idle paths.
+//! Max-min fair rates compared with a naive solver, ports of senders, the completion heap, and fair flows.
 
-use crate::fluid::{Fluid, Share, WHOLE};
-use crate::train::{Frames, Hop};
+use super::max_min::{LinkWeight, MaxMinRates, WHOLE};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use units::{Rate, Span};
-use wire::Framing;
 
 const UNBOUND: u64 = 1 << 60;
 
-fn shares(links: &[u32]) -> Box<[Share]> {
-    links.iter().map(|&link| Share { link, weight: WHOLE }).collect()
+fn links_of(links: &[u32]) -> Box<[LinkWeight]> {
+    links.iter().map(|&link| LinkWeight { link, weight: WHOLE }).collect()
 }
 
 /// Rates of flows, all computed at once, by raising them together until a link is full.
@@ -47,38 +44,38 @@ proptest! {
     fn rates_are_those_of_a_naive_solver_whatever_came_and_went(
         (capacities, flows) in networks(), ended in vec(any::<bool>(), 24)
     ) {
-        let mut fluid = Fluid::new(capacities.iter().copied());
+        let mut max_min = MaxMinRates::new(capacities.iter().copied());
         let bound = |links: &[u32]| links.iter().map(|&link| capacities[link as usize]).min().unwrap();
         let ids: Vec<u32> = flows.iter().map(|links| {
-            let id = fluid.begin(shares(links), bound(links));
-            _ = fluid.settle(|_, _, _| {});
+            let id = max_min.add(links_of(links), bound(links));
+            _ = max_min.recompute(|_, _, _| {});
             id
         }).collect();
         for (&id, _) in ids.iter().zip(&ended).filter(|each| *each.1) {
-            fluid.end(id);
-            _ = fluid.settle(|_, _, _| {});
+            max_min.remove(id);
+            _ = max_min.recompute(|_, _, _| {});
         }
         let stays: Vec<usize> = (0..flows.len()).filter(|&flow| !ended[flow]).collect();
         let rest: Vec<Vec<u32>> = stays.iter().map(|&flow| flows[flow].clone()).collect();
         for (rate, &flow) in naive(&capacities, &rest).into_iter().zip(&stays) {
-            prop_assert!(fluid.rate(ids[flow]).abs_diff(rate) <= 64);
+            prop_assert!(max_min.rate(ids[flow]).abs_diff(rate) <= 64);
         }
     }
 
     #[test]
     fn each_flow_is_fastest_on_a_full_link((capacities, flows) in networks()) {
-        let mut fluid = Fluid::new(capacities.iter().copied());
-        let ids: Vec<u32> = flows.iter().map(|links| fluid.begin(shares(links), UNBOUND)).collect();
-        _ = fluid.settle(|_, _, _| {});
+        let mut max_min = MaxMinRates::new(capacities.iter().copied());
+        let ids: Vec<u32> = flows.iter().map(|links| max_min.add(links_of(links), UNBOUND)).collect();
+        _ = max_min.recompute(|_, _, _| {});
         let rates_on = |link: u32| {
             let on_it = flows.iter().zip(&ids).filter(move |(links, _)| links.contains(&link));
-            on_it.map(|(_, &id)| fluid.rate(id)).collect::<Vec<_>>()
+            on_it.map(|(_, &id)| max_min.rate(id)).collect::<Vec<_>>()
         };
         for (links, &id) in flows.iter().zip(&ids) {
             let has_bottleneck = links.iter().any(|&link| {
                 let rates = rates_on(link);
                 let is_full = rates.iter().sum::<u64>() + 64 >= capacities[link as usize];
-                is_full && rates.iter().all(|&rate| rate <= fluid.rate(id) + 64)
+                is_full && rates.iter().all(|&rate| rate <= max_min.rate(id) + 64)
             });
             prop_assert!(has_bottleneck, "flow {} has no bottleneck", id);
         }
@@ -90,85 +87,38 @@ proptest! {
 
 #[test]
 fn a_change_reaches_only_what_shares_full_links() {
-    let mut fluid = Fluid::new([100, 100, 100].into_iter());
-    let first = fluid.begin(shares(&[0]), 100);
-    let other = fluid.begin(shares(&[1]), 100);
-    fluid.settle(|_, _, _| panic!("no link is shared"));
-    let second = fluid.begin(shares(&[0, 2]), 100);
+    let mut max_min = MaxMinRates::new([100, 100, 100].into_iter());
+    let first = max_min.add(links_of(&[0]), 100);
+    let other = max_min.add(links_of(&[1]), 100);
+    max_min.recompute(|_, _, _| panic!("no link is shared"));
+    let second = max_min.add(links_of(&[0, 2]), 100);
     let mut changed = Vec::new();
-    fluid.settle(|id, before, _| changed.push((id, before)));
+    max_min.recompute(|id, before, _| changed.push((id, before)));
     assert_eq!(changed.len(), 2);
-    assert_eq!([first, other, second].map(|id| fluid.rate(id)), [50, 100, 50]);
+    assert_eq!([first, other, second].map(|id| max_min.rate(id)), [50, 100, 50]);
 }
 
 #[test]
 fn what_is_left_of_a_link_that_holds_none_back_changes_nothing() {
-    let mut fluid = Fluid::new([90, 100].into_iter());
-    let held: Vec<u32> = (0..3).map(|_| fluid.begin(shares(&[0, 1]), 100)).collect();
-    let other = fluid.begin(shares(&[1]), 100);
-    _ = fluid.settle(|_, _, _| {});
-    assert_eq!((fluid.rate(held[0]), fluid.rate(other)), (25, 25));
-    fluid.end(held[0]);
-    assert!(fluid.is_dirty(), "the second link held all of them back");
-    _ = fluid.settle(|_, _, _| {});
-    fluid.end(held[1]);
-    _ = fluid.settle(|_, _, _| {});
-    assert_eq!((fluid.rate(held[2]), fluid.rate(other)), (50, 50));
-    let narrow = fluid.begin(shares(&[0]), 30);
-    _ = fluid.settle(|_, _, _| {});
-    fluid.end(narrow);
-    assert!(!fluid.is_dirty(), "only the second link holds any back");
-}
-
-fn frames() -> Frames {
-    Frames::test(Framing::Ethernet, 4_096, 1 << 20)
-}
-
-#[test]
-fn a_chunk_alone_takes_its_frames_and_its_longest_once_more_for_each_further_hop() {
-    let hop = |latency| Hop { bps: 400_000_000_000, head: None, latency: Span(latency) };
-    // Two messages of 256 frames; the first of each has an additional header.
-    let [count, bytes, wire_bytes] = frames().of(2 << 20);
-    assert_eq!((count, bytes), (512, 512 * (4_096 + 62) + 2 * 16));
-    let longest = Rate::from_gbps(400).frame_span(4_096 + 62 + 16, 20);
-    let all = Rate::from_gbps(400).span_of(wire_bytes);
-    let path = [hop(1_000), hop(2_000), hop(3_000)];
-    assert_eq!(frames().unloaded(&path, 2 << 20), Span(all.0 + 2 * longest.0 + 6_000));
-}
-
-#[test]
-fn a_window_of_a_packet_costs_a_round_trip_for_each() {
-    let hop = Hop { bps: 400_000_000_000, head: None, latency: Span(1_000_000) };
-    let (path, back) = ([hop, hop], Span(2_500_000));
-    let frame = Rate::from_gbps(400).frame_span(4_096 + 62, 20).0;
-    let first = Rate::from_gbps(400).frame_span(4_096 + 78, 20).0;
-    let round_trip = 2 * frame + 2_000_000 + 2_500_000;
-    // Seven packets, the first with an additional header.
-    let expected = 7 * round_trip + 2 * (first - frame) - 2_500_000;
-    assert_eq!(frames().windowed(&path, back, 7 << 12, 1), Some(Span(expected)));
-}
-
-#[test]
-fn a_window_that_never_closes_costs_nothing() {
-    let hop = Hop { bps: 400_000_000_000, head: None, latency: Span(1_000) };
-    assert_eq!(frames().windowed(&[hop, hop], Span(2_000), 1 << 20, 64), None);
-}
-
-#[test]
-fn a_long_chunk_goes_on_at_the_rate_of_its_window() {
-    let hop = Hop { bps: 400_000_000_000, head: None, latency: Span(10_000_000) };
-    let [short, long] = [1_u64 << 15, 1 << 16]
-        .map(|packets| frames().windowed(&[hop], Span(10_000_000), packets << 12, 8).unwrap().0);
-    assert!(long.abs_diff(2 * short) < long / 1_000, "{short} {long}");
-}
-
-#[test]
-fn a_message_without_payload_is_a_frame() {
-    assert_eq!(frames().of(0), [1, 78, 98]);
+    let mut max_min = MaxMinRates::new([90, 100].into_iter());
+    let held: Vec<u32> = (0..3).map(|_| max_min.add(links_of(&[0, 1]), 100)).collect();
+    let other = max_min.add(links_of(&[1]), 100);
+    _ = max_min.recompute(|_, _, _| {});
+    assert_eq!((max_min.rate(held[0]), max_min.rate(other)), (25, 25));
+    max_min.remove(held[0]);
+    assert!(max_min.is_dirty(), "the second link held all of them back");
+    _ = max_min.recompute(|_, _, _| {});
+    max_min.remove(held[1]);
+    _ = max_min.recompute(|_, _, _| {});
+    assert_eq!((max_min.rate(held[2]), max_min.rate(other)), (50, 50));
+    let narrow = max_min.add(links_of(&[0]), 30);
+    _ = max_min.recompute(|_, _, _| {});
+    max_min.remove(narrow);
+    assert!(!max_min.is_dirty(), "only the second link holds any back");
 }
 
 mod senders {
-    use crate::senders::Sender;
+    use super::super::sender_port::{NewFlow, SenderPort};
     use proptest::collection::vec;
     use proptest::prelude::*;
     use units::{Instant, Rate, Span};
@@ -176,22 +126,26 @@ mod senders {
     const BPS: u64 = 400_000_000_000;
     const FRAME: u64 = 4_178;
 
+    const fn flow(slot: u32, wire_bytes: u64) -> NewFlow {
+        NewFlow { chunk: slot, slot, wire_bytes }
+    }
+
     /// Slots of flows in the order in which they end, with their ends.
     fn ends(begins: &[(u64, u64)]) -> Vec<(u32, Instant)> {
-        let (mut sender, mut ended, mut look) = (Sender::default(), Vec::new(), None);
+        let (mut sender, mut ended, mut look) = (SenderPort::default(), Vec::new(), None);
         sender.set_rate(Instant::ZERO, BPS << 16);
         let mut begins = begins.iter().zip(0..).peekable();
         loop {
             let begin = begins.peek().map(|((at, _), _)| Instant(*at));
             let Some(now) = [begin, look].into_iter().flatten().min() else { return ended };
             while let Some(&(&(_, bytes), slot)) = begins.peek().filter(|((at, _), _)| Instant(*at) == now) {
-                sender.begin(now, (slot, slot), bytes);
+                sender.begin(now, flow(slot, bytes));
                 begins.next();
             }
-            while let Some(slot) = sender.take_ended(now, FRAME) {
+            while let Some(slot) = sender.pop_ended(now, FRAME) {
                 ended.push((slot, now));
             }
-            look = sender.settle(now, FRAME);
+            look = sender.recompute(now, FRAME);
         }
     }
 
@@ -216,26 +170,26 @@ mod senders {
 
     #[test]
     fn short_ones_that_follow_each_other_at_once_take_their_bytes() {
-        let (mut sender, mut now, mut ended) = (Sender::default(), Instant::ZERO, 0);
+        let (mut sender, mut now, mut ended) = (SenderPort::default(), Instant::ZERO, 0);
         sender.set_rate(now, BPS << 16);
-        sender.begin(now, (0, 0), 100);
+        sender.begin(now, flow(0, 100));
         while ended < 50 {
-            now = sender.settle(now, FRAME).unwrap();
-            while sender.take_ended(now, FRAME).is_some() {
+            now = sender.recompute(now, FRAME).unwrap();
+            while sender.pop_ended(now, FRAME).is_some() {
                 ended += 1;
-                sender.begin(now, (ended, ended), 100);
+                sender.begin(now, flow(ended, 100));
             }
         }
-        assert_eq!((now, sender.sharing()), (Instant(span(50 * 100)), 1));
+        assert_eq!((now, sender.flow_count()), (Instant(span(50 * 100)), 1));
     }
 
     #[test]
     fn what_goes_ahead_of_flows_delays_them() {
-        let mut sender = Sender::default();
+        let mut sender = SenderPort::default();
         sender.set_rate(Instant::ZERO, BPS << 16);
-        sender.begin(Instant::ZERO, (0, 0), 10 * FRAME);
-        assert!(sender.yields(Instant(1_000), Span(500)));
-        let last_frame = sender.settle(Instant(1_000), FRAME);
+        sender.begin(Instant::ZERO, flow(0, 10 * FRAME));
+        assert!(sender.delay(Instant(1_000), Span(500)));
+        let last_frame = sender.recompute(Instant(1_000), FRAME);
         assert_eq!(last_frame, Some(Instant(500 + span(9 * FRAME))));
     }
 
@@ -267,7 +221,7 @@ mod senders {
 }
 
 mod ends {
-    use crate::ends::Ends;
+    use super::super::completion_heap::CompletionHeap;
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -278,99 +232,30 @@ mod ends {
         fn they_come_in_order_whatever_was_said_before(
             rounds in vec((vec((0_u32..40, 0_u64..1_000), 0..60), 0_u64..600), 1..12)
         ) {
-            let (mut ends, mut expected) = (Ends::default(), BTreeMap::new());
-            for (said, now) in rounds {
-                for (slot, at) in said {
+            let (mut ends, mut expected) = (CompletionHeap::default(), BTreeMap::new());
+            for (changes, now) in rounds {
+                for (slot, at) in changes {
                     ends.set(slot, Instant(at));
                     expected.insert(slot, at);
                 }
-                ends.order();
-                while let Some(slot) = ends.take(Instant(now)) {
+                ends.apply_changes();
+                while let Some(slot) = ends.pop_until(Instant(now)) {
                     let first = expected.iter().map(|(&slot, &at)| (at, slot)).min();
                     prop_assert_eq!(first.map(|first| first.1), Some(slot));
                     prop_assert!(expected.remove(&slot).is_some_and(|at| at <= now));
                 }
                 let next = expected.values().min().map(|&at| Instant(at));
-                prop_assert_eq!(ends.next(), next);
+                prop_assert_eq!(ends.first(), next);
             }
         }
     }
 }
 
-mod windows {
-    use crate::windows::{Connection, Next};
-    use units::{Instant, Span};
-
-    const NOW: Instant = Instant(1_000);
-
-    /// Transmission time of a packet.
-    const fn time(_slot: u32) -> Span {
-        Span(100)
-    }
-
-    const fn burst(slot: u32, packets: u64, is_last: bool) -> Next {
-        Next::Burst { slot, packets, is_last, is_paced: false }
-    }
-
-    #[test]
-    fn what_a_window_has_no_room_for_waits_for_acknowledgements() {
-        let mut connection = Connection::default();
-        connection.post(1, 3);
-        connection.post(2, 3);
-        assert_eq!(connection.next(NOW, 4, time), burst(1, 3, true));
-        assert_eq!(connection.next(NOW, 4, time), Next::Nothing, "one after the other");
-        connection.has_sent();
-        assert_eq!(connection.next(NOW, 4, time), burst(2, 1, false));
-        connection.moved(7);
-        connection.has_sent();
-        assert_eq!(connection.next(NOW, 4, time), Next::Closed(None), "the first is still on its way");
-        connection.acknowledged(1, Instant(5_000));
-        assert_eq!(
-            connection.next(NOW, 4, time),
-            Next::Closed(Some(Instant(4_800))),
-            "the first packet of three"
-        );
-        assert_eq!(connection.next(NOW, 4, time), Next::Closed(None), "said once");
-        assert_eq!(connection.next(Instant(4_800), 4, time), burst(2, 2, true));
-        connection.has_sent();
-        connection.acknowledged(7, Instant(6_000));
-        connection.acknowledged(2, Instant(7_000));
-        assert!(!connection.is_idle(Instant(6_999)));
-        assert!(connection.is_idle(Instant(7_000)));
-    }
-
-    #[test]
-    fn a_chunk_goes_as_soon_as_none_of_its_packets_has_to_wait() {
-        let mut connection = Connection::default();
-        let next = |connection: &mut Connection, now| connection.next(Instant(now), 4, time);
-        connection.post(1, 4);
-        connection.post(2, 4);
-        assert_eq!(next(&mut connection, 1_000), burst(1, 4, true));
-        connection.has_sent();
-        assert_eq!(next(&mut connection, 1_400), Next::Closed(None), "the first is still on its way");
-        connection.acknowledged(1, Instant(2_000));
-        // Four packets are acknowledged 100 apart.
-        assert_eq!(next(&mut connection, 1_400), Next::Closed(Some(Instant(1_700))));
-        assert_eq!(next(&mut connection, 1_700), burst(2, 4, true));
-    }
-
-    #[test]
-    fn what_follows_a_chunk_longer_than_the_window_is_paced() {
-        let mut connection = Connection::default();
-        connection.post(1, 9);
-        connection.post(2, 2);
-        assert_eq!(connection.next(NOW, 4, time), burst(1, 9, true));
-        connection.has_sent();
-        let paced = Next::Burst { slot: 2, packets: 2, is_last: true, is_paced: true };
-        assert_eq!(connection.next(NOW, 4, time), paced);
-    }
-}
-
 mod fair {
-    use super::shares;
-    use crate::events::Events;
-    use crate::fair::Fair;
-    use crate::work::{of_bytes, time_for};
+    use super::super::fair_flows::FairFlows;
+    use super::links_of;
+    use crate::rates::{time_for, work_of_bytes};
+    use crate::run::events::Events;
     use proptest::collection::vec;
     use proptest::prelude::*;
     use units::Instant;
@@ -385,25 +270,25 @@ mod fair {
 
     /// The same on several links; 0 for flows that never end.
     fn ends_on(links: usize, flows: &[(Vec<u32>, u64)], bound: u64) -> Vec<u64> {
-        let (mut fair, mut events) = (Fair::new(vec![RATE; links].into_iter()), Events::default());
+        let (mut fair, mut events) = (FairFlows::new(vec![RATE; links].into_iter()), Events::default());
         for (slot, (links, bytes)) in (0..).zip(flows) {
-            fair.begin(Instant::ZERO, slot, shares(links), bound, *bytes);
+            fair.begin(Instant::ZERO, slot, links_of(links), bound, *bytes);
         }
-        fair.settle(Instant::ZERO, &mut events);
+        fair.recompute(Instant::ZERO, &mut events);
         let mut ended = vec![0; flows.len()];
-        while let Some(now) = events.next() {
-            while events.take_at(now).is_some() {
-                while let Some(slot) = fair.take_ended(now) {
+        while let Some(now) = events.next_at() {
+            while events.pop_at(now).is_some() {
+                while let Some(slot) = fair.pop_ended(now) {
                     ended[slot as usize] = now.0;
                 }
             }
-            fair.settle(now, &mut events);
+            fair.recompute(now, &mut events);
         }
         ended
     }
 
     fn span(bytes: u64) -> u64 {
-        time_for(of_bytes(bytes), RATE).0
+        time_for(work_of_bytes(bytes), RATE).0
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Results of a run: rows of chunks, and its summary.
+//! Output of a run: rows of chunks or counts of them, its progress, and its summary.
+
+pub(crate) mod progress;
+pub(crate) mod recorder;
 
 use jobs::Jobs;
 use record::{ChunkRow, ChunkStatus};
@@ -8,7 +11,7 @@ use units::{Instant, Span};
 
 /// When a chunk was posted, delivered and acknowledged.
 #[derive(Clone, Copy)]
-pub(crate) struct Times {
+pub(crate) struct ChunkTimes {
     pub(crate) posted: Instant,
     pub(crate) delivered: Instant,
     pub(crate) completed: Instant,
@@ -18,7 +21,7 @@ pub(crate) struct Times {
 
 /// The row of a complete chunk. Values that a model without packets does not have are zero here; the backend
 /// declares these columns, and stores them as not measured.
-pub(crate) fn row(jobs: &Jobs, number: u32, [frames, frame_bytes]: [u64; 2], times: &Times) -> ChunkRow {
+pub(crate) fn row(jobs: &Jobs, number: u32, [frames, frame_bytes]: [u64; 2], times: &ChunkTimes) -> ChunkRow {
     let (chunk, transfer, pair) = jobs.place(number);
     ChunkRow {
         job: chunk.job,

@@ -1,10 +1,10 @@
 //! Random rings without events, compared with the same rings with events.
 
-use super::Relays;
-use crate::rows::FlowSummary;
+use super::Rings;
+use crate::output::FlowSummary;
+use crate::output::progress::Progress;
 use crate::run::{by_events, run};
 use crate::set_up::{jobs_of, paths_of};
-use crate::watch::Progress;
 use jobs::{Observer, Stopped};
 use proptest::prelude::*;
 use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
@@ -54,7 +54,7 @@ fn with_events(spec: &RunSpec) -> (Told, FlowSummary) {
 }
 
 fn is_found(spec: &RunSpec) -> bool {
-    Relays::find(spec, &mut paths_of(spec).unwrap()).is_some()
+    Rings::find(spec, &mut paths_of(spec).unwrap()).is_some()
 }
 
 /// Whether the ring was found; asserts that its results equal those of events.

@@ -1,6 +1,6 @@
 //! Rows of chunks passed to the observer: all rows, a sample of them, or only counts.
 
-use crate::watch::Progress;
+use crate::output::progress::Progress;
 use jobs::{Chosen, Observer, Stopped, Tally};
 use record::{Batch, ChunkRow};
 use spec::{RunSpec, SpecError};
@@ -39,7 +39,7 @@ impl Recorder {
     }
 
     /// Passes rows to the observer if there are many.
-    pub(crate) fn hand_out(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), Stopped> {
+    pub(crate) fn pass_rows(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), Stopped> {
         match self.rows.len() >= BATCH_ROWS {
             true => observer.batch(Batch::Chunks(std::mem::take(&mut self.rows))),
             false => Ok(()),

@@ -1,13 +1,24 @@
-//! Sharing of links among flows: the model depends on whether senders react.
+//! Sharing of links among flows, by one of two models: max-min fair rates for senders that react to
+//! congestion, queues before overloaded links for senders that do not.
 
-use crate::events::Events;
-use crate::fair::Fair;
-use crate::network::Network;
-use crate::path::{Idle, Path, Paths};
-use crate::queued::{Queued, Step};
-use crate::queues::Overflow;
-use crate::train::Frames;
+mod bitmap_set;
+mod completion_heap;
+mod fair_flows;
+pub(crate) mod link_queues;
+pub(crate) mod max_min;
+pub(crate) mod queued_flows;
+pub(crate) mod sender_port;
+#[cfg(test)]
+mod tests;
+
+use crate::network::idle_time::Frames;
+use crate::network::paths::{Path, Paths};
+use crate::run::events::Events;
+use fair_flows::FairFlows;
 use jobs::Jobs;
+use link_queues::Overflow;
+use queued_flows::{FlowProgress, QueuedFlows};
+use sender_port::NewFlow;
 use spec::{RunSpec, SpecError};
 use std::collections::HashMap;
 use units::Instant;
@@ -18,39 +29,43 @@ pub(crate) const TRANSFERS_MAX: usize = 1 << 20;
 /// Flows, by slot.
 pub(crate) enum Sharing {
     /// Senders react: each receives its fair rate at once.
-    Fair(Box<Fair>),
+    Fair(Box<FairFlows>),
     /// Senders do not react: queues grow.
-    Queued(Box<Queued>),
+    Queued(Box<QueuedFlows>),
 }
 
 impl Sharing {
     pub(crate) fn new(spec: &RunSpec, jobs: &Jobs, paths: &Paths) -> Self {
         let outlasts = |limit| outlasts(jobs, &paths.frames, limit);
         match reacts(spec, paths, chunk_sizes(jobs), outlasts) {
-            true => Self::Fair(Box::new(Fair::new(paths.network.capacities()))),
-            false => Self::Queued(Box::new(Queued::new(&paths.network, paths.frames.full_frames(1)))),
+            true => Self::Fair(Box::new(FairFlows::new(paths.network.capacities()))),
+            false => {
+                let frame_bytes = paths.frames.full_frame_bytes();
+                Self::Queued(Box::new(QueuedFlows::new(&paths.network, frame_bytes)))
+            }
         }
     }
 
-    /// If senders do not react, starts `wire_bytes` of a chunk on the link of a host.
-    pub(crate) fn begin_queued(&mut self, now: Instant, slot: u32, chunk: u32, link: u32, wire_bytes: u64) {
+    /// If senders do not react, starts a flow on the link of its host.
+    pub(crate) fn begin_queued(&mut self, now: Instant, flow: NewFlow, host_link: u32) {
         if let Some(queued) = self.queued() {
-            queued.begin(now, slot, chunk, link, wire_bytes);
+            queued.begin(now, flow, host_link);
         }
     }
 
-    /// If senders react, starts a burst; at the rate of the window if it follows others.
+    /// If senders react, starts a flow of `wire_bytes` on its path, with a rate of at most `bound`.
     pub(crate) fn begin_fair(
         &mut self,
-        (now, slot): (Instant, u32),
+        now: Instant,
+        slot: u32,
         path: &Path,
-        (idle, is_paced): (&Idle, bool),
+        bound: u64,
         wire_bytes: u64,
-        network: &Network,
+        paths: &Paths,
     ) {
         if let Self::Fair(fair) = self {
-            let shares = network.shares(&path.legs, path.to);
-            fair.begin(now, slot, shares, idle.bound(is_paced), wire_bytes);
+            let links = paths.network.link_weights(&path.legs, path.destination);
+            fair.begin(now, slot, links, bound, wire_bytes);
         }
     }
 
@@ -63,52 +78,53 @@ impl Sharing {
     }
 
     /// Recomputes rates after the events at `now`.
-    pub(crate) fn settle(&mut self, now: Instant, events: &mut Events, paths: &Paths, jobs: &Jobs) {
+    pub(crate) fn recompute(&mut self, now: Instant, events: &mut Events, paths: &Paths, jobs: &Jobs) {
         match self {
-            Self::Fair(fair) => fair.settle(now, events),
-            Self::Queued(queued) => queued.settle(now, events, paths, jobs),
+            Self::Fair(fair) => fair.recompute(now, events),
+            Self::Queued(queued) => queued.recompute(now, events, paths, jobs),
         }
     }
 
     /// Removes the next flow that has ended by `now`.
-    pub(crate) fn take_ended(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn pop_ended(&mut self, now: Instant) -> Option<u32> {
         match self {
-            Self::Fair(fair) => fair.take_ended(now),
+            Self::Fair(fair) => fair.pop_ended(now),
             Self::Queued(_) => None,
         }
     }
 
-    /// Handles an event of a sender: removes the next flow that has sent its last frame.
-    pub(crate) fn take_sent(&mut self, now: Instant, port: u32, told: u32) -> Option<u32> {
-        self.queued()?.take_sent(now, port, told)
+    /// Handles an event of a sending port: removes the next flow that has sent its last frame.
+    pub(crate) fn pop_sent(&mut self, now: Instant, port: u32, version: u32) -> Option<u32> {
+        self.queued()?.pop_sent(now, port, version)
     }
 
-    /// Moves the last bit of a flow from the link of a hop to its next queue.
-    pub(crate) fn move_on(
+    /// Moves the last bit of the flow in a slot from the link of a hop to its next queue.
+    pub(crate) fn advance(
         &mut self,
         now: Instant,
-        (slot, hop): (u32, u8),
+        slot: u32,
+        hop: u8,
         paths: &Paths,
         jobs: &Jobs,
-    ) -> Step {
-        self.queued().map_or(Step::Through, |queued| queued.move_on(now, (slot, hop), paths, jobs))
+    ) -> FlowProgress {
+        self.queued().map_or(FlowProgress::PassedAll, |queued| queued.advance(now, slot, hop, paths, jobs))
     }
 
     /// Handles a queue that may be empty.
-    pub(crate) fn emptied(&mut self, now: Instant, link: u32, events: &mut Events) {
+    pub(crate) fn queue_may_be_empty(&mut self, now: Instant, link: u32, events: &mut Events) {
         if let Some(queued) = self.queued() {
-            queued.emptied(now, link, events);
+            queued.queue_may_be_empty(now, link, events);
         }
     }
 
     /// Handles the end of the rest time of a link.
-    pub(crate) fn rested(&mut self, link: u32) {
+    pub(crate) fn rest_over(&mut self, link: u32) {
         if let Some(queued) = self.queued() {
-            queued.rested(link);
+            queued.rest_over(link);
         }
     }
 
-    fn queued(&mut self) -> Option<&mut Queued> {
+    fn queued(&mut self) -> Option<&mut QueuedFlows> {
         match self {
             Self::Fair(_) => None,
             Self::Queued(queued) => Some(queued),
@@ -150,9 +166,9 @@ pub(crate) fn reacts(
 ) -> bool {
     let window = paths.window_packets;
     // A frame has at least one byte, so most chunks need no count of frames.
-    let is_longer = |bytes: u64| bytes > window && paths.frames.of(bytes)[0] > window;
+    let is_longer = |bytes: u64| bytes > window && paths.frames.count(bytes).frames > window;
     chunks.any(is_longer)
-        || !spec.transport.rate_control.is_line_rate() && outlasts(paths.network.first_flight())
+        || !spec.transport.rate_control.is_line_rate() && outlasts(paths.network.round_trip_bytes())
 }
 
 /// The largest chunk of each transfer [bytes].
@@ -169,11 +185,11 @@ pub(crate) fn outlasts(jobs: &Jobs, frames: &Frames, limit: u64) -> bool {
         let is_shared = !jobs.has_queue_pairs_of_each_transfer(job);
         schedule.transfers().len() > TRANSFERS_MAX && is_shared
             || schedule.transfers().any(|transfer| {
-                let [_, _, own] = frames.of(transfer.bytes.div_ceil(jobs.parts.into()));
+                let own = frames.count(transfer.bytes.div_ceil(jobs.parts.into())).wire_bytes;
                 let pair = (job, transfer.src, transfer.dst, transfer.channel);
-                let all = if is_shared { bytes.entry(pair).or_insert(0) } else { &mut 0 };
-                *all += own;
-                *all > limit
+                let sum = if is_shared { bytes.entry(pair).or_insert(0) } else { &mut 0 };
+                *sum += own;
+                *sum > limit
             })
     })
 }

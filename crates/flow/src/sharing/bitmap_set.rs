@@ -4,11 +4,11 @@ const WORD_BITS: usize = u64::BITS as usize;
 
 /// Numbers below a bound. Level 0 has a bit for each; a bit of each further level is set if the corresponding
 /// word of the level below is not zero.
-pub(crate) struct Marks {
+pub(crate) struct BitmapSet {
     levels: Vec<Vec<u64>>,
 }
 
-impl Marks {
+impl BitmapSet {
     /// An empty set for the numbers below `count`.
     pub(crate) fn new(count: usize) -> Self {
         let (mut levels, mut words) = (Vec::new(), count);
@@ -69,7 +69,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_set(steps in prop::collection::vec(prop::option::of(0..300_000_u32), 0..400)) {
-            let (mut marks, mut set) = (Marks::new(300_000), BTreeSet::new());
+            let (mut marks, mut set) = (BitmapSet::new(300_000), BTreeSet::new());
             for step in steps {
                 match step {
                     Some(number) => {

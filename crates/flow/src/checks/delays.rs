@@ -7,8 +7,9 @@
 //! timeout, packets that were not lost are resent. Both make a run of packets many times as long, so a spec
 //! with such delays is rejected.
 
-use crate::path::{Path, Paths};
-use crate::work::{of_bytes, time_for};
+use crate::network::idle_time::FrameCount;
+use crate::network::paths::{Path, Paths};
+use crate::rates::{time_for, work_of_bytes};
 use jobs::Jobs;
 use spec::{JobSpec, RateControl, RunSpec, SpecError, TransportSpec};
 use std::collections::HashMap;
@@ -27,7 +28,7 @@ const FRAME_BYTES_MAX: u64 = 4_300;
 /// When one is, with the hosts.
 pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), SpecError> {
     let graph = &paths.network.graph;
-    if !may_be_long(spec, graph) {
+    if !may_exceed(spec, graph) {
         return Ok(());
     }
     let may_expire = may_expire(spec, graph);
@@ -36,12 +37,12 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
         let mut chunks = jobs.chunks_of(pair.number).peekable();
         let Some(&first) = chunks.peek() else { continue };
         let mut path = paths.of(jobs, first);
-        paths.find_back(&mut path);
-        if path.legs.is_empty() || path.back.is_empty() {
+        paths.find_ack_legs(&mut path);
+        if path.legs.is_empty() || path.ack_legs.is_empty() {
             continue;
         }
         let bytes = jobs.chunk(first).bytes;
-        delays.add(paths, &path, [pair.src_host, pair.dst_host], bytes);
+        delays.add(paths, &path, Hosts { from: pair.src_host, to: pair.dst_host }, bytes);
         if !may_expire {
             continue;
         }
@@ -62,21 +63,21 @@ pub(crate) fn check_rings<'a>(
     paths: &Paths,
     rings: impl Iterator<Item = (&'a JobSpec, &'a Relay)>,
 ) -> Result<(), SpecError> {
-    if !may_be_long(spec, &paths.network.graph) {
+    if !may_exceed(spec, &paths.network.graph) {
         return Ok(());
     }
     let mut delays = Delays::new(spec);
     let parts = u64::from(spec.transport.qps_per_rank_pair);
     for (job, ring) in rings {
         for rank in 0..ring.ranks {
-            let hosts = [rank, (rank + 1) % ring.ranks].map(|rank| HostId(job.hosts[rank as usize]));
-            if hosts[0] == hosts[1] {
+            let [from, to] = [rank, (rank + 1) % ring.ranks].map(|rank| HostId(job.hosts[rank as usize]));
+            if from == to {
                 continue;
             }
-            let (from, to) = paths.network.graph.attachments_between(hosts[0], hosts[1], 0);
+            let (source, destination) = paths.network.graph.attachments_between(from, to, 0);
             let bytes = ring.bytes(rank).div_ceil(parts);
-            if let Some(path) = paths.between([from, to], bytes) {
-                delays.add(paths, &path, hosts, bytes);
+            if let Some(path) = paths.between([source, destination], bytes) {
+                delays.add(paths, &path, Hosts { from, to }, bytes);
             }
         }
     }
@@ -84,7 +85,7 @@ pub(crate) fn check_rings<'a>(
 }
 
 /// Whether paths must be examined.
-pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
+pub(crate) fn may_exceed(spec: &RunSpec, graph: &Graph) -> bool {
     !matches!(spec.transport.rate_control, RateControl::LineRate { .. } | RateControl::Dcqcn { .. })
         || may_expire(spec, graph)
 }
@@ -104,17 +105,63 @@ fn may_expire(spec: &RunSpec, graph: &Graph) -> bool {
 /// The longest delays on idle paths.
 struct Delays<'a> {
     transport: &'a TransportSpec,
-    /// Round-trip time of the packet that exceeds its target most, the target, and the hosts.
-    late: Option<(Span, Span, [HostId; 2])>,
-    /// The longest time from a post to its first acknowledgement, with the hosts.
-    acknowledged: (Span, [HostId; 2]),
-    known: HashMap<(Vec<u32>, [u64; 2]), [Span; 2]>,
+    /// The round-trip time that exceeds its target most.
+    late: Option<LateRoundTrip>,
+    /// The longest time from a post to its first acknowledgement.
+    acknowledged: FirstAcknowledgement,
+    /// Times of all paths of one kind.
+    computed: HashMap<DelayKey, IdleDelays>,
+}
+
+/// Hosts of a queue pair.
+#[derive(Clone, Copy, Default)]
+struct Hosts {
+    from: HostId,
+    to: HostId,
+}
+
+struct LateRoundTrip {
+    rtt: Span,
+    target: Span,
+    hosts: Hosts,
+}
+
+#[derive(Default)]
+struct FirstAcknowledgement {
+    after: Span,
+    hosts: Hosts,
+}
+
+/// Kinds of the links of a path in both directions, and sizes of its first packet and first flight [bytes].
+#[derive(PartialEq, Eq, Hash)]
+struct DelayKey {
+    links: Vec<u32>,
+    packet_bytes: u64,
+    flight_bytes: u64,
+}
+
+/// Delays from the post of a chunk.
+#[derive(Clone, Copy)]
+struct IdleDelays {
+    /// Until its first packet is acknowledged, if it is acknowledged at once.
+    packet: Span,
+    /// Until the first acknowledgement.
+    acknowledged: Span,
+}
+
+/// Bytes that a queue pair may have on a link.
+#[derive(Clone, Copy)]
+struct Outstanding {
+    /// Before its first acknowledgement.
+    flight: u64,
+    /// Before its window is full.
+    window: u64,
 }
 
 impl<'a> Delays<'a> {
     fn new(spec: &'a RunSpec) -> Self {
-        let acknowledged = (Span::ZERO, [HostId(0); 2]);
-        Self { transport: &spec.transport, late: None, acknowledged, known: HashMap::new() }
+        let acknowledged = FirstAcknowledgement::default();
+        Self { transport: &spec.transport, late: None, acknowledged, computed: HashMap::new() }
     }
 
     /// Bytes of a chunk that are sent before the first acknowledgement.
@@ -123,26 +170,28 @@ impl<'a> Delays<'a> {
         (packets * paths.frames.mtu_bytes()).min(self.transport.message_bytes).min(bytes)
     }
 
-    /// Bytes that a chunk occupies on a link before its first acknowledgement, and before its window is full.
-    fn outstanding(&self, paths: &Paths, bytes: u64) -> [u64; 2] {
-        let [frames, _, wire_bytes] = paths.frames.of(bytes);
+    fn outstanding(&self, paths: &Paths, bytes: u64) -> Outstanding {
+        let FrameCount { frames, wire_bytes, .. } = paths.frames.count(bytes);
         let window = (wire_bytes / frames.max(1)).saturating_mul(paths.window_packets).min(wire_bytes);
-        let [_, _, flight] = paths.frames.of(self.first_flight(paths, bytes));
-        [flight, window]
+        Outstanding { flight: paths.frames.count(self.first_flight(paths, bytes)).wire_bytes, window }
     }
 
     /// Adds the delays of a chunk on its path.
-    fn add(&mut self, paths: &Paths, path: &Path, hosts: [HostId; 2], bytes: u64) {
-        let sizes = [paths.frames.mtu_bytes().min(bytes), self.first_flight(paths, bytes)];
-        let links: Vec<u32> =
-            path.legs.iter().chain(&path.back).map(|leg| paths.network.hop_number(leg.link)).collect();
-        let [packet, acknowledged] = *self.known.entry((links, sizes)).or_insert_with(|| {
-            let back = paths.frames.acknowledged(&paths.network.hops(&path.back));
-            let there = paths.network.hops(&path.legs);
-            sizes.map(|bytes| paths.frames.unloaded(&there, bytes) + back)
+    fn add(&mut self, paths: &Paths, path: &Path, hosts: Hosts, bytes: u64) {
+        let packet_bytes = paths.frames.mtu_bytes().min(bytes);
+        let flight_bytes = self.first_flight(paths, bytes);
+        let legs = path.legs.iter().chain(&path.ack_legs);
+        let links = legs.map(|leg| paths.network.timing_index(leg.link)).collect();
+        let key = DelayKey { links, packet_bytes, flight_bytes };
+        let IdleDelays { packet, acknowledged } = *self.computed.entry(key).or_insert_with(|| {
+            let ack_delay = paths.frames.ack_delay(&paths.network.timings(&path.ack_legs));
+            let timings = paths.network.timings(&path.legs);
+            let [packet, acknowledged] =
+                [packet_bytes, flight_bytes].map(|bytes| paths.frames.unloaded(&timings, bytes) + ack_delay);
+            IdleDelays { packet, acknowledged }
         });
-        if acknowledged > self.acknowledged.0 {
-            self.acknowledged = (acknowledged, hosts);
+        if acknowledged > self.acknowledged.after {
+            self.acknowledged = FirstAcknowledgement { after: acknowledged, hosts };
         }
         let target = match self.transport.rate_control {
             RateControl::Swift { base_target_ps, hop_target_ps, .. } => {
@@ -151,9 +200,9 @@ impl<'a> Delays<'a> {
             RateControl::Timely { rtt_high_ps, .. } => Span(rtt_high_ps),
             RateControl::LineRate { .. } | RateControl::Dcqcn { .. } => return,
         };
-        let excess = self.late.map_or(0, |(packet, target, _)| packet.0 - target.0);
+        let excess = self.late.as_ref().map_or(0, |late| late.rtt.0 - late.target.0);
         if packet.0.saturating_sub(target.0) > excess {
-            self.late = Some((packet, target, hosts));
+            self.late = Some(LateRoundTrip { rtt: packet, target, hosts });
         }
     }
 
@@ -162,25 +211,25 @@ impl<'a> Delays<'a> {
         let refused = |field: &str, found: String, allowed: &str| {
             Err(SpecError::Value { field: field.into(), found, allowed: allowed.into() })
         };
-        if let Some((packet, target, [from, to])) = self.late {
+        if let Some(LateRoundTrip { rtt, target, hosts: Hosts { from, to } }) = self.late {
             let found = format!(
-                "a target of {target}, and {packet} from host {from} to host {to} and back with nothing in the way"
+                "a target of {target}, and {rtt} from host {from} to host {to} and back with nothing in the way"
             );
             let allowed = "a longer target (flows have no delay to react to)";
             return refused("transport.rate_control", found, allowed);
         }
-        let (acknowledged, [from, to]) = self.acknowledged;
+        let FirstAcknowledgement { after, hosts: Hosts { from, to } } = self.acknowledged;
         let timeout = Span(self.transport.timeout_ps);
-        if timeout > acknowledged + wait {
+        if timeout > after + wait {
             return Ok(());
         }
-        let found = match timeout > acknowledged {
+        let found = match timeout > after {
             true => format!(
                 "{timeout}, and acknowledgements that may come after {} behind other queue pairs",
-                acknowledged + wait
+                after + wait
             ),
             false => format!(
-                "{timeout}, and {acknowledged} until host {to} has acknowledged the first packets of host {from}"
+                "{timeout}, and {after} until host {to} has acknowledged the first packets of host {from}"
             ),
         };
         refused("transport.timeout_ps", found, "a longer timeout (flows send nothing again after a timeout)")
@@ -190,27 +239,33 @@ impl<'a> Delays<'a> {
 /// Bytes that queue pairs may have on a link at once, by step and link.
 #[derive(Default)]
 struct Loads {
-    /// Sum over all queue pairs, and the smallest of them.
-    of: HashMap<(u32, u32), [u64; 2]>,
+    of: HashMap<(u32, u32), Load>,
+}
+
+/// Bytes that all queue pairs may have on a link, and the smallest of them.
+#[derive(Clone, Copy)]
+struct Load {
+    sum: u64,
+    smallest: u64,
 }
 
 impl Loads {
-    fn add(&mut self, path: &Path, step: u32, [flight, window]: [u64; 2]) {
-        for (place, leg) in path.legs.iter().enumerate() {
+    fn add(&mut self, path: &Path, step: u32, outstanding: Outstanding) {
+        for (hop, leg) in path.legs.iter().enumerate() {
             // A host serves its queue pairs round robin, so the first packets of each wait for those of
             // others.
-            let own = if place == 0 { flight } else { window };
-            let [all, least] = self.of.entry((step, leg.link)).or_insert([0, u64::MAX]);
-            *all = all.saturating_add(own);
-            *least = own.min(*least);
+            let bytes = if hop == 0 { outstanding.flight } else { outstanding.window };
+            let load = self.of.entry((step, leg.link)).or_insert(Load { sum: 0, smallest: u64::MAX });
+            load.sum = load.sum.saturating_add(bytes);
+            load.smallest = bytes.min(load.smallest);
         }
     }
 
     /// The longest time that a queue pair waits for the others, in a queue of at most one buffer.
     fn longest_wait(&self, spec: &RunSpec, paths: &Paths) -> Span {
-        let waits = self.of.iter().map(|(&(_, link), &[all, least])| {
-            let bytes = (all - least).min(spec.fabric.switch.buffer.size_bytes);
-            time_for(of_bytes(bytes), paths.network.capacity(link))
+        let waits = self.of.iter().map(|(&(_, link), &Load { sum, smallest })| {
+            let bytes = (sum - smallest).min(spec.fabric.switch.buffer.size_bytes);
+            time_for(work_of_bytes(bytes), paths.network.capacity(link))
         });
         waits.max().unwrap_or_default()
     }
