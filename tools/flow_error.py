@@ -2,9 +2,10 @@
 
 Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
 from seed 1 on until so many were taken by both: of `tools.swarm.generate`, and as many of long transfers
-(`tools.swarm.long`). The error of a job is that of its completion time, without sign. Its kind is what the plan says beforehand
-(`fabricbench.plan.kinds`); congestion is what the packets met: see `congestion_of`. What one of the engines
-does not carry out is counted by reason. `make flow-error` runs it; the same engines give the same page.
+(`tools.swarm.long`). The error of a job is that of its completion time, without sign. Its kind is what the
+plan says beforehand (`fabricbench.plan.kinds`); congestion is what the packets met: see `congestion_of`. What
+one of the engines does not carry out is counted by reason. `make flow-error` runs it; the same engines give
+the same page.
 """
 # ruff: noqa: T201
 
@@ -33,9 +34,9 @@ from fabricbench import units
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import get_backend
 from fabricbench.plan import engine
-from fabricbench.plan.choice import FILE, is_lossless
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.flow_error import FILE, is_lossless
 from fabricbench.plan.kinds import (
     ALL_TO_ALL,
     CROWDED,

@@ -1,4 +1,4 @@
-"""Backend that chooses packet simulation or flow model for each trial; see `fabricbench.plan.choice`."""
+"""Backend that chooses packet simulation or flow model for each trial; see `fabricbench.plan.flow_error`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AutoBackend:
 
     def carrier(self, planned: PlannedTrial) -> tuple[Backend, str]:
         """Return the backend that runs a trial, and the reason; see `Choosing`."""
-        from fabricbench.plan.choice import choose
+        from fabricbench.plan.flow_error import choose
 
         choice = choose(planned.spec_json)
         return self.carriers[choice.backend], choice.why

@@ -67,7 +67,7 @@ class FlowBackend:
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
         """Return that results are approximate, with their error bounds; see `Announcing.notes`."""
-        from fabricbench.plan.choice import error_text
+        from fabricbench.plan.flow_error import error_text
 
         return [f"results of a flow model are approximate; {error_text(planned.run_spec)}"]
 

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
-from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
 from fabricbench.plan.devices.switch_config import Configurations, Configured, override_of, uncovered
 from fabricbench.plan.devices.switch_values import CONFIG
@@ -27,6 +26,7 @@ from fabricbench.plan.fabric.graph_names import near_name_hint
 from fabricbench.plan.fabric.pins import pin_problems
 from fabricbench.plan.fields.base import UnreadableError
 from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
+from fabricbench.plan.flow_error import backend_for
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.profile import profile_of, with_nic

@@ -9,8 +9,8 @@ import pytest
 from tests.plan.test_kinds import ALL_TO_ALL, spec_of
 
 from fabricbench.backend import flow
-from fabricbench.plan import choice, engine, kinds
-from fabricbench.plan.choice import ERROR_MAX_PERCENT, JOBS_MIN, PACKETS_MAX_MS, Measured
+from fabricbench.plan import engine, flow_error, kinds
+from fabricbench.plan.flow_error import ERROR_MAX_PERCENT, JOBS_MIN, PACKETS_MAX_MS, Measured
 
 RING = {"collective": "all-reduce", "algorithm": "ring"}
 LOSSLESS: dict[str, Any] = {"switch": {"pfc": "on"}}
@@ -19,20 +19,20 @@ KNOWN = Measured(JOBS_MIN, 0.1, ERROR_MAX_PERCENT - 0.01, 40.0)
 
 @pytest.fixture(autouse=True)
 def forgotten() -> None:
-    choice._CHOSEN.clear()
+    flow_error._CHOSEN.clear()
 
 
 @pytest.fixture
 def errors(monkeypatch: pytest.MonkeyPatch) -> dict[str, Measured]:
     """The errors that are known, by kind; a test may change them."""
     known = dict.fromkeys(kinds.KINDS, KNOWN)
-    monkeypatch.setattr(choice, "measured", known.__getitem__)
+    monkeypatch.setattr(flow_error, "measured", known.__getitem__)
     return known
 
 
 def chosen(spec: Any) -> tuple[str, str]:
-    choice._CHOSEN.clear()
-    found = choice.choose(json.dumps(spec))
+    flow_error._CHOSEN.clear()
+    found = flow_error.choose(json.dumps(spec))
     return found.backend, found.why
 
 
@@ -121,7 +121,7 @@ def test_flows_are_chosen_where_packets_cannot_be_simulated() -> None:
 
 def test_another_backend_than_auto_is_taken_as_it_is() -> None:
     spec_json = json.dumps(spec_of(ALL_TO_ALL))
-    assert [choice.backend_for(spec_json, name) for name in ("sim", "flow", "hosts")] == [
+    assert [flow_error.backend_for(spec_json, name) for name in ("sim", "flow", "hosts")] == [
         "sim",
         "flow",
         "hosts",
@@ -129,28 +129,28 @@ def test_another_backend_than_auto_is_taken_as_it_is() -> None:
 
 
 def test_what_was_measured_is_of_these_results_and_these_kinds() -> None:
-    assert choice.results_version() == flow.RESULTS, "run `make flow-error`"
-    content = json.loads(choice.FILE.read_text())
+    assert flow_error.results_version() == flow.RESULTS, "run `make flow-error`"
+    content = json.loads(flow_error.FILE.read_text())
     assert set(content["kinds"]) <= set(kinds.KINDS)
     for kind in content["kinds"]:
-        found = choice.measured(kind)
+        found = flow_error.measured(kind)
         assert found.jobs > 0
         assert 0 <= found.median_percent <= found.p95_percent <= found.worst_percent
 
 
 def test_a_kind_that_was_never_measured_is_unknown() -> None:
-    assert choice.measured("no such kind").text("no such kind") == (
+    assert flow_error.measured("no such kind").text("no such kind") == (
         "no such kind: unknown, 0 of at least 20 jobs measured"
     )
 
 
 def test_the_stated_error_names_each_kind_once(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {kinds.ALL_TO_ALL: Measured(40, 0.12, 3.456, 17.8)}
-    monkeypatch.setattr(choice, "measured", lambda kind: known.get(kind, Measured(3, 0.0, 1.0, 1.0)))
+    monkeypatch.setattr(flow_error, "measured", lambda kind: known.get(kind, Measured(3, 0.0, 1.0, 1.0)))
     sends = {"collective": "incast", "name": "many", "ranks": "6,7"}
     jobs = [ALL_TO_ALL | {"name": name, "ranks": ranks} for name, ranks in (("a", "0-2"), ("b", "3-5"))]
     spec = spec_of(*jobs, sends, size="60MB")
-    assert choice.error_text(spec) == (
+    assert flow_error.error_text(spec) == (
         "error of completion times against packets, measured for all-to-all: median 0.1 %, 95th percentile "
         "3.5 %, worst 17.8 % of 40 jobs measured; one root: unknown, 3 of at least 20 jobs measured"
     )

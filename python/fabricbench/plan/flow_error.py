@@ -1,4 +1,4 @@
-"""How far the flow model is from packets, and what `--backend auto` chooses by it.
+"""Measured error of the flow model against packets, by kind of traffic, and the choice of `auto` by it.
 
 `flow_error.json` is measured by `make flow-error`: the errors of the completion times of jobs by their kinds.
 """
