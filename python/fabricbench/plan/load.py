@@ -493,8 +493,8 @@ def _other_backend_hint(plan: Plan, refusal: "engine.SpecError") -> str:
 def field_of(spec_field: str, plan: Plan) -> FieldPath:
     """Return the field of the plan for one of the run spec that was made from it."""
     path, rate_control = plan_path(spec_field), plan.transport.rate_control
-    if path[:2] == ("fabric", "failures") and isinstance(path[2], int):
-        return (*path[:2], plan.fabric.failure_of(path[2]), *path[3:])
+    if path[:2] == ("fabric", "failures") and path[2:]:
+        return (*path[:2], plan.fabric.failure_of(int(path[2])), *path[3:])
     if path[:2] == ("transport", "rate_control") and rate_control is not None:
         return (*path[:2], *rate_control.kinds, *path[2:]) if path[2:] else path
     return (*path[:2], "infiniband", *path[2:]) if path[:2] == ("fabric", "link_layer") else path
