@@ -1,11 +1,11 @@
 """Measures the error of the flow model against packets; writes the validation page and the file of results.
 
 Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
-from seed 1 on until so many were taken by both: of `tools.swarm.generate`, as many of long transfers
-(`tools.swarm.long`), and a fifth of that of long transfers while links fail (`tools.swarm.failing`). The
-error of a job is that of its completion time, without sign. Its kind is what the plan says beforehand
-(`fabricbench.plan.kinds`); congestion is what the packets met: see `congestion_of`. What one of the engines
-does not carry out is counted by reason. `make flow-error` runs it; the same engines give the same page.
+from seed 1 on until so many were taken by both: of `tools.swarm.generate`, and as many of long transfers
+(`tools.swarm.long`). The error of a job is that of its completion time, without sign. Its kind is what the
+plan says beforehand (`fabricbench.plan.kinds`); congestion is what the packets met: see `congestion_of`. What
+one of the engines does not carry out is counted by reason. `make flow-error` runs it; the same engines give
+the same page.
 """
 # ruff: noqa: T201
 
@@ -26,7 +26,6 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tools.swarm.failing import failing_plan_of
 from tools.swarm.generate import plan_of
 from tools.swarm.long import long_plan_of
 from tools.swarm.record import FRAME_OVERHEAD_BYTES
@@ -35,9 +34,9 @@ from fabricbench import units
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import get_backend
 from fabricbench.plan import engine
-from fabricbench.plan.choice import FILE, is_lossless
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.flow_error import FILE, is_lossless
 from fabricbench.plan.kinds import (
     ALL_TO_ALL,
     CROWDED,
@@ -61,8 +60,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "validation.md"
 BEGIN, END = "<!-- begin of tools/flow_error.py -->\n", "<!-- end of tools/flow_error.py -->\n"
 SCENARIOS = 500
-FAILING_PART = 5
-"""One scenario of failures for so many of each other sort."""
 HOPS_MAX = 10_000_000
 """Packet-hops of a trial of a shipped plan: seconds."""
 QUEUE_FRAMES = 25
@@ -284,7 +281,6 @@ def compare(scenarios: int) -> Comparison:
     streams = (
         (plan_of, scenarios, "swarm"),
         (long_plan_of, scenarios, "long"),
-        (failing_plan_of, scenarios // FAILING_PART, "failing"),
     )
     for plan_of_seed, count, name in streams:
         seed, until = 0, comparison.scenarios + count

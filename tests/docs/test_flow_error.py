@@ -10,7 +10,7 @@ from tools.flow_error import Case, Compared, Comparison, Counters
 
 from fabricbench.backend import flow
 from fabricbench.plan import kinds
-from fabricbench.plan.choice import Measured
+from fabricbench.plan.flow_error import Measured
 from fabricbench.runner import loading
 
 SWITCH = {"kind": "single-switch", "hosts": 8}

@@ -12,8 +12,8 @@ from tests.support import samples
 
 import fabricbench as fb
 from fabricbench.backend.sim import SimBackend
-from fabricbench.plan import choice, kinds
-from fabricbench.plan.choice import Measured
+from fabricbench.plan import flow_error, kinds
+from fabricbench.plan.flow_error import Measured
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner.campaign.file import load_campaign
 from fabricbench.runner.campaign.units import units_of
@@ -51,16 +51,16 @@ def call(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def _measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Errors that stay what they are when the flow model changes, also for processes beside this one."""
     folder = tmp_path_factory.mktemp("errors")
-    found = json.loads(choice.FILE.read_text())
+    found = json.loads(flow_error.FILE.read_text())
     found["kinds"][kinds.STEPS] = vars(Measured(50, 0.1, 1.0, 2.0))
     (folder / "flow_error.json").write_text(json.dumps(found))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice, "FILE", folder / "flow_error.json")
-        choice._content.cache_clear()
-        choice._CHOSEN.clear()
+        patch.setattr(flow_error, "FILE", folder / "flow_error.json")
+        flow_error._content.cache_clear()
+        flow_error._CHOSEN.clear()
         yield
-    choice._content.cache_clear()
-    choice._CHOSEN.clear()
+    flow_error._content.cache_clear()
+    flow_error._CHOSEN.clear()
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_every_view_of_a_result_says_how_far_it_may_be_off(folder: Path) -> None
 def test_a_result_keeps_what_was_measured_when_it_was_made(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "measured", lambda _: Measured(99, 9.0, 9.0, 9.0))
+    monkeypatch.setattr(flow_error, "measured", lambda _: Measured(99, 9.0, 9.0, 9.0))
     (trial,) = [trial for trial in trials_of(folder) if trial.facts.backend == "flow"]
     assert f"note: {APPROXIMATE}\n" in call("show", trial.id, cwd=folder).stdout
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from tests.support.samples import call
@@ -132,6 +133,48 @@ def test_the_check_of_a_plan_names_the_line_of_what_the_model_refuses(tmp_path: 
     assert finished.returncode == 2
     assert finished.stderr.startswith("error: flows.yaml:6: jobs.0.repeat: found several rounds; ")
     assert "hint: `--backend sim` simulates packets" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        "{at: 1us, kind: link-down, link: leaf0-spine1}",
+        "{at: 1us, kind: link-rate, link: host2-leaf0, rate: 100Gbps}",
+        "{at: 1us, kind: switch-down, switch: spine2}",
+        "{at: 1us, kind: bit-errors, link: leaf0-spine1, rate: 1e-9}",
+        "{at: 1us, kind: frame-loss, link: leaf0-spine1, share: 1%}",
+        "{at: 1us, kind: nic-throughput, host: 1, throughput: 50%}",
+    ],
+    ids=["link-down", "link-rate", "switch-down", "bit-errors", "frame-loss", "nic-throughput"],
+)
+def test_failures_are_refused_by_field_and_line(tmp_path: Path, failure: str) -> None:
+    text = plan("ranks: all, collective: all-to-all", LEAVES)
+    text = text.replace("load_balancing", f"failures: [{failure}], load_balancing")
+    (tmp_path / "flows.yaml").write_text(text)
+    finished = call("run", "flows.yaml", "--backend", "flow", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("error: flows.yaml:3: fabric.failures: found ")
+    assert "allowed: none: flows lose no packets" in finished.stderr
+    assert "hint: `--backend sim` simulates packets" in finished.stderr
+
+
+def test_pauses_in_a_circle_are_refused(tmp_path: Path) -> None:
+    names = [f"s{number}" for number in range(5)]
+    switches = ", ".join(f"{{name: {name}, hosts: 2}}" for name in names)
+    pairs = zip(names, names[1:] + names[:1], strict=True)
+    links = ", ".join(f"{{between: [{name}, {after}]}}" for name, after in pairs)
+    ring = f"{{kind: custom, switches: [{switches}], links: [{links}]}}"
+    text = plan('ranks: "0,4,8,2,6", collective: all-gather', ring, size="10MB")
+
+    def check(pfc: str) -> CompletedProcess[str]:
+        fields = text.replace("load_balancing", f"switch: {{pfc: {pfc}}}, load_balancing")
+        (tmp_path / "ring.yaml").write_text(fields)
+        return call("plan", "check", "ring.yaml", "-s", "backend=flow", cwd=tmp_path)
+
+    refused = check("on")
+    assert refused.returncode == 2
+    assert "pauses that may wait for each other in a circle" in refused.stderr
+    assert check("off").returncode == 0
 
 
 def test_flows_have_an_estimate_of_their_own(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@
 //! with few others; if many share each link, it takes longer. `tools/estimate_accuracy.py --flow` compares
 //! both with measured runs.
 
-use crate::path::Paths;
-use crate::relay::{Relays, relay_of};
+use crate::network::idle_time::Frames;
+use crate::network::paths::Paths;
+use crate::rings::{Rings, relay_of};
 use crate::sharing;
-use crate::train::Frames;
 use jobs::{Jobs, arrivals, refusal, shape};
 use serde::Serialize;
 use spec::{ChunksObserved, JobSpec, QpMode, RunSpec, SpecError};
@@ -21,7 +21,7 @@ const PROGRAM_BYTES: u64 = 106 << 20;
 /// each port of the switch at its other end.
 const PORT_BYTES: u64 = 260;
 const QUEUE_BYTES: u64 = 260;
-const TURN_BYTES: u64 = 16;
+const TRANSIT_BYTES: u64 = 16;
 /// A transfer of a list [bytes], and one computed from its number.
 const LISTED_BYTES: u64 = 64;
 const TRANSFER_BYTES: u64 = 16;
@@ -47,11 +47,11 @@ const CHUNK_NS: u64 = 6_000;
 /// Time for a chunk if senders do not react [ns], and the additional time if queues exceed the caches of a
 /// processor.
 const QUEUED_NS: u64 = 4_000;
-const FAR_NS: u64 = 8_000;
+const UNCACHED_NS: u64 = 8_000;
 const CACHED_BYTES: u64 = 32 << 20;
 /// Time for a chunk in a ring without events [ns], and per time of a block if chunks are only counted [ps].
 const ROW_NS: u64 = 1_500;
-const TIME_PS: u64 = 3_000;
+const BLOCK_TIME_PS: u64 = 3_000;
 
 /// Estimated cost of a run, with the same fields as that of the packet simulator for the same plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -106,7 +106,7 @@ pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
     sum.queue_pairs = flows;
     let engine = engine(spec, &volumes, &mut paths);
     let flow_bytes = match engine {
-        Engine::Rings([ranks, _]) => ranks * RANK_BYTES,
+        Engine::Rings { ranks, .. } => ranks * RANK_BYTES,
         Engine::Fair => flows.saturating_mul(FLOW_BYTES).saturating_add(list_bytes),
         Engine::Queued(_) => flows.saturating_mul(QUEUED_BYTES).saturating_add(list_bytes),
     };
@@ -118,8 +118,8 @@ pub fn estimate(spec: &RunSpec) -> Result<Estimate, SpecError> {
 /// The model that executes a run.
 #[derive(Clone, Copy)]
 enum Engine {
-    /// Rings without events: number of ranks, and number of times computed to count all of them.
-    Rings([u64; 2]),
+    /// Rings without events, with the number of times computed to count all blocks.
+    Rings { ranks: u64, times: u64 },
     /// Senders that react.
     Fair,
     /// Senders that do not, with the size of their queues [bytes].
@@ -129,29 +129,28 @@ enum Engine {
 /// The model that the run uses: see [`sharing::reacts`].
 fn engine(spec: &RunSpec, volumes: &[Volume], paths: &mut Paths) -> Engine {
     if spec.jobs.iter().all(|job| relay_of(spec, job).is_some())
-        && let Some(relays) = Relays::find(spec, paths)
+        && let Some(rings) = Rings::find(spec, paths)
     {
-        return Engine::Rings(relays.size());
+        return Engine::Rings { ranks: rings.ranks(), times: rings.computed_times() };
     }
     let parts = u64::from(spec.transport.qps_per_rank_pair);
     let chunks = volumes.iter().map(|volume| volume.largest_bytes.div_ceil(parts));
-    let outlasts = |limit| {
-        (0..).zip(volumes).any(|(index, volume)| outlasts(spec, (index, volume), &paths.frames, limit))
-    };
+    let outlasts =
+        |limit| (0..).zip(volumes).any(|(index, volume)| outlasts(spec, index, volume, &paths.frames, limit));
     if sharing::reacts(spec, paths, chunks, outlasts) {
         return Engine::Fair;
     }
     let graph = &paths.network.graph;
     let switches = graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
-    let turns: u64 = switches.map(|switch| (switch.ports.len() as u64).pow(2)).sum();
-    Engine::Queued(2 * graph.links.len() as u64 * QUEUE_BYTES + turns * TURN_BYTES)
+    let transits: u64 = switches.map(|switch| (switch.ports.len() as u64).pow(2)).sum();
+    Engine::Queued(2 * graph.links.len() as u64 * QUEUE_BYTES + transits * TRANSIT_BYTES)
 }
 
 /// Whether a queue pair of a job has more than `limit` bytes on the wire to send, as in
 /// [`sharing::outlasts`]. Generates the schedule only if the volume does not decide it.
-fn outlasts(spec: &RunSpec, (index, volume): (u32, &Volume), frames: &Frames, limit: u64) -> bool {
+fn outlasts(spec: &RunSpec, index: u32, volume: &Volume, frames: &Frames, limit: u64) -> bool {
     let parts = u64::from(spec.transport.qps_per_rank_pair);
-    let [_, _, largest] = frames.of(volume.largest_bytes.div_ceil(parts));
+    let largest = frames.count(volume.largest_bytes.div_ceil(parts)).wire_bytes;
     let has_one_each = !volume.is_listed && volume.connections == volume.transfers;
     if largest > limit || spec.transport.qp_mode == QpMode::PerChunk || has_one_each {
         return largest > limit;
@@ -174,7 +173,7 @@ fn volume(spec: &RunSpec, index: usize, job: &JobSpec) -> Result<Volume, SpecErr
 fn memory_bytes(spec: &RunSpec, sum: &Estimate, flow_bytes: u64, engine: Engine) -> u64 {
     let rows = sum.chunk_rows.min(ROWS_WAITING) * ROW_BYTES;
     let (counts, queue_bytes) = match engine {
-        Engine::Rings(_) => (0, 0),
+        Engine::Rings { .. } => (0, 0),
         Engine::Fair => (sum.chunks.min(COUNTS), 0),
         Engine::Queued(bytes) => (sum.chunks.min(COUNTS), bytes),
     };
@@ -186,9 +185,11 @@ fn memory_bytes(spec: &RunSpec, sum: &Estimate, flow_bytes: u64, engine: Engine)
 
 fn time_ms(spec: &RunSpec, sum: &Estimate, engine: Engine) -> u64 {
     let [times, each_ps] = match engine {
-        Engine::Rings([_, times]) if spec.observe.chunks == ChunksObserved::Summary => [times, TIME_PS],
-        Engine::Rings(_) => [sum.chunks, ROW_NS * 1_000],
-        Engine::Queued(bytes) if bytes > CACHED_BYTES => [sum.chunks, (QUEUED_NS + FAR_NS) * 1_000],
+        Engine::Rings { times, .. } if spec.observe.chunks == ChunksObserved::Summary => {
+            [times, BLOCK_TIME_PS]
+        }
+        Engine::Rings { .. } => [sum.chunks, ROW_NS * 1_000],
+        Engine::Queued(bytes) if bytes > CACHED_BYTES => [sum.chunks, (QUEUED_NS + UNCACHED_NS) * 1_000],
         Engine::Queued(_) => [sum.chunks, QUEUED_NS * 1_000],
         Engine::Fair => [sum.chunks, CHUNK_NS * 1_000],
     };
@@ -216,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_run_takes_the_engine_that_was_told(
+        fn a_run_uses_the_estimated_engine(
             (collective, algorithm) in prop::sample::select(&COLLECTIVES[..]),
             share_log2 in 8..24_u32,
             is_paced: bool,
@@ -224,7 +225,7 @@ mod tests {
             parts in 1..4_u32,
         ) {
             let mut spec: RunSpec =
-                serde_json::from_str(include_str!("relay/ring.json")).expect("it is a spec");
+                serde_json::from_str(include_str!("rings/ring.json")).expect("it is a spec");
             spec.jobs[0].collective = collective.into();
             spec.jobs[0].algorithm = algorithm.into();
             spec.jobs[0].data_bytes = 8 << share_log2;
@@ -235,12 +236,13 @@ mod tests {
             }
             let mut paths = paths_of(&spec).unwrap();
             let volumes = [volume(&spec, 0, &spec.jobs[0]).unwrap()];
-            let told = engine(&spec, &volumes, &mut paths);
+            let estimated = engine(&spec, &volumes, &mut paths);
             let jobs = jobs_of(&spec, &paths).unwrap();
-            match Sharing::new(&spec, &jobs, &paths) {
-                Sharing::Fair(_) => prop_assert!(matches!(told, Engine::Fair | Engine::Rings(_))),
-                Sharing::Queued(_) => prop_assert!(matches!(told, Engine::Queued(_))),
-            }
+            let is_expected = match Sharing::new(&spec, &jobs, &paths) {
+                Sharing::Fair(_) => matches!(estimated, Engine::Fair | Engine::Rings { .. }),
+                Sharing::Queued(_) => matches!(estimated, Engine::Queued(_)),
+            };
+            prop_assert!(is_expected);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Set-up of a run: checks the spec, builds the network and the jobs, and checks that there is a path for all
-//! data.
+//! data and that packets are sprayed over links of one rate.
 
-use crate::check::{check as check_coverage, is_sprayed};
-use crate::circles;
-use crate::delays;
-use crate::path::Paths;
-use crate::relay::Relays;
+use crate::checks::{check as check_coverage, is_sprayed};
+use crate::checks::{delays, pause_cycles};
+use crate::network::paths::Paths;
+use crate::rings::Rings;
 use jobs::{Jobs, check_jobs};
 use spec::{ChunksObserved, RunSpec, SpecError};
 use std::collections::BTreeMap;
@@ -23,12 +22,14 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_spraying(spec, &graph)?;
     let is_joined = graph.is_joined_by_switches();
     match check_jobs(spec) {
-        Ok(()) if is_joined && !circles::may_have_any(spec) && !delays::may_be_long(spec, &graph) => Ok(()),
+        Ok(()) if is_joined && !pause_cycles::are_possible(spec) && !delays::may_exceed(spec, &graph) => {
+            Ok(())
+        }
         Ok(()) => jobs_of(spec, &Paths::new(spec)?).map(drop),
         // Rings of which only counts are requested need no numbers of transfers.
         Err(error) if spec.observe.chunks == ChunksObserved::Summary => {
             let mut paths = Paths::new(spec)?;
-            Relays::find(spec, &mut paths).ok_or(error)?.check_delays(spec, &paths)
+            Rings::find(spec, &mut paths).ok_or(error)?.check_delays(spec, &paths)
         }
         Err(error) => Err(error),
     }
@@ -56,7 +57,7 @@ pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> 
         jobs.add_collective(spec, index as u32, job)?;
     }
     paths.check(&jobs)?;
-    circles::check(spec, paths, &jobs)?;
+    pause_cycles::check(spec, paths, &jobs)?;
     delays::check(spec, paths, &jobs)?;
     Ok(jobs)
 }
@@ -64,14 +65,14 @@ pub(crate) fn jobs_of(spec: &RunSpec, paths: &Paths) -> Result<Jobs, SpecError> 
 /// Checks that packets are sprayed over links of one rate. With different rates packets would not be split
 /// evenly, and the slowest link of an even split would determine the result.
 fn check_spraying(spec: &RunSpec, graph: &Graph) -> Result<(), SpecError> {
-    let suspects: Vec<u32> = (graph.hosts() as u32..graph.nodes.len() as u32)
-        .filter(|&node| is_sprayed(spec) && has_unlike_neighbours(graph, graph.node(NodeId(node))))
+    let unequal_switches: Vec<u32> = (graph.hosts() as u32..graph.nodes.len() as u32)
+        .filter(|&node| is_sprayed(spec) && has_unequal_rates(graph, graph.node(NodeId(node))))
         .collect();
-    if suspects.is_empty() {
+    if unequal_switches.is_empty() {
         return Ok(());
     }
     let routes = Routes::compute(graph);
-    for node in suspects.into_iter().map(NodeId) {
+    for node in unequal_switches.into_iter().map(NodeId) {
         let rate = |&port: &u16| graph.link(graph.node(node).ports[usize::from(port)].link).rate;
         for to in (0..graph.attachments.len() as u32).map(AttachmentId) {
             let mut rates = routes.next_hops(node, to).iter().map(rate);
@@ -92,7 +93,7 @@ fn check_spraying(spec: &RunSpec, graph: &Graph) -> Result<(), SpecError> {
 }
 
 /// Whether links of a switch to others of one tier have different rates.
-fn has_unlike_neighbours(graph: &Graph, node: &Node) -> bool {
+fn has_unequal_rates(graph: &Graph, node: &Node) -> bool {
     let mut rates: BTreeMap<_, Rate> = BTreeMap::new();
     let peers = node.ports.iter().map(|end| (graph.node(end.peer), graph.link(end.link).rate));
     peers

@@ -205,17 +205,17 @@ pub struct Listed {
 
 impl Listed {
     fn new(schedule: &Schedule) -> Self {
-        let mut known = HashMap::new();
+        let mut numbers = HashMap::new();
         let mut number = |transfer: &Transfer| {
-            let next = known.len() as u32;
-            *known.entry((transfer.src, transfer.dst, transfer.channel)).or_insert(next)
+            let next = numbers.len() as u32;
+            *numbers.entry((transfer.src, transfer.dst, transfer.channel)).or_insert(next)
         };
         let numbered = (0..).map(TransferId).zip(schedule.transfers());
         // Payload connections are numbered first, so that their random draws do not depend on handshakes.
         let payload = numbered.filter(|(id, _)| schedule.message(*id) == Message::Payload);
         let last = payload.map(|(_, transfer)| number(&transfer)).max();
         let of_transfer: Vec<u32> = schedule.transfers().map(|transfer| number(&transfer)).collect();
-        let starts = starts(&of_transfer, known.len());
+        let starts = starts(&of_transfer, numbers.len());
         let by_connection = sorted(&of_transfer, &starts);
         Self { of_transfer, starts, by_connection, of_payload: last.map_or(0, |last| last + 1) }
     }
@@ -247,9 +247,9 @@ fn sorted(of_transfer: &[u32], starts: &[u32]) -> Vec<TransferId> {
     let mut free = starts.to_vec();
     let mut sorted = vec![TransferId(0); of_transfer.len()];
     for (id, &connection) in (0..).map(TransferId).zip(of_transfer) {
-        let place = &mut free[connection as usize];
-        sorted[*place as usize] = id;
-        *place += 1;
+        let next_index = &mut free[connection as usize];
+        sorted[*next_index as usize] = id;
+        *next_index += 1;
     }
     sorted
 }

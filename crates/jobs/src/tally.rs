@@ -59,7 +59,7 @@ impl Chosen {
 
 /// Key of chunks counted together: job, round, status, payload, completion time, completion time in an idle
 /// fabric, time within the measured interval, and whether they ended within it.
-type Alike = (u32, u32, u8, u64, Option<u64>, Option<u64>, Option<u64>, bool);
+type TimeKey = (u32, u32, u8, u64, Option<u64>, Option<u64>, Option<u64>, bool);
 
 /// Measured interval of a job [ps].
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ struct Measured {
 pub struct Tally {
     measured: Vec<Measured>,
     steps: BTreeMap<(u32, u32, u32), ChunkStepRow>,
-    times: NumberMap<Alike, u64>,
+    times: NumberMap<TimeKey, u64>,
     /// Maximum number of entries in `times`.
     times_max: usize,
     /// Completion times are rounded to a multiple of 2^`rounding` ps.
@@ -111,7 +111,7 @@ impl Tally {
         self.steps.entry(key).or_insert_with(|| ChunkStepRow::of_step(key.0, key.1, key.2)).add(row);
         let measured = self.measured[row.job as usize];
         let in_time_ps = measured.part_of(row, || self.last_ps(row.job));
-        let alike = (
+        let key = (
             row.job,
             row.round,
             row.status as u8,
@@ -121,7 +121,7 @@ impl Tally {
             in_time_ps,
             measured.ends_in(row),
         );
-        *self.times.entry(alike).or_insert(0) += 1;
+        *self.times.entry(key).or_insert(0) += 1;
         if self.times.len() > self.times_max {
             self.round();
         }
@@ -143,9 +143,9 @@ impl Tally {
     fn round(&mut self) {
         while self.times.len() > self.times_max / 2 && self.rounding < ROUNDING_MAX {
             self.rounding += 1;
-            for (mut alike, chunks) in std::mem::take(&mut self.times) {
-                alike.4 = alike.4.map(|ps| self.rounded(ps));
-                *self.times.entry(alike).or_insert(0) += chunks;
+            for (mut key, chunks) in std::mem::take(&mut self.times) {
+                key.4 = key.4.map(|ps| self.rounded(ps));
+                *self.times.entry(key).or_insert(0) += chunks;
             }
         }
     }
@@ -158,7 +158,7 @@ impl Tally {
 
     /// Adds a histogram entry.
     pub fn add_times(&mut self, row: &ChunkTimeRow) {
-        let alike = (
+        let key = (
             row.job,
             row.round,
             row.status as u8,
@@ -168,7 +168,7 @@ impl Tally {
             row.in_time_ps,
             row.is_ended_in_time,
         );
-        *self.times.entry(alike).or_insert(0) += row.chunks;
+        *self.times.entry(key).or_insert(0) += row.chunks;
     }
 
     /// Emits the rows of tables `chunk_steps` and `chunk_times`.
@@ -177,8 +177,8 @@ impl Tally {
     /// When `take` requests to stop.
     pub fn hand_out(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
         in_parts(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
-        let mut times: Vec<(Alike, u64)> = self.times.into_iter().collect();
-        times.sort_unstable_by_key(|alike| alike.0);
+        let mut times: Vec<(TimeKey, u64)> = self.times.into_iter().collect();
+        times.sort_unstable_by_key(|key| key.0);
         in_parts(times.into_iter().map(time_row), |rows| take(Batch::ChunkTimes(rows)))
     }
 }
@@ -282,8 +282,8 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
-fn time_row((alike, chunks): (Alike, u64)) -> ChunkTimeRow {
-    let (job, round, status, payload_bytes, fct_ps, unloaded_ps, in_time_ps, is_ended_in_time) = alike;
+fn time_row((key, chunks): (TimeKey, u64)) -> ChunkTimeRow {
+    let (job, round, status, payload_bytes, fct_ps, unloaded_ps, in_time_ps, is_ended_in_time) = key;
     let statuses = [ChunkStatus::Complete, ChunkStatus::Failed, ChunkStatus::Unfinished];
     ChunkTimeRow {
         job,

@@ -176,14 +176,14 @@ fn assign_listed(
         let allowed = format!("{}: one for each host port, by (port number, host)", attachments.len());
         return Err(value("ips", format!("{} addresses", addresses.len()), allowed));
     }
-    let mut known = HashSet::new();
-    for (place, (&ip, attachment)) in addresses.iter().zip(attachments).enumerate() {
+    let mut used = HashSet::new();
+    for (index, (&ip, attachment)) in addresses.iter().zip(attachments).enumerate() {
         attachment.ip = ip;
         attachment.prefix = prefix;
         let subnet = Subnet { network: attachment.network().to_bits(), prefix };
         let gateway = gateway.map(|at| Ipv4Addr::from_bits(subnet.gateway(at) as u32));
         attachment.gateway = gateway;
-        let refuse = |allowed| Err(value(&format!("ips[{place}]"), ip.to_string(), allowed));
+        let refuse = |allowed| Err(value(&format!("ips[{index}]"), ip.to_string(), allowed));
         let (first, last) = subnet.usable();
         if RESERVED.iter().any(|(from, to)| (from..=to).contains(&&ip)) {
             return refuse(unicast());
@@ -191,7 +191,7 @@ fn assign_listed(
             return refuse(format!("no address of a network or broadcast of prefix {prefix}"));
         } else if gateway == Some(ip) {
             return refuse("another one: it is the gateway of its subnet".into());
-        } else if !known.insert(ip) {
+        } else if !used.insert(ip) {
             return refuse("an address that no other host port has".into());
         }
     }

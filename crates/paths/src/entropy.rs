@@ -53,15 +53,15 @@ impl PathHash {
         let bytes = if include_qp { INPUT_BYTES } else { FIVE_TUPLE_BYTES };
         let hash_of = |input: [u8; INPUT_BYTES]| hash(algorithm, &input[..bytes]);
         let zeros = hash_of([0; INPUT_BYTES]);
-        let change = |place: usize, byte: u8| {
+        let change = |offset: usize, byte: u8| {
             let mut input = [0; INPUT_BYTES];
-            input[place] = byte;
+            input[offset] = byte;
             hash_of(input) ^ zeros
         };
-        let changes = |place| -> Changes { std::array::from_fn(|byte| change(place, byte as u8)) };
+        let changes = |offset| -> Changes { std::array::from_fn(|byte| change(offset, byte as u8)) };
         let of_address: [Changes; 8] = std::array::from_fn(changes);
-        let address_at = |place, ip: Ipv4Addr| {
-            let octets = ip.octets().into_iter().zip(&of_address[place..]);
+        let address_at = |offset, ip: Ipv4Addr| {
+            let octets = ip.octets().into_iter().zip(&of_address[offset..]);
             octets.fold(0, |hash, (octet, changes)| hash ^ changes[usize::from(octet)])
         };
         let addresses = graph.attachments.iter().map(|port| [address_at(0, port.ip), address_at(4, port.ip)]);
@@ -103,7 +103,7 @@ impl PathHash {
 /// Change of the hash by several bytes.
 #[inline]
 fn change<const BYTES: usize>(changes: &[Changes; BYTES], bytes: [u8; BYTES]) -> u32 {
-    (0..BYTES).fold(0, |hash, place| hash ^ changes[place][usize::from(bytes[place])])
+    (0..BYTES).fold(0, |hash, offset| hash ^ changes[offset][usize::from(bytes[offset])])
 }
 
 /// Hash of the 5-tuple of a TCP connection.

@@ -23,8 +23,8 @@ impl LinkNames {
             for pair in [format!("{from}-{to}"), format!("{to}-{from}")] {
                 let parallel = links.entry(pair.clone()).or_default();
                 parallel.push(id);
-                let place = parallel.len() - 1;
-                links.insert(format!("{pair}:{place}"), vec![id]);
+                let index = parallel.len() - 1;
+                links.insert(format!("{pair}:{index}"), vec![id]);
             }
         }
         Self { links }

@@ -52,6 +52,6 @@ pub(crate) fn estimate_flow<'py>(py: Python<'py>, spec_json: &str) -> PyResult<B
 #[pyfunction]
 pub(crate) fn busiest_link<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
-    let found = py.detach(|| flow::busiest(&spec)).map_err(|error| spec_error(py, &error))?;
+    let found = py.detach(|| flow::busiest_link(&spec)).map_err(|error| spec_error(py, &error))?;
     to_python(py, &found)
 }

@@ -141,22 +141,22 @@ impl Graph {
     #[must_use]
     pub fn is_joined_by_switches(&self) -> bool {
         let planes = self.attachments.chunks(self.hosts().max(1)).take(usize::from(self.planes));
-        let mut known = vec![false; self.nodes.len()];
+        let mut reached = vec![false; self.nodes.len()];
         planes.into_iter().all(|plane| {
-            self.reach(plane[0].switch.index(), &mut known);
-            plane.iter().all(|attachment| known[attachment.switch.index()])
+            self.reach(plane[0].switch.index(), &mut reached);
+            plane.iter().all(|attachment| reached[attachment.switch.index()])
         })
     }
 
     /// Marks all switches connected to one.
-    fn reach(&self, switch: usize, known: &mut [bool]) {
-        let mut ahead = vec![switch];
-        while let Some(switch) = ahead.pop() {
-            if std::mem::replace(&mut known[switch], true) {
+    fn reach(&self, switch: usize, reached: &mut [bool]) {
+        let mut pending = vec![switch];
+        while let Some(switch) = pending.pop() {
+            if std::mem::replace(&mut reached[switch], true) {
                 continue;
             }
             let peers = self.nodes[switch].ports.iter().map(|port| port.peer.index());
-            ahead.extend(peers.filter(|&peer| peer >= self.hosts() && !known[peer]));
+            pending.extend(peers.filter(|&peer| peer >= self.hosts() && !reached[peer]));
         }
     }
 

@@ -95,8 +95,8 @@ mod tests {
             prop_assert!(listed.transfers().eq(handed_out));
             prop_assert_eq!(schedule.total_bytes(), listed.total_bytes());
             if let Some(bytes) = schedule.independent_bytes() {
-                let is_alone = |id| schedule.bytes(id) == bytes && schedule.dependencies(id) == 0;
-                prop_assert!((0..schedule.transfers().len()).map(TransferId::from_index).all(is_alone));
+                let is_independent = |id| schedule.bytes(id) == bytes && schedule.dependencies(id) == 0;
+                prop_assert!((0..schedule.transfers().len()).map(TransferId::from_index).all(is_independent));
             }
             for id in (0..schedule.transfers().len()).map(TransferId::from_index) {
                 prop_assert!(schedule.successors(id).eq(listed.successors(id)));

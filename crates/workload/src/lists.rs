@@ -37,9 +37,9 @@ impl Lists {
         let mut successors = vec![TransferId(0); dependencies.len()];
         for (index, range) in dependency_starts.windows(2).enumerate() {
             for before in &dependencies[range[0] as usize..range[1] as usize] {
-                let place = &mut free[before.index()];
-                successors[*place as usize] = TransferId::from_index(index);
-                *place += 1;
+                let next_index = &mut free[before.index()];
+                successors[*next_index as usize] = TransferId::from_index(index);
+                *next_index += 1;
             }
         }
         Self { transfers, dependency_starts, successor_starts, successors }

@@ -19,8 +19,9 @@ mod tests {
 
     #[test]
     fn every_shared_collective_is_a_known_one() {
-        let known = |name: &&str| crate::patterns().iter().any(|pattern| pattern.collective() == *name);
-        assert!(SHARED.iter().all(known));
+        let is_collective =
+            |name: &&str| crate::patterns().iter().any(|pattern| pattern.collective() == *name);
+        assert!(SHARED.iter().all(is_collective));
         assert_eq!((shares("all-to-all", 32), shares("reduce-scatter", 32)), (32, 1));
     }
 }

@@ -126,19 +126,19 @@ mod tests {
             let phased = in_phases(&[gather("parallel", ranks, 0)], Some(ranks));
             let barrier = phased.phases().nth(1).unwrap();
             assert_eq!(barrier.len() as u64, barrier_transfers(ranks));
-            let mut known: Vec<HashSet<u32>> = (0..ranks).map(|rank| HashSet::from([rank])).collect();
+            let mut blocks: Vec<HashSet<u32>> = (0..ranks).map(|rank| HashSet::from([rank])).collect();
             for step in 0..barrier_steps(ranks) {
-                let before = known.clone();
+                let before = blocks.clone();
                 for id in barrier.clone().map(TransferId) {
                     let Transfer { src, dst, bytes, step: of, .. } = phased.transfer(id);
                     assert_eq!((phased.message(id), bytes), (Message::Barrier, 0));
                     assert_eq!(phased.dependencies(id), of);
                     if of == step {
-                        known[dst.index()].extend(&before[src.index()]);
+                        blocks[dst.index()].extend(&before[src.index()]);
                     }
                 }
             }
-            assert!(known.iter().all(|known| known.len() == ranks as usize));
+            assert!(blocks.iter().all(|blocks| blocks.len() == ranks as usize));
         }
     }
 

@@ -1,4 +1,4 @@
-"""Backend that chooses packet simulation or flow model for each trial; see `fabricbench.plan.choice`."""
+"""Backend that chooses packet simulation or flow model for each trial; see `fabricbench.plan.flow_error`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from fabricbench.backend.protocol import Announcing, Backend, Observation, Observer, RunResult, SharingCores
-from fabricbench.plan.choice import choose
 from fabricbench.plan.engine import AUTO, SIMULATOR
 from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.flow_error import choose
 
 
 class AutoBackend:

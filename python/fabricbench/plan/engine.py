@@ -26,7 +26,7 @@ SIMULATOR: Final = "sim"
 FLOW: Final = "flow"
 """Name of the backend that carries plans out with fluid flows."""
 AUTO: Final = "auto"
-"""Name of the backend that is one of these two, trial by trial; see `fabricbench.plan.choice`."""
+"""Name of the backend that is one of these two, trial by trial; see `fabricbench.plan.flow_error`."""
 ESTIMATED: Final = (SIMULATOR, FLOW, AUTO)
 """Backends whose trials are estimated before they run."""
 

@@ -16,7 +16,6 @@ from fabricbench.plan import engine
 if TYPE_CHECKING:
     from fabricbench.plan._run_spec import JobSpec, RunSpec
 
-FAILING: Final = "failures"
 OPEN_LOOP: Final = "open loop"
 SHORT: Final = "short transfers"
 BY_GRADIENT: Final = "TIMELY"
@@ -30,7 +29,6 @@ ROOTED: Final = "one root"
 STEPS: Final = "steps"
 
 KINDS: Final[Mapping[str, str]] = {
-    FAILING: "links or switches fail, or links are slower, in the course of the run",
     OPEN_LOOP: "messages at drawn times, whatever becomes of those before",
     SHORT: "fewer than 64 packets in the mean transfer, so that single frames count",
     BY_GRADIENT: "rates that follow the change of the round-trip time, which needs queues",
@@ -65,8 +63,6 @@ def kinds_of(spec: RunSpec) -> list[str]:
 
 
 def _kind(spec: RunSpec, spec_json: str, job: JobSpec) -> str:
-    if spec["fabric"]["failures"]:
-        return FAILING
     if job["arrivals"]:
         return OPEN_LOOP
     if _is_short(spec, spec_json):

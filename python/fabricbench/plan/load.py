@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
-from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
 from fabricbench.plan.devices.switch_config import Configurations, Configured, override_of, uncovered
 from fabricbench.plan.devices.switch_values import CONFIG
@@ -27,6 +26,7 @@ from fabricbench.plan.fabric.graph_names import near_name_hint
 from fabricbench.plan.fabric.pins import pin_problems
 from fabricbench.plan.fields.base import UnreadableError
 from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
+from fabricbench.plan.flow_error import backend_for
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.profile import profile_of, with_nic
@@ -493,8 +493,8 @@ def _other_backend_hint(plan: Plan, refusal: "engine.SpecError") -> str:
 def field_of(spec_field: str, plan: Plan) -> FieldPath:
     """Return the field of the plan for one of the run spec that was made from it."""
     path, rate_control = plan_path(spec_field), plan.transport.rate_control
-    if path[:2] == ("fabric", "failures") and isinstance(path[2], int):
-        return (*path[:2], plan.fabric.failure_of(path[2]), *path[3:])
+    if path[:2] == ("fabric", "failures") and path[2:]:
+        return (*path[:2], plan.fabric.failure_of(int(path[2])), *path[3:])
     if path[:2] == ("transport", "rate_control") and rate_control is not None:
         return (*path[:2], *rate_control.kinds, *path[2:]) if path[2:] else path
     return (*path[:2], "infiniband", *path[2:]) if path[:2] == ("fabric", "link_layer") else path

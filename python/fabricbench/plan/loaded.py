@@ -6,11 +6,11 @@ from pathlib import Path
 
 from fabricbench import units
 from fabricbench.plan import engine
-from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import estimate_text
 from fabricbench.plan.document.published import PublishedTable
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.flow_error import backend_for
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.cases import Case
 from fabricbench.plan.sweep.sizes import size_kind

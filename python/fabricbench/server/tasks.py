@@ -19,12 +19,12 @@ from fabricbench.errors import UserError
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
-from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import Limits, is_beyond, least_cost
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
+from fabricbench.plan.flow_error import backend_for
 from fabricbench.plan.load import validate
 from fabricbench.plan.search import range_of
 from fabricbench.runner import loading

@@ -1,26 +1,27 @@
 //! Event loop of a run: posts transfers that may start, processes events, passes rows to the observer.
 
-mod failing;
+pub(crate) mod events;
+mod job_state;
 #[cfg(test)]
-mod failing_tests;
+mod tests;
+mod windows;
 
-use crate::events::{Events, Kind};
-use crate::path::{Idle, Path, Paths};
-use crate::queued::Step;
-use crate::recorder::Recorder;
-use crate::relay::Relays;
-use crate::rows::{FlowSummary, JobResult, Times, reason, row};
+use crate::network::paths::{IdleTimes, Path, Paths};
+use crate::output::progress::{Progress, ProgressReporter};
+use crate::output::recorder::Recorder;
+use crate::output::{ChunkTimes, FlowSummary, JobResult, row};
+use crate::rings::Rings;
 use crate::set_up::{jobs_of, paths_of};
 use crate::sharing::Sharing;
-use crate::transfers::JobState;
-use crate::watch::{Progress, Watch};
-use crate::windows::{Connection, Next};
-use failing::Failing;
+use crate::sharing::queued_flows::FlowProgress;
+use crate::sharing::sender_port::NewFlow;
+use events::{Event, Events};
+use job_state::JobState;
 use jobs::{Jobs, Observer, QueuePair, RunError};
-use record::Batch;
 use spec::{ChunksObserved, JobSpec, RunSpec, RunStatus, SpecError};
 use std::collections::HashMap;
 use units::{Instant, Rate, Span, TransferId};
+use windows::{Connection, NextAction};
 
 /// Number of queue pairs that are retained even if idle.
 const CONNECTIONS_MIN: usize = 1_024;
@@ -33,7 +34,7 @@ struct Active {
     pace: Pace,
 }
 
-/// Number of the times of a chunk on an idle path, and whether this is its last burst.
+/// Index of the times of a chunk on an idle path, and whether this is its last burst.
 #[derive(Clone, Copy)]
 struct Pace(u32);
 
@@ -42,32 +43,26 @@ impl Pace {
     const COPIED: Self = Self(u32::MAX);
     /// Set for a burst that others follow.
     const MORE: u32 = 1 << 31;
-    /// The number is not known yet.
+    /// The index is not known yet.
     const UNKNOWN: u32 = Self::MORE - 2;
 
     const fn unknown(is_last: bool) -> Self {
         Self(if is_last { Self::UNKNOWN } else { Self::UNKNOWN | Self::MORE })
     }
 
-    /// Sets the number of [`Paths::idle`].
-    fn known(self, number: u32) -> Self {
-        assert!(number < Self::UNKNOWN, "kinds of paths are few");
-        Self(self.0 & Self::MORE | number)
+    /// Sets the index of [`Paths::idle_times`].
+    fn with_index(self, index: u32) -> Self {
+        assert!(index < Self::UNKNOWN, "kinds of paths are few");
+        Self(self.0 & Self::MORE | index)
     }
 
     const fn is_last(self) -> bool {
         self.0 & Self::MORE == 0
     }
 
-    /// `None` for a copy, and as long as the number is unknown.
-    fn idle_if_known(self, paths: &Paths) -> Option<&Idle> {
-        let number = self.0 & !Self::MORE;
-        (self.0 != Self::COPIED.0 && number != Self::UNKNOWN).then(|| paths.idle(number))
-    }
-
     /// `None` for a copy.
-    fn idle(self, paths: &Paths) -> Option<&Idle> {
-        (self.0 != Self::COPIED.0).then(|| paths.idle(self.0 & !Self::MORE))
+    fn idle_times(self, paths: &Paths) -> Option<&IdleTimes> {
+        (self.0 != Self::COPIED.0).then(|| paths.idle_times(self.0 & !Self::MORE))
     }
 }
 
@@ -86,15 +81,14 @@ struct Run<'a> {
     jobs: Jobs,
     paths: Paths,
     sharing: Sharing,
+    /// Active chunks by slot, and slots to reuse.
     active: Vec<Active>,
-    free: Vec<u32>,
+    free_slots: Vec<u32>,
     /// Queue pairs with data to send now or recently, by number.
     connections: HashMap<u32, Connection>,
     /// Number of them above which idle ones are removed.
     connections_max: usize,
     states: Vec<JobState>,
-    /// `None` if nothing fails.
-    failing: Option<Box<Failing>>,
     events: Events,
     recorder: Recorder,
     /// Since the last progress check.
@@ -109,14 +103,14 @@ struct Run<'a> {
 /// When the spec cannot be run, the model does not cover it, or the observer requests a stop.
 pub fn run(spec: &RunSpec, observer: &mut dyn Observer<Progress>) -> Result<FlowSummary, RunError> {
     let mut paths = paths_of(spec)?;
-    let relays = Relays::find(spec, &mut paths);
-    if let Some(relays) = relays.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
-        relays.check_delays(spec, &paths)?;
-        return relays.counts(spec, observer);
+    let rings = Rings::find(spec, &mut paths);
+    if let Some(rings) = rings.as_ref().filter(|_| spec.observe.chunks == ChunksObserved::Summary) {
+        rings.check_delays(spec, &paths)?;
+        return rings.counts(spec, observer);
     }
     let jobs = jobs_of(spec, &paths)?;
-    if let Some(relays) = relays {
-        return relays.rows(spec, &jobs, observer);
+    if let Some(rings) = rings {
+        return rings.rows(spec, &jobs, observer);
     }
     by_events(spec, paths, jobs, observer)
 }
@@ -130,7 +124,7 @@ pub(crate) fn by_events(
 ) -> Result<FlowSummary, RunError> {
     let mut run = Run::new(spec, paths, jobs)?;
     run.start();
-    run.carry_out(observer)?;
+    run.process_events(observer)?;
     Ok(run.summary())
 }
 
@@ -141,10 +135,9 @@ impl<'a> Run<'a> {
         Ok(Self {
             sharing: Sharing::new(spec, &jobs, &paths),
             active: Vec::new(),
-            free: Vec::new(),
+            free_slots: Vec::new(),
             connections: HashMap::new(),
             connections_max: CONNECTIONS_MIN,
-            failing: Failing::new(spec, paths.window_packets, jobs.chunk_count()),
             events: Events::default(),
             recorder,
             delivered_bytes: 0,
@@ -156,66 +149,56 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Offers all transfers without dependencies.
+    /// Schedules all transfers without dependencies.
     fn start(&mut self) {
-        self.await_failures();
         for (index, job) in self.spec.jobs.iter().enumerate() {
             let count = self.jobs.schedules[index].transfers().len() as u32;
             for transfer in 0..count {
                 if self.states[index].is_free(transfer) {
                     let release = self.jobs.schedules[index].releases().get(transfer as usize);
                     let at = Instant(job.start_ps) + release.copied().unwrap_or(Span::ZERO);
-                    self.offer(index as u32, transfer, at);
+                    self.schedule_post(index as u32, transfer, at);
                 }
             }
         }
     }
 
-    fn carry_out(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), RunError> {
-        let mut watch = Watch::new(self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum());
+    fn process_events(&mut self, observer: &mut dyn Observer<Progress>) -> Result<(), RunError> {
+        let total_bytes = self.jobs.schedules.iter().map(workload::Schedule::total_bytes).sum();
+        let mut reporter = ProgressReporter::new(total_bytes);
         let mut now = Instant::ZERO;
-        while let Some(at) = self.events.next() {
+        while let Some(at) = self.events.next_at() {
             now = at;
-            while let Some((kind, number, place)) = self.events.take_at(now) {
-                self.take(now, kind, number, place);
+            while let Some(event) = self.events.pop_at(now) {
+                self.process(now, event);
             }
-            self.sharing.settle(now, &mut self.events, &self.paths, &self.jobs);
+            self.sharing.recompute(now, &mut self.events, &self.paths, &self.jobs);
             self.sharing.check_queues(now, &self.paths)?;
-            self.recorder.hand_out(observer)?;
-            watch.delivered(std::mem::take(&mut self.delivered_bytes));
-            watch.look(now, observer)?;
+            self.recorder.pass_rows(observer)?;
+            reporter.delivered(std::mem::take(&mut self.delivered_bytes));
+            reporter.step(now, observer)?;
         }
-        watch.end(now, observer)?;
-        let events = self.finish_failures(now);
-        self.recorder.finish(observer)?;
-        if !events.is_empty() {
-            observer.batch(Batch::Events(events))?;
-        }
-        Ok(())
+        reporter.end(now, observer)?;
+        Ok(self.recorder.finish(observer)?)
     }
 
-    fn take(&mut self, now: Instant, kind: Kind, number: u32, place: u32) {
-        match kind {
-            Kind::Drained => self.drained(now),
-            Kind::Emptied => self.sharing.emptied(now, place, &mut self.events),
-            Kind::Rested => self.sharing.rested(place),
-            Kind::Passed(hop) => self.move_on(now, place, hop),
-            Kind::Look(told) => self.look(now, place, told),
-            Kind::Delivered => self.delivered(place, now),
-            Kind::TakenIn => self.taken_in(place, number, now),
-            Kind::Completed if self.has_ended(number) => {}
-            Kind::Completed => self.completed(place, now),
-            Kind::Opened => self.send_next(number, now),
-            Kind::Changed => self.changed(number, now),
-            Kind::Stalled => self.stalled(place, now),
-            Kind::Resumed => self.resumed(place, now),
-            Kind::Failed => self.failed(number, now),
-            Kind::Post => self.post(number, place, now),
+    fn process(&mut self, now: Instant, event: Event) {
+        match event {
+            Event::FlowEnded => self.flows_ended(now),
+            Event::QueueEmpty { link } => self.sharing.queue_may_be_empty(now, link, &mut self.events),
+            Event::RestOver { link } => self.sharing.rest_over(link),
+            Event::LinkPassed { hop, slot } => self.advance(now, slot, hop),
+            Event::PortDue { version, port } => self.port_due(now, port, version),
+            Event::Delivered { slot, .. } => self.delivered(slot, now),
+            Event::Processed { transfer, job } => self.processed(job, transfer, now),
+            Event::Acknowledged { slot, .. } => self.acknowledged(slot, now),
+            Event::WindowOpen { queue_pair } => self.send_next(queue_pair, now),
+            Event::Post { transfer, job } => self.post(transfer, job, now),
         }
     }
 
-    /// Handles a transfer that may start: it is posted once its rank has done its work for it.
-    fn offer(&mut self, job: u32, transfer: u32, now: Instant) {
+    /// Schedules the post of a transfer that may start, once its rank has done its work for it.
+    fn schedule_post(&mut self, job: u32, transfer: u32, now: Instant) {
         let spec = &self.spec.jobs[job as usize];
         let mut at = now + Span(spec.step_overhead_ps);
         if spec.send_overhead_ps > 0 {
@@ -224,7 +207,7 @@ impl<'a> Run<'a> {
             at = at.max(process.busy_until) + Span(spec.send_overhead_ps);
             process.busy_until = at;
         }
-        self.events.push(at, Kind::Post, transfer, job);
+        self.events.push(at, Event::Post { transfer, job });
     }
 
     /// Posts all parts of a transfer.
@@ -238,13 +221,8 @@ impl<'a> Run<'a> {
             } else if self.jobs.has_queue_pairs_of_each_transfer(job as usize) {
                 self.send(slot, now, None);
             } else {
-                if self.connections.get(&pair.number).is_some_and(Connection::has_failed) {
-                    self.fail_chunk(chunk, now);
-                    continue;
-                }
-                let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
+                let packets = self.packets_of(chunk);
                 self.connections.entry(pair.number).or_default().post(slot, packets);
-                self.posted(pair.number, packets, now);
                 self.send_next(pair.number, now);
             }
         }
@@ -252,12 +230,16 @@ impl<'a> Run<'a> {
 
     fn activate(&mut self, chunk: u32, now: Instant) -> u32 {
         let active = Active { posted: now, chunk, pace: Pace::COPIED };
-        let slot = self.free.pop().unwrap_or(self.active.len() as u32);
+        let slot = self.free_slots.pop().unwrap_or(self.active.len() as u32);
         match self.active.get_mut(slot as usize) {
-            Some(place) => *place = active,
+            Some(entry) => *entry = active,
             None => self.active.push(active),
         }
         slot
+    }
+
+    fn packets_of(&self, chunk: u32) -> u64 {
+        self.paths.frames.count(self.jobs.chunk(chunk).bytes).frames
     }
 
     /// Copies between ranks of one host in shared memory, one message after the other.
@@ -269,115 +251,106 @@ impl<'a> Run<'a> {
         process.copying_until =
             now.max(process.copying_until) + Rate::from_bps(memory.rate_bps).span_of(bytes);
         let at = process.copying_until + Span(memory.latency_ps);
-        self.events.push(at, Kind::Delivered, chunk, slot);
+        self.events.push(at, Event::Delivered { chunk, slot });
     }
 
     /// Sends the packets of a queue pair that its window has room for.
-    fn send_next(&mut self, number: u32, now: Instant) {
-        let Some(connection) = self.connections.get_mut(&number) else { return };
+    fn send_next(&mut self, queue_pair: u32, now: Instant) {
+        let Some(connection) = self.connections.get_mut(&queue_pair) else { return };
         let (paths, jobs, active) = (&self.paths, &self.jobs, &self.active);
         let packet_time = |slot: u32| paths.packet_time(jobs, active[slot as usize].chunk);
         match connection.next(now, paths.window_packets, packet_time) {
-            Next::Burst { slot, packets, is_last, is_paced } => {
-                let mut burst = slot;
+            NextAction::Burst { slot, packets, is_last, is_paced } => {
+                let mut burst_slot = slot;
                 if !is_last {
                     let Active { chunk, posted, .. } = self.active[slot as usize];
-                    burst = self.activate(chunk, posted);
-                    self.connections.entry(number).or_default().moved(burst);
+                    burst_slot = self.activate(chunk, posted);
+                    self.connections.entry(queue_pair).or_default().set_last_slot(burst_slot);
                 }
-                self.send(burst, now, Some(Burst { packets, is_last, is_paced }));
+                self.send(burst_slot, now, Some(Burst { packets, is_last, is_paced }));
             }
-            Next::Closed(Some(at)) => self.events.push(at, Kind::Opened, number, 0),
-            Next::Closed(None) | Next::Nothing => {}
+            NextAction::Closed(Some(at)) => self.events.push(at, Event::WindowOpen { queue_pair }),
+            NextAction::Closed(None) | NextAction::Nothing => {}
         }
     }
 
     /// Sends packets of a chunk: all of them, or `burst`, at the rate of the window if they follow others.
     fn send(&mut self, slot: u32, now: Instant, burst: Option<Burst>) {
-        let Active { chunk, ref mut pace, .. } = self.active[slot as usize];
-        *pace = Pace::unknown(burst.is_none_or(|burst| burst.is_last));
-        let (link, all) = self.paths.start(&self.jobs, chunk);
-        let wire_bytes = burst.map_or(all, |burst| {
-            let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
-            (u128::from(all) * u128::from(burst.packets) / u128::from(packets)) as u64
+        let chunk = self.active[slot as usize].chunk;
+        let (host_link, chunk_wire_bytes) = self.paths.host_link_and_bytes(&self.jobs, chunk);
+        let wire_bytes = burst.map_or(chunk_wire_bytes, |burst| {
+            let packets = self.packets_of(chunk);
+            (u128::from(chunk_wire_bytes) * u128::from(burst.packets) / u128::from(packets)) as u64
         });
-        if let Some(failing) = self.failing.as_deref_mut() {
-            let [packets, ..] = self.paths.frames.of(self.jobs.chunk(chunk).bytes);
-            let packets = burst.map_or(packets, |burst| burst.packets);
-            failing.note(slot, now, packets, wire_bytes);
-            return self.launch(slot, now, burst.is_some_and(|burst| burst.is_paced), wire_bytes);
-        }
+        let pace = &mut self.active[slot as usize].pace;
+        *pace = Pace::unknown(burst.is_none_or(|burst| burst.is_last));
         if self.sharing.path().is_some() {
-            return self.sharing.begin_queued(now, slot, chunk, link, wire_bytes);
+            return self.sharing.begin_queued(now, NewFlow { chunk, slot, wire_bytes }, host_link);
         }
         self.paths.find(&self.jobs, chunk, &mut self.path);
-        self.paths.find_back(&mut self.path);
-        let number = self.paths.number_idle(&self.path, self.jobs.chunk(chunk).bytes);
-        *pace = pace.known(number);
-        let idle = (self.paths.idle(number), burst.is_some_and(|burst| burst.is_paced));
-        self.sharing.begin_fair((now, slot), &self.path, idle, wire_bytes, &self.paths.network);
+        self.paths.find_ack_legs(&mut self.path);
+        let index = self.paths.idle_times_index(&self.path, self.jobs.chunk(chunk).bytes);
+        *pace = pace.with_index(index);
+        let bound = self.paths.idle_times(index).bound(burst.is_some_and(|burst| burst.is_paced));
+        self.sharing.begin_fair(now, slot, &self.path, bound, wire_bytes, &self.paths);
     }
 
     /// Times on an idle path for the chunk of a burst that has passed all queues.
-    fn idle_of(&mut self, slot: u32) -> Idle {
+    fn idle_times_of(&mut self, slot: u32) -> IdleTimes {
         let Active { chunk, ref mut pace, .. } = self.active[slot as usize];
         if let Some(path) = self.sharing.path() {
-            *pace = pace.known(self.paths.number_idle(path, self.jobs.chunk(chunk).bytes));
+            *pace = pace.with_index(self.paths.idle_times_index(path, self.jobs.chunk(chunk).bytes));
         }
-        *pace.idle(&self.paths).expect("what is copied is not sent")
+        *pace.idle_times(&self.paths).expect("a copied chunk is not sent")
     }
 
-    fn drained(&mut self, now: Instant) {
-        while let Some(slot) = self.sharing.take_ended(now) {
+    fn flows_ended(&mut self, now: Instant) {
+        while let Some(slot) = self.sharing.pop_ended(now) {
             let chunk = self.active[slot as usize].chunk;
-            if !self.meets_failure(slot, now) {
-                self.through(now, slot);
-                self.sent(now, chunk);
-            }
+            self.passed_all(now, slot);
+            self.burst_sent(now, chunk);
         }
     }
 
-    fn look(&mut self, now: Instant, port: u32, told: u32) {
-        while let Some(slot) = self.sharing.take_sent(now, port, told) {
+    fn port_due(&mut self, now: Instant, port: u32, version: u32) {
+        while let Some(slot) = self.sharing.pop_sent(now, port, version) {
             let chunk = self.active[slot as usize].chunk;
-            self.move_on(now, slot, 0);
-            self.sent(now, chunk);
+            self.advance(now, slot, 0);
+            self.burst_sent(now, chunk);
         }
     }
 
-    fn move_on(&mut self, now: Instant, slot: u32, hop: u8) {
-        match self.sharing.move_on(now, (slot, hop), &self.paths, &self.jobs) {
-            Step::Through => self.through(now, slot),
-            Step::Waits(hop, at) => self.events.push(at, Kind::Passed(hop), 0, slot),
+    fn advance(&mut self, now: Instant, slot: u32, hop: u8) {
+        match self.sharing.advance(now, slot, hop, &self.paths, &self.jobs) {
+            FlowProgress::PassedAll => self.passed_all(now, slot),
+            FlowProgress::Waits { hop, until } => self.events.push(until, Event::LinkPassed { hop, slot }),
         }
     }
 
     /// Handles a burst whose last bit has passed everything that limits it.
-    fn through(&mut self, now: Instant, slot: u32) {
-        let idle = self.idle_of(slot);
-        let tail = idle.tail;
-        let acknowledged = self.acknowledged_at(slot, now + tail, &idle);
+    fn passed_all(&mut self, now: Instant, slot: u32) {
+        let IdleTimes { tail, ack_delay, .. } = self.idle_times_of(slot);
         let Active { chunk, pace, .. } = self.active[slot as usize];
-        let pair = self.jobs.chunk(chunk).queue_pair;
-        if let Some((connection, at)) = self.connections.get_mut(&pair).zip(acknowledged) {
-            connection.acknowledged(slot, at);
-            self.send_next(pair, now);
+        let queue_pair = self.jobs.chunk(chunk).queue_pair;
+        if let Some(connection) = self.connections.get_mut(&queue_pair) {
+            connection.acknowledged(slot, now + tail + ack_delay);
+            self.send_next(queue_pair, now);
         }
         if !pace.is_last() {
-            self.free.push(slot);
+            self.free_slots.push(slot);
         } else if self.states[self.jobs.job_of(chunk) as usize].is_independent() {
             self.delivered(slot, now + tail);
         } else {
-            self.events.push(now + tail, Kind::Delivered, chunk, slot);
+            self.events.push(now + tail, Event::Delivered { chunk, slot });
         }
     }
 
     /// Handles a burst whose last bit has left its sender: the next one of its queue pair may be sent.
-    fn sent(&mut self, now: Instant, chunk: u32) {
-        let pair = self.jobs.chunk(chunk).queue_pair;
-        let Some(connection) = self.connections.get_mut(&pair) else { return };
-        connection.has_sent();
-        self.send_next(pair, now);
+    fn burst_sent(&mut self, now: Instant, chunk: u32) {
+        let queue_pair = self.jobs.chunk(chunk).queue_pair;
+        let Some(connection) = self.connections.get_mut(&queue_pair) else { return };
+        connection.burst_sent();
+        self.send_next(queue_pair, now);
         if self.connections.len() > self.connections_max {
             self.connections.retain(|_, connection| !connection.is_idle(now));
             self.connections_max = CONNECTIONS_MIN.max(2 * self.connections.len());
@@ -386,85 +359,72 @@ impl<'a> Run<'a> {
 
     fn delivered(&mut self, slot: u32, now: Instant) {
         let Active { chunk, pace, .. } = self.active[slot as usize];
-        let back = pace.idle(&self.paths).map_or(Span::ZERO, |idle| idle.back);
-        let late = self.failing.as_deref().and_then(|failing| failing.late(slot));
-        let acknowledged = late.unwrap_or(Some(now + back));
-        let place = self.jobs.chunk(chunk);
-        self.delivered_bytes += place.bytes;
-        if self.states[place.job as usize].is_independent() {
-            match acknowledged {
-                Some(at) if late.is_none() => self.completed(slot, at),
-                Some(at) => self.events.push(at, Kind::Completed, chunk, slot),
-                None => {}
-            }
+        let acknowledged_at = now + pace.idle_times(&self.paths).map_or(Span::ZERO, |times| times.ack_delay);
+        let parts = self.jobs.chunk(chunk);
+        self.delivered_bytes += parts.bytes;
+        if self.states[parts.job as usize].is_independent() {
+            return self.acknowledged(slot, acknowledged_at);
+        }
+        self.events.push(acknowledged_at, Event::Acknowledged { chunk, slot });
+        if !self.states[parts.job as usize].is_delivered(parts.transfer) {
             return;
         }
-        if let Some(at) = acknowledged {
-            self.events.push(at, Kind::Completed, chunk, slot);
-        }
-        if !self.states[place.job as usize].is_delivered(place.transfer) {
-            return;
-        }
-        let overhead = Span(self.spec.jobs[place.job as usize].receive_overhead_ps);
+        let (job, transfer) = (parts.job, parts.transfer.0);
+        let overhead = Span(self.spec.jobs[job as usize].receive_overhead_ps);
         if overhead == Span::ZERO {
-            return self.taken_in(place.job, place.transfer.0, now);
+            return self.processed(job, transfer, now);
         }
-        let rank = self.jobs.transfer(&place).dst;
-        let process = &mut self.states[place.job as usize].processes[rank.index()];
+        let rank = self.jobs.transfer(&parts).dst;
+        let process = &mut self.states[job as usize].processes[rank.index()];
         process.busy_until = now.max(process.busy_until) + overhead;
-        self.events.push(process.busy_until, Kind::TakenIn, place.transfer.0, place.job);
+        self.events.push(process.busy_until, Event::Processed { transfer, job });
     }
 
     /// Handles a transfer that its receiver has processed: dependent transfers may start.
-    fn taken_in(&mut self, job: u32, transfer: u32, now: Instant) {
+    fn processed(&mut self, job: u32, transfer: u32, now: Instant) {
         let (schedule, state) = (&self.jobs.schedules[job as usize], &mut self.states[job as usize]);
-        let after = schedule.successors(TransferId(transfer)).map(|id| id.0);
-        let ready: Vec<u32> = after.filter(|&id| state.is_ready(id)).collect();
-        ready.into_iter().for_each(|id| self.offer(job, id, now));
+        let dependents = schedule.successors(TransferId(transfer)).map(|id| id.0);
+        let ready: Vec<u32> = dependents.filter(|&id| state.is_ready(id)).collect();
+        ready.into_iter().for_each(|id| self.schedule_post(job, id, now));
     }
 
-    fn completed(&mut self, slot: u32, now: Instant) {
-        let Active { chunk, posted, pace } = self.active[slot as usize];
-        self.free.push(slot);
-        let (delivered, unloaded) = match pace.idle(&self.paths) {
-            Some(idle) => (Instant(now.0 - idle.back.0), idle.unloaded),
+    fn acknowledged(&mut self, slot: u32, now: Instant) {
+        let Active { chunk: number, posted, pace } = self.active[slot as usize];
+        self.free_slots.push(slot);
+        let (delivered, unloaded) = match pace.idle_times(&self.paths) {
+            Some(times) => (Instant(now.0 - times.ack_delay.0), times.unloaded),
             None => (now, now.since(posted)),
         };
-        let late = self.failing.as_deref_mut().and_then(|failing| failing.end(chunk, slot));
-        let delivered = late.unwrap_or(delivered);
-        let place = self.jobs.chunk(chunk);
-        let is_open_loop = self.spec.jobs[place.job as usize].arrivals.is_some();
+        let chunk = self.jobs.chunk(number);
+        let is_open_loop = self.spec.jobs[chunk.job as usize].arrivals.is_some();
         let unloaded = is_open_loop.then_some(unloaded);
-        let [frames, frame_bytes, _] = self.paths.frames.of(place.bytes);
-        let is_local = self.jobs.queue_pair(place.queue_pair).is_local();
-        let sent = if is_local { [0, 0] } else { [frames, frame_bytes] };
-        let times = Times { posted, delivered, completed: now, unloaded };
-        self.recorder.push(chunk, row(&self.jobs, chunk, sent, &times));
-        let state = &mut self.states[place.job as usize];
+        let is_local = self.jobs.queue_pair(chunk.queue_pair).is_local();
+        let sent = if is_local { [0, 0] } else { self.paths.frames.count(chunk.bytes).on_links() };
+        let times = ChunkTimes { posted, delivered, completed: now, unloaded };
+        self.recorder.push(number, row(&self.jobs, number, sent, &times));
+        let state = &mut self.states[chunk.job as usize];
         state.complete += 1;
         state.end = state.end.max(now);
-        if !state.is_acknowledged(place.transfer) {
+        if !state.is_acknowledged(chunk.transfer) {
             return;
         }
-        if let Some(next) = state.after(place.transfer) {
-            self.offer(place.job, next, now);
+        if let Some(next) = state.next_of_rank(chunk.transfer) {
+            self.schedule_post(chunk.job, next, now);
         }
     }
 
     fn summary(&self) -> FlowSummary {
-        let each = self.spec.jobs.iter().zip(&self.states);
         let result = |(job, state): (&JobSpec, &JobState)| {
-            let counts = [state.chunks, state.complete, state.failed];
-            JobResult::new(job, counts, state.end, || reason(self.spec, &self.jobs, state))
+            JobResult::new(job, state.chunks, state.complete, state.end)
         };
-        let jobs: Vec<JobResult> = each.map(result).collect();
+        let jobs: Vec<JobResult> = self.spec.jobs.iter().zip(&self.states).map(result).collect();
         let is_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
         FlowSummary {
             status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
-            end_ps: self.states.iter().map(|state| state.end.max(state.gave_up).0).max().unwrap_or(0),
+            end_ps: self.states.iter().map(|state| state.end.0).max().unwrap_or(0),
             jobs,
             rate_changes: self.sharing.rate_changes(),
-            events: self.events.done(),
+            events: self.events.processed(),
         }
     }
 }

@@ -44,8 +44,8 @@ pub struct CustomLink {
 
 impl Builder for Custom {
     fn build(&self) -> Result<Graph, TopologyError> {
-        let places = self.places()?;
-        let links = self.link_ends(&places)?;
+        let index_by_name = self.index_by_name()?;
+        let links = self.link_ends(&index_by_name)?;
         self.check_counts(&links)?;
         let tiers = self.tiers(&links)?;
         let hosts: u32 = self.switches.iter().map(|switch| switch.hosts).sum();
@@ -64,26 +64,26 @@ impl Builder for Custom {
 
 impl Custom {
     /// Index of each switch in the list, by name.
-    fn places(&self) -> Result<HashMap<&str, usize>, TopologyError> {
-        let mut places = HashMap::new();
-        for (place, switch) in self.switches.iter().enumerate() {
+    fn index_by_name(&self) -> Result<HashMap<&str, usize>, TopologyError> {
+        let mut index_by_name = HashMap::new();
+        for (index, switch) in self.switches.iter().enumerate() {
             let is_host = switch.name.strip_prefix("host").is_some_and(is_number);
-            if is_host || places.insert(switch.name.as_str(), place).is_some() {
+            if is_host || index_by_name.insert(switch.name.as_str(), index).is_some() {
                 return Err(TopologyError::NameTaken { name: switch.name.clone() });
             }
         }
-        Ok(places)
+        Ok(index_by_name)
     }
 
     /// Indices of the two switches of each link.
-    fn link_ends(&self, places: &HashMap<&str, usize>) -> Result<Vec<[usize; 2]>, TopologyError> {
-        let place = |name: &String| {
-            places
+    fn link_ends(&self, index_by_name: &HashMap<&str, usize>) -> Result<Vec<[usize; 2]>, TopologyError> {
+        let index = |name: &String| {
+            index_by_name
                 .get(name.as_str())
                 .copied()
                 .ok_or_else(|| TopologyError::NoSuchSwitch { name: name.clone() })
         };
-        let ends = |link: &CustomLink| match [place(&link.between[0])?, place(&link.between[1])?] {
+        let ends = |link: &CustomLink| match [index(&link.between[0])?, index(&link.between[1])?] {
             [a, b] if a == b => Err(TopologyError::LinkToItself { name: link.between[0].clone() }),
             ends => Ok(ends),
         };
@@ -118,7 +118,7 @@ impl Custom {
             neighbours[b].push(a);
         }
         self.check_connected(&neighbours)?;
-        let with_hosts = (0..self.switches.len()).filter(|&place| self.switches[place].hosts > 0);
+        let with_hosts = (0..self.switches.len()).filter(|&index| self.switches[index].hosts > 0);
         let hops = distances(&neighbours, with_hosts.collect());
         Ok(hops.into_iter().map(|hops| u8::try_from(hops + 1).unwrap_or(u8::MAX)).collect())
     }
@@ -127,8 +127,8 @@ impl Custom {
         let reached = distances(neighbours, vec![0]);
         match reached.iter().position(|&hops| hops == UNREACHED) {
             None => Ok(()),
-            Some(apart) => Err(TopologyError::NotConnected {
-                name: self.switches[apart].name.clone(),
+            Some(unreached) => Err(TopologyError::NotConnected {
+                name: self.switches[unreached].name.clone(),
                 other: self.switches[0].name.clone(),
             }),
         }
@@ -137,10 +137,10 @@ impl Custom {
     /// Adds the switches by tier; returns their nodes in the order of the list.
     fn add_switches(&self, assembly: &mut Assembly, tiers: &[u8]) -> Vec<NodeId> {
         let mut order: Vec<usize> = (0..self.switches.len()).collect();
-        order.sort_by_key(|&place| tiers[place]);
+        order.sort_by_key(|&index| tiers[index]);
         let mut nodes = vec![NodeId(0); self.switches.len()];
-        for place in order {
-            nodes[place] = assembly.named_switch(&self.switches[place].name, tiers[place]);
+        for index in order {
+            nodes[index] = assembly.named_switch(&self.switches[index].name, tiers[index]);
         }
         nodes
     }
@@ -167,10 +167,10 @@ fn distances(neighbours: &[Vec<usize>], sources: Vec<usize>) -> Vec<usize> {
     sources.iter().for_each(|&source| hops[source] = 0);
     let mut order = sources;
     let mut done = 0;
-    while let Some(&place) = order.get(done) {
-        for &next in &neighbours[place] {
+    while let Some(&index) = order.get(done) {
+        for &next in &neighbours[index] {
             if hops[next] == UNREACHED {
-                hops[next] = hops[place] + 1;
+                hops[next] = hops[index] + 1;
                 order.push(next);
             }
         }

@@ -58,7 +58,7 @@ fn list(stored: &[u16], start: u32) -> &[u16] {
 #[derive(Default)]
 pub(super) struct Interner {
     lists: PortLists,
-    known: HashMap<Box<[u16]>, u32>,
+    starts: HashMap<Box<[u16]>, u32>,
 }
 
 impl Interner {
@@ -71,11 +71,11 @@ impl Interner {
     }
 
     fn search(&mut self, ports: &[u16]) -> u32 {
-        if let Some(&start) = self.known.get(ports) {
+        if let Some(&start) = self.starts.get(ports) {
             return start;
         }
         let start = self.lists.push(ports);
-        self.known.insert(ports.into(), start);
+        self.starts.insert(ports.into(), start);
         start
     }
 

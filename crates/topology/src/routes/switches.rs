@@ -76,12 +76,12 @@ impl Switches {
     fn find_components(&self) -> Vec<u32> {
         let mut components = vec![UNREACHED; self.count()];
         let mut search = Search::new(self.count());
-        let mut found = 0;
+        let mut count = 0;
         for switch in 0..self.count() {
             if components[switch] == UNREACHED {
                 search.run(self, switch);
-                search.order().iter().for_each(|&reached| components[reached as usize] = found);
-                found += 1;
+                search.order().iter().for_each(|&reached| components[reached as usize] = count);
+                count += 1;
             }
         }
         components

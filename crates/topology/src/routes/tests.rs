@@ -62,7 +62,7 @@ fn switch_hops(graph: &Graph, routes: &Routes, src: usize, dst: usize) -> Option
     panic!("the way from host {src} to host {dst} is a loop")
 }
 
-fn check_way(graph: &Graph, expected: impl Fn(usize, usize) -> Option<usize>) {
+fn check_paths(graph: &Graph, expected: impl Fn(usize, usize) -> Option<usize>) {
     let routes = Routes::compute(graph);
     for src in 0..graph.hosts() {
         for dst in (0..graph.hosts()).filter(|&dst| dst != src) {
@@ -107,7 +107,7 @@ proptest! {
         let graph = leaf_spine(leaves, hosts, spines, links);
         check_routes(&graph);
         let leaf = |host: usize| host / hosts as usize;
-        check_way(&graph, |src, dst| Some(if leaf(src) == leaf(dst) { 1 } else { 3 }));
+        check_paths(&graph, |src, dst| Some(if leaf(src) == leaf(dst) { 1 } else { 3 }));
     }
 
     #[test]
@@ -118,7 +118,7 @@ proptest! {
         check_routes(&graph);
         let leaf = |host: usize| host / hosts as usize;
         let pod = |host: usize| leaf(host) / leaves as usize;
-        check_way(&graph, |src, dst| {
+        check_paths(&graph, |src, dst| {
             Some(if leaf(src) == leaf(dst) { 1 } else if pod(src) == pod(dst) { 3 } else { 5 })
         });
     }
@@ -130,7 +130,7 @@ proptest! {
         let graph = rails(servers, rail, spines, links, scale_up).build().unwrap();
         check_routes(&graph);
         let rail_of = |host: usize| host % rail as usize;
-        check_way(&graph, |src, dst| match rail_of(src) == rail_of(dst) {
+        check_paths(&graph, |src, dst| match rail_of(src) == rail_of(dst) {
             true => Some(1),
             false => (spines > 0).then_some(3),
         });
@@ -144,7 +144,7 @@ fn one_switch_and_the_mesh_are_one_hop() {
         FullMesh { hosts: 6, host_link: cable(400) }.build().unwrap(),
     ] {
         check_routes(&graph);
-        check_way(&graph, |_, _| Some(1));
+        check_paths(&graph, |_, _| Some(1));
     }
 }
 

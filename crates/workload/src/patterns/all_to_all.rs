@@ -49,8 +49,8 @@ impl ClosedForm for Pairs {
     }
 
     fn transfer(&self, id: TransferId) -> Transfer {
-        let (src, ahead) = (id.0 / (self.ranks - 1), id.0 % (self.ranks - 1) + 1);
-        let dst = if src + ahead < self.ranks { src + ahead } else { src + ahead - self.ranks };
+        let (src, distance) = (id.0 / (self.ranks - 1), id.0 % (self.ranks - 1) + 1);
+        let dst = if src + distance < self.ranks { src + distance } else { src + distance - self.ranks };
         Transfer { src: Rank(src), dst: Rank(dst), bytes: self.bytes, step: 0, channel: 0, block: dst }
     }
 

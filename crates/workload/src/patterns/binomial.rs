@@ -58,11 +58,11 @@ impl Pattern for Binomial {
 /// The binomial tree whose levels are the rounds of a broadcast.
 fn tree(ranks: u32, root: Rank) -> Tree {
     let rounds = ranks.next_power_of_two().ilog2();
-    let rank = |place: u32| Rank((root.0 + place) % ranks);
-    let edges = (1..ranks).map(|place| {
-        let distance = 1 << place.trailing_zeros();
-        let level = rounds - 1 - place.trailing_zeros();
-        Edge { parent: rank(place - distance), child: rank(place), level }
+    let rank = |position: u32| Rank((root.0 + position) % ranks);
+    let edges = (1..ranks).map(|position| {
+        let distance = 1 << position.trailing_zeros();
+        let level = rounds - 1 - position.trailing_zeros();
+        Edge { parent: rank(position - distance), child: rank(position), level }
     });
     Tree::new(ranks, edges.collect())
 }

@@ -11,9 +11,9 @@ use units::{Rank, TransferId};
 #[derive(Debug)]
 pub(crate) struct BinomialGather;
 
-/// Ranks in the subtree of rank `place`, counted from the root, which it is not.
-fn subtree(ranks: u32, place: u32) -> u64 {
-    u64::from((1 << place.trailing_zeros()).min(ranks - place))
+/// Ranks in the subtree of rank `position`, counted from the root, which it is not.
+fn subtree(ranks: u32, position: u32) -> u64 {
+    u64::from((1 << position.trailing_zeros()).min(ranks - position))
 }
 
 impl Pattern for BinomialGather {
@@ -34,12 +34,12 @@ impl Pattern for BinomialGather {
     }
 
     fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
-        let blocks = (1..ranks).map(|place| subtree(ranks, place)).sum();
+        let blocks = (1..ranks).map(|position| subtree(ranks, position)).sum();
         (data_bytes / u64::from(ranks)).saturating_mul(blocks)
     }
 
     fn largest_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
-        let blocks = (1..ranks).map(|place| subtree(ranks, place)).max();
+        let blocks = (1..ranks).map(|position| subtree(ranks, position)).max();
         data_bytes / u64::from(ranks) * blocks.unwrap_or(1)
     }
 
@@ -47,14 +47,14 @@ impl Pattern for BinomialGather {
         let (ranks, transfers) = (shape.ranks, self.transfers(shape.ranks, shape.data_bytes));
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
         let mut received: Vec<Vec<TransferId>> = vec![Vec::new(); ranks as usize];
-        let rank = |place: u32| (shape.root.0 + place) % ranks;
+        let rank = |position: u32| (shape.root.0 + position) % ranks;
         for step in 0..ranks.next_power_of_two().ilog2() {
-            for place in (1..ranks).filter(|place| place.trailing_zeros() == step) {
-                let parent = place & (place - 1);
-                let (src, dst, block) = (Rank(rank(place)), Rank(rank(parent)), rank(place));
-                let bytes = shape.share_bytes() * subtree(ranks, place);
+            for position in (1..ranks).filter(|position| position.trailing_zeros() == step) {
+                let parent = position & (position - 1);
+                let (src, dst, block) = (Rank(rank(position)), Rank(rank(parent)), rank(position));
+                let bytes = shape.share_bytes() * subtree(ranks, position);
                 let transfer = Transfer { src, dst, bytes, step, channel: 0, block };
-                let id = builder.push(transfer, &received[place as usize]);
+                let id = builder.push(transfer, &received[position as usize]);
                 received[parent as usize].push(id);
             }
         }

@@ -116,13 +116,13 @@ mod tests {
                 schedule.transfers().map(|t| ((t.step, t.src.0, t.dst.0), t.bytes)).collect();
             for src in 0..ranks {
                 for dst in (0..ranks).filter(|&dst| dst != src) {
-                    let (way, mut place) = ((dst + ranks - src) % ranks, src);
-                    for step in (0..steps(ranks)).filter(|step| way & 1 << step != 0) {
-                        let next = (place + (1 << step)) % ranks;
-                        *left.get_mut(&(step, place, next)).unwrap() -= share;
-                        place = next;
+                    let (distance, mut holder) = ((dst + ranks - src) % ranks, src);
+                    for step in (0..steps(ranks)).filter(|step| distance & 1 << step != 0) {
+                        let next = (holder + (1 << step)) % ranks;
+                        *left.get_mut(&(step, holder, next)).unwrap() -= share;
+                        holder = next;
                     }
-                    prop_assert_eq!(place, dst);
+                    prop_assert_eq!(holder, dst);
                 }
             }
             prop_assert!(left.values().all(|&bytes| bytes == 0));

@@ -122,33 +122,34 @@ impl Lane {
 /// The tree with rank r at node r, and the one that swaps inner ranks and leaves: mirrored when n is even,
 /// shifted by one rank when it is odd.
 fn trees(ranks: u32) -> [Tree; TREES as usize] {
-    let complement = |place| if ranks.is_multiple_of(2) { ranks - 1 - place } else { (place + 1) % ranks };
-    [tree(ranks, |place| place), tree(ranks, complement)]
+    let complement =
+        |position| if ranks.is_multiple_of(2) { ranks - 1 - position } else { (position + 1) % ranks };
+    [tree(ranks, |position| position), tree(ranks, complement)]
 }
 
 fn tree(ranks: u32, rank_at: impl Fn(u32) -> u32) -> Tree {
-    let edges = (1..ranks).map(|place| Edge {
-        parent: Rank(rank_at(place_above(place, ranks))),
-        child: Rank(rank_at(place)),
-        level: depth(place, ranks) - 1,
+    let edges = (1..ranks).map(|position| Edge {
+        parent: Rank(rank_at(parent_position(position, ranks))),
+        child: Rank(rank_at(position)),
+        level: depth(position, ranks) - 1,
     });
     Tree::new(ranks, edges.collect())
 }
 
-/// The parent of node `place`, which is not 0, the root. Nodes with lowest bit b are in pairs, 2b apart,
+/// The parent of node `position`, which is not 0, the root. Nodes with lowest bit b are in pairs, 2b apart,
 /// whose parent is the node between them; so odd nodes are leaves. If that node does not exist, the parent is
 /// the number without b.
-const fn place_above(place: u32, places: u32) -> u32 {
-    let lowest_bit = 1 << place.trailing_zeros();
-    let rest = place ^ lowest_bit;
+const fn parent_position(position: u32, positions: u32) -> u32 {
+    let lowest_bit = 1 << position.trailing_zeros();
+    let rest = position ^ lowest_bit;
     let between = rest | lowest_bit << 1;
-    if between < places { between } else { rest }
+    if between < positions { between } else { rest }
 }
 
-/// Edges between `place` and the root.
-fn depth(place: u32, places: u32) -> u32 {
-    let above = |place: &u32| (*place != 0).then(|| place_above(*place, places));
-    std::iter::successors(Some(place), above).count() as u32 - 1
+/// Edges between `position` and the root.
+fn depth(position: u32, positions: u32) -> u32 {
+    let parent = |position: &u32| (*position != 0).then(|| parent_position(*position, positions));
+    std::iter::successors(Some(position), parent).count() as u32 - 1
 }
 
 #[cfg(test)]
@@ -175,8 +176,8 @@ mod tests {
                 let roots: Vec<_> = (0..ranks).filter(|&rank| parent(&tree, rank).is_none()).collect();
                 prop_assert_eq!(roots.len(), 1);
                 for edge in tree.edges() {
-                    let level_above = tree.edges().iter().find(|above| above.child == edge.parent);
-                    prop_assert_eq!(level_above.map_or(0, |above| above.level + 1), edge.level);
+                    let level_above = tree.edges().iter().find(|parent| parent.child == edge.parent);
+                    prop_assert_eq!(level_above.map_or(0, |parent| parent.level + 1), edge.level);
                 }
             }
         }

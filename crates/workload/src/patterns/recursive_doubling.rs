@@ -73,20 +73,22 @@ impl Fold {
         self.exchanges + if self.folded > 0 { 2 } else { 0 }
     }
 
-    /// The rank with index `place` among those that exchange.
-    const fn rank(&self, place: u32) -> u32 {
-        if place < self.folded { 2 * place + 1 } else { place + self.folded }
+    /// The rank with index `position` among those that exchange.
+    const fn rank(&self, position: u32) -> u32 {
+        if position < self.folded { 2 * position + 1 } else { position + self.folded }
     }
 
     /// Senders and receivers of `step`.
     fn pairs(&self, step: u32) -> Vec<(u32, u32)> {
         if self.folded > 0 && step == 0 {
-            return (0..self.folded).map(|place| (2 * place, 2 * place + 1)).collect();
+            return (0..self.folded).map(|position| (2 * position, 2 * position + 1)).collect();
         }
         let exchange = step - u32::from(self.folded > 0);
         if exchange == self.exchanges {
-            return (0..self.folded).map(|place| (2 * place + 1, 2 * place)).collect();
+            return (0..self.folded).map(|position| (2 * position + 1, 2 * position)).collect();
         }
-        (0..self.active()).map(|place| (self.rank(place), self.rank(place ^ 1 << exchange))).collect()
+        (0..self.active())
+            .map(|position| (self.rank(position), self.rank(position ^ 1 << exchange)))
+            .collect()
     }
 }

@@ -3,9 +3,9 @@
 //! The first lap of the all-reduce, n - 1 steps with blocks of S/n, with the blocks renumbered so that each
 //! ends at the rank of its number: at step k rank r sends block (r - 1 - k) mod n.
 
-use super::ring::{Ring, Ways};
+use super::ring::{Directions, Ring};
 
 pub(crate) const RING: Ring =
-    Ring { collective: "reduce-scatter", ways: Ways::One, laps: 1, first_block_back: 1 };
+    Ring { collective: "reduce-scatter", directions: Directions::One, cycles: 1, first_block_back: 1 };
 
-pub(crate) const RING_BIDIRECTIONAL: Ring = Ring { ways: Ways::Both, ..RING };
+pub(crate) const RING_BIDIRECTIONAL: Ring = Ring { directions: Directions::Both, ..RING };

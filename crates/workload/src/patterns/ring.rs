@@ -12,14 +12,14 @@ use units::{Rank, TransferId};
 
 /// Directions in which data is sent around the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ways {
+pub(super) enum Directions {
     /// From each rank to the next.
     One,
     /// Half of the data from each rank to the next, half to the previous.
     Both,
 }
 
-impl Ways {
+impl Directions {
     const fn count(self) -> u32 {
         match self {
             Self::One => 1,
@@ -32,16 +32,16 @@ impl Ways {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
     pub(super) collective: &'static str,
-    pub(super) ways: Ways,
-    /// Laps, of n - 1 steps each.
-    pub(super) laps: u32,
+    pub(super) directions: Directions,
+    /// Cycles around the ring, of n - 1 steps each.
+    pub(super) cycles: u32,
     /// Rank r first sends the block of rank r - `first_block_back`.
     pub(super) first_block_back: u32,
 }
 
 impl Ring {
     fn steps(&self, ranks: u32) -> u32 {
-        self.laps * (ranks - 1)
+        self.cycles * (ranks - 1)
     }
 }
 
@@ -51,22 +51,22 @@ impl Pattern for Ring {
     }
 
     fn algorithm(&self) -> &'static str {
-        match self.ways {
-            Ways::One => "ring",
-            Ways::Both => "ring-bidirectional",
+        match self.directions {
+            Directions::One => "ring",
+            Directions::Both => "ring-bidirectional",
         }
     }
 
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
-        u64::from(self.ways.count()) * u64::from(ranks)
+        u64::from(self.directions.count()) * u64::from(ranks)
     }
 
     fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
-        u64::from(self.laps * self.ways.count()) * super::ordered_pairs(ranks)
+        u64::from(self.cycles * self.directions.count()) * super::ordered_pairs(ranks)
     }
 
     fn connections(&self, ranks: u32, _data_bytes: u64) -> u64 {
-        u64::from(self.ways.count() * ranks)
+        u64::from(self.directions.count() * ranks)
     }
 
     fn is_between_neighbours(&self) -> bool {
@@ -79,7 +79,7 @@ impl Pattern for Ring {
 
     fn schedule(&self, shape: &Shape) -> Schedule {
         let parts = shape.parts(self.parts(shape.ranks, shape.data_bytes));
-        Schedule::closed(Laps { ring: *self, ranks: shape.ranks, parts })
+        Schedule::closed(RingTransfers { ring: *self, ranks: shape.ranks, parts })
     }
 
     fn relay(&self, shape: &Shape) -> Option<Relay> {
@@ -89,81 +89,83 @@ impl Pattern for Ring {
             parts: shape.parts(self.parts(shape.ranks, shape.data_bytes)),
             first_block_back: self.first_block_back,
         };
-        (self.ways == Ways::One).then_some(relay)
+        (self.directions == Directions::One).then_some(relay)
     }
 }
 
 /// Step by step, each rank sends in each direction.
 #[derive(Debug)]
-struct Laps {
+struct RingTransfers {
     ring: Ring,
     ranks: u32,
     parts: Parts,
 }
 
-impl Laps {
+impl RingTransfers {
     /// Step, rank and direction of a transfer.
-    fn place(&self, id: TransferId) -> (u32, u32, Way) {
-        let ways = self.ring.ways.count();
-        let (place, channel) = (id.0 / ways, id.0 % ways);
-        (place / self.ranks, place % self.ranks, Way { ranks: self.ranks, channel })
+    fn locate(&self, id: TransferId) -> (u32, u32, Direction) {
+        let directions = self.ring.directions.count();
+        let (index, channel) = (id.0 / directions, id.0 % directions);
+        (index / self.ranks, index % self.ranks, Direction { ranks: self.ranks, channel })
     }
 
-    fn id(&self, step: u32, rank: u32, way: &Way) -> TransferId {
-        TransferId((step * self.ranks + rank) * self.ring.ways.count() + way.channel)
+    fn id(&self, step: u32, rank: u32, direction: &Direction) -> TransferId {
+        TransferId((step * self.ranks + rank) * self.ring.directions.count() + direction.channel)
     }
 }
 
-impl ClosedForm for Laps {
+impl ClosedForm for RingTransfers {
     fn count(&self) -> u32 {
         self.ring.steps(self.ranks) * self.period()
     }
 
     fn transfer(&self, id: TransferId) -> Transfer {
-        let (step, rank, way) = self.place(id);
-        let block = way.channel * self.ranks + way.behind(rank, self.ring.first_block_back + step);
+        let (step, rank, direction) = self.locate(id);
+        let block =
+            direction.channel * self.ranks + direction.rank_before(rank, self.ring.first_block_back + step);
         Transfer {
             src: Rank(rank),
-            dst: Rank(way.ahead(rank, 1)),
+            dst: Rank(direction.rank_after(rank, 1)),
             bytes: self.parts.of(block.into()),
             step,
-            channel: way.channel,
+            channel: direction.channel,
             block,
         }
     }
 
     fn period(&self) -> u32 {
-        self.ranks * self.ring.ways.count()
+        self.ranks * self.ring.directions.count()
     }
 
     /// The transfer by which the sender receives the block.
     fn predecessor(&self, id: TransferId) -> Option<TransferId> {
-        let (step, rank, way) = self.place(id);
-        Some(self.id(step.checked_sub(1)?, way.behind(rank, 1), &way))
+        let (step, rank, direction) = self.locate(id);
+        Some(self.id(step.checked_sub(1)?, direction.rank_before(rank, 1), &direction))
     }
 
     /// The transfer that forwards the block.
     fn successor(&self, id: TransferId) -> Option<TransferId> {
-        let (step, rank, way) = self.place(id);
-        (step + 1 < self.ring.steps(self.ranks)).then(|| self.id(step + 1, way.ahead(rank, 1), &way))
+        let (step, rank, direction) = self.locate(id);
+        (step + 1 < self.ring.steps(self.ranks))
+            .then(|| self.id(step + 1, direction.rank_after(rank, 1), &direction))
     }
 }
 
 /// One direction of a ring: channel 0 to the next rank, channel 1 to the previous.
-struct Way {
+struct Direction {
     ranks: u32,
     channel: u32,
 }
 
-impl Way {
-    /// The rank `places` before `rank` in this direction.
-    fn behind(&self, rank: u32, places: u32) -> u32 {
-        self.ahead(rank, self.ranks - places % self.ranks)
+impl Direction {
+    /// The rank `distance` before `rank` in this direction.
+    fn rank_before(&self, rank: u32, distance: u32) -> u32 {
+        self.rank_after(rank, self.ranks - distance % self.ranks)
     }
 
-    /// The rank `places` after `rank`, at most n, in this direction.
-    fn ahead(&self, rank: u32, places: u32) -> u32 {
-        let forward = if self.channel == 0 { places } else { self.ranks - places };
+    /// The rank `distance` after `rank`, at most n, in this direction.
+    fn rank_after(&self, rank: u32, distance: u32) -> u32 {
+        let forward = if self.channel == 0 { distance } else { self.ranks - distance };
         (rank + forward) % self.ranks
     }
 }

@@ -1,0 +1,108 @@
+//! Rejection of specs by field: features that the flow model does not cover, here; cycles of pauses; delays to
+//! which a real sender would react.
+
+pub(crate) mod delays;
+pub(crate) mod pause_cycles;
+
+use spec::{FabricSpec, JobSpec, LinkLayerSpec, LoadBalancing, LossRecovery, RepeatSpec, RunSpec, SpecError};
+
+/// Checks that the model covers every field.
+///
+/// # Errors
+/// The first field that it does not cover.
+pub(crate) fn check(spec: &RunSpec) -> Result<(), SpecError> {
+    check_fabric(&spec.fabric)?;
+    check_buffers(spec)?;
+    // Packets that overtake others cause resends, so a run of packets takes many times as long.
+    let resends = is_sprayed(spec) && spec.transport.recovery == LossRecovery::GoBackN;
+    refuse(resends, "transport.recovery", "go-back-n, where packets are sprayed", "selective")?;
+    refuse(!spec.tcp.is_empty(), "tcp", "TCP traffic", "none: flows have no congestion window")?;
+    spec.jobs.iter().enumerate().try_for_each(|(index, job)| check_job(index, job))
+}
+
+/// Whether each frame may take a different path.
+pub(crate) const fn is_sprayed(spec: &RunSpec) -> bool {
+    matches!(
+        spec.fabric.load_balancing,
+        LoadBalancing::SprayRandom {} | LoadBalancing::SprayRoundRobin {} | LoadBalancing::Adaptive {}
+    )
+}
+
+fn check_fabric(fabric: &FabricSpec) -> Result<(), SpecError> {
+    let is_infiniband = matches!(fabric.link_layer, LinkLayerSpec::Infiniband { .. });
+    let unknown = match fabric.load_balancing {
+        LoadBalancing::Ecmp { .. }
+        | LoadBalancing::Weighted { .. }
+        | LoadBalancing::Pinned { .. }
+        | LoadBalancing::SprayRandom {}
+        | LoadBalancing::SprayRoundRobin {}
+        | LoadBalancing::Adaptive {} => None,
+        LoadBalancing::Flowlet { .. } => Some("flowlet"),
+        LoadBalancing::DModK {} => Some("d-mod-k"),
+    };
+    let scheduled = fabric.switch.scheduled.is_some();
+    refuse(is_infiniband, "fabric.link_layer", "infiniband", "ethernet: flows have no credits")?;
+    let found = unknown.unwrap_or_default();
+    refuse(
+        unknown.is_some(),
+        "fabric.load_balancing",
+        found,
+        "ecmp, weighted, pinned, spray-random, spray-round-robin, adaptive",
+    )?;
+    refuse(!fabric.switch.markers.is_empty(), "fabric.switch.markers", "colours of frames", "none")?;
+    for (field, set_up) in fabric.set_ups() {
+        let wred = set_up.ecn.and_then(|ecn| ecn.wred);
+        // Without markers all frames are green, and marks have no effect in this model.
+        let drops = wred.is_some_and(|wred| wred.green.is_some_and(|green| !green.ecn));
+        refuse(drops, &format!("{field}.ecn.wred"), "WRED that drops green frames", "WRED that marks them")?;
+    }
+    refuse(scheduled, "fabric.switch.scheduled", "scheduled switches", "none: flows have no cells")?;
+    refuse(fabric.nic.drain_rate_bps.is_some(), "fabric.nic.drain_rate_bps", "a drain rate", "none")?;
+    refuse(fabric.nic.messages.is_some(), "fabric.nic.messages", "a cost of each message", "none")?;
+    let (turns, allowed) = ("turns of several packets", "1: flows have none");
+    refuse(fabric.nic.packets_per_turn.is_some(), "fabric.nic.packets_per_turn", turns, allowed)?;
+    refuse(!fabric.chips.is_empty(), "fabric.chips", "several switches in one chip", "none")?;
+    refuse(fabric.clocks.is_some(), "fabric.clocks", "clocks of hosts", "none")?;
+    refuse(!fabric.nic.impairments.is_empty(), "fabric.nic.impairments", "impairments", "none")?;
+    let has_failures = !fabric.failures.is_empty();
+    refuse(
+        has_failures,
+        "fabric.failures",
+        "links, switches or adapters that fail",
+        "none: flows lose no packets",
+    )
+}
+
+/// Buffers affect flows that can lose frames. If PFC applies to data, the division of buffers has no effect.
+fn check_buffers(spec: &RunSpec) -> Result<(), SpecError> {
+    let (fabric, data) = (&spec.fabric, spec.transport.priorities.data);
+    let is_lossy = fabric.switch.pfc.as_ref().is_none_or(|pfc| !pfc.priorities.contains(&data));
+    let has_pools = is_lossy && fabric.switch.buffer.pools.is_some();
+    let has_settings = is_lossy && !fabric.switch_settings.is_empty();
+    refuse(has_pools, "fabric.switch.buffer.pools", "pools with lossy data", "none, or data with PFC")?;
+    let found = "switches with settings of their own and lossy data";
+    refuse(has_settings, "fabric.switch_settings", found, "none, or data with PFC")
+}
+
+fn check_job(index: usize, job: &JobSpec) -> Result<(), SpecError> {
+    let field = |name: &str| format!("jobs[{index}].{name}");
+    let repeats = job.repeat != RepeatSpec::Rounds { rounds: 1 } || job.warm_up_rounds > 0;
+    refuse(job.storage.is_some(), &field("storage"), "a storage job", "none")?;
+    refuse(job.rendezvous.is_some(), &field("rendezvous"), "a handshake", "none")?;
+    refuse(job.barrier, &field("barrier"), "true", "false")?;
+    refuse(job.copies_own_block, &field("copies_own_block"), "true", "false")?;
+    let computes = job.compute_ps.is_some_and(|time_ps| time_ps > 0);
+    refuse(computes, &field("compute_ps"), "time to compute in each round", "0")?;
+    refuse(repeats, &field("repeat"), "several rounds", "one round, without rounds to warm up")
+}
+
+fn refuse(is_refused: bool, field: &str, found: &str, allowed: &str) -> Result<(), SpecError> {
+    match is_refused {
+        true => Err(SpecError::Value {
+            field: field.into(),
+            found: found.into(),
+            allowed: format!("{allowed} (the flow model covers no more)"),
+        }),
+        false => Ok(()),
+    }
+}
