@@ -13,14 +13,14 @@ HEAVY = {
 }
 NOT_FOR_A_SMALL_RUN = {
     *("alembic", "fastapi", "fsspec", "jinja2", "nbformat", "numpy", "plotly", "polars", "rich", "uvicorn"),
-    *("asyncio", "cryptography", "grpc", "psycopg", "pydantic", "sqlalchemy"),
+    *("asyncio", "cryptography", "grpc", "psycopg", "sqlalchemy"),
     *("pyarrow.acero", "pyarrow.compute", "pyarrow.dataset"),
 }
 FOR_WHAT_A_SMALL_RUN_HAS_NOT = {
     *("fabricbench.analysis.deadlock", "fabricbench.analysis.failures", "fabricbench.analysis.unreached"),
-    *("fabricbench.plan.fields.judge", "fabricbench.report.tcp", "fabricbench.results.sweep"),
+    *("fabricbench.report.tcp", "fabricbench.results.sweep"),
 }
-"""Errors of a plan, failures, TCP traffic, and sweeps of two fields."""
+"""Failures, TCP traffic, and sweeps of two fields."""
 
 
 def modules_after(statement: str) -> set[str]:
@@ -91,15 +91,6 @@ def test_showing_a_trial_loads_what_reads_its_tables(workspace: Path, brought: s
     loaded = modules_of("show", "latest", "--workspace", str(workspace)) - brought
     assert loaded & HEAVY == {"pyarrow"}
     assert loaded & NOT_FOR_A_SMALL_RUN == set()
-
-
-def test_numbers_and_switches_of_a_run_load_no_validator(tmp_path: Path) -> None:
-    options = ("--seed", "2", "--threads", "1", "--jobs", "1", "--no-fast-forward", "--tag", "again")
-    loaded = modules_of(
-        "run", "jct-alltoall", "-s", "sweep.data_size=[1MB]", *options, "--workspace", str(tmp_path)
-    )
-    assert "fabricbench.store.sqlite" in loaded
-    assert "pydantic" not in loaded
 
 
 def test_a_small_run_loads_only_what_it_uses(loaded_by_run: set[str], brought: set[str]) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field
+
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, IDEAL_SHARE, OF_ALL_ROWS, RATIOS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.sweep.labels import BASE_VARIANT
 from fabricbench.plan.sweep.variants import reference_variant
 from fabricbench.words import close_match_hint

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from pydantic import ValidationError
+
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
@@ -25,7 +27,6 @@ from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.graph_names import near_name_hint
 from fabricbench.plan.fabric.pins import pin_problems
-from fabricbench.plan.fields.base import UnreadableError
 from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
@@ -347,7 +348,7 @@ def _read(data: dict[str, Any], document: Document) -> Plan:
     """Return the plan of some data; names that are spelt in another way are taken as those they are."""
     try:
         return Plan.model_validate(data)
-    except UnreadableError as error:
+    except ValidationError as error:
         renamed = with_known_names(data, error)
         if renamed is not data:
             return _read(renamed, document)

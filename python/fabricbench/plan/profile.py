@@ -17,14 +17,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field, ValidationError
+
 from fabricbench import units
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import Written, put
 from fabricbench.plan.document.shipped import NO_FILE
 from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import FieldPath, PlanError
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Rate, Time, limits_of
 from fabricbench.words import close_match_hint, one_line
 
@@ -211,7 +212,7 @@ def read_profile(path: Path) -> HostProfile:
     document = read_file(path, str(path))
     try:
         profile = Profile.model_validate(document.data)
-    except UnreadableError as error:
+    except ValidationError as error:
         raise PlanError(problems_of(error, document, Profile)) from None
     if not profile.source:
         _check_made(profile.made, document)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from pydantic import Field, ValidationError
+
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.shipped import find_suite, shipped_plans
 from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name, OneLine
 from fabricbench.runner.loading import load
 from fabricbench.words import close_match_hint
@@ -166,7 +167,7 @@ def load_suite(
     document = read_file(path, source)
     try:
         read = SuiteFile.model_validate(document.data)
-    except UnreadableError as error:
+    except ValidationError as error:
         raise PlanError(problems_of(error, document, SuiteFile)) from error
     problems = list(_check(read, document, figures)) or list(_check_only(read, only))
     if problems:

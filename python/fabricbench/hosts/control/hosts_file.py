@@ -10,14 +10,15 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import AfterValidator, Field, ValidationError
+
 from fabricbench.hosts.addresses import Address, parse_address
 from fabricbench.hosts.certificates import NAME
 from fabricbench.hosts.protocol import DEFAULT_PORT, HOSTS_MAX, RefusedError
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import PlanError, Problem
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import AfterValidator, Field
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Rate
 
 
@@ -180,7 +181,7 @@ def load_hosts(path: Path) -> Hosts:
     document = read_file(path, str(path))
     try:
         read = HostsFile.model_validate(document.data)
-    except UnreadableError as error:
+    except ValidationError as error:
         raise PlanError(problems_of(error, document, HostsFile)) from error
     if problems := list(_problems(read, document)):
         raise PlanError(problems)

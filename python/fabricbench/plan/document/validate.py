@@ -3,17 +3,17 @@
 import re
 from collections.abc import Iterator
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import kind_name, shorten
 from fabricbench.plan.errors import UNKNOWN_KEY, FieldPath, Problem, dotted
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.model import Plan
 from fabricbench.words import close_match_hint, same_name
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 _TAGGED: Final[tuple[FieldPath, ...]] = (
     ("fabric", "topology"),
@@ -57,16 +57,16 @@ _KINDS: Final = {
 
 
 def problems_of(
-    error: UnreadableError, document: Document, model: type[PlanModel] = Plan
+    error: ValidationError, document: Document, model: type[PlanModel] = Plan
 ) -> Iterator[Problem]:
     """Yield a problem for each error of a validation of `document`, a plan or another model."""
-    for details in error.errors():
+    for details in error.errors(include_url=False):
         # A list whose items were refused is reported as too short as well.
         if details["type"] != "too_short" or not details["input"]:
             yield _problem(details, document, model)
 
 
-def _problem(details: "ErrorDetails", document: Document, model: type[PlanModel]) -> Problem:
+def _problem(details: ErrorDetails, document: Document, model: type[PlanModel]) -> Problem:
     kind, loc, value = details["type"], details["loc"], details["input"]
     path, context = _document_path(loc), details.get("ctx", {})
     if kind == "missing":
@@ -112,12 +112,12 @@ def _home_hint(key: str, model: type[PlanModel]) -> str:
     return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
 
 
-def with_known_names(data: dict[str, Any], error: UnreadableError) -> dict[str, Any]:
+def with_known_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
     """Return data with the names that a validation did not know, but for their spelling, as they are.
 
     It is the same object if there are none.
     """
-    for details in error.errors():
+    for details in error.errors(include_url=False):
         path, value = _document_path(details["loc"]), details["input"]
         names: list[str] = []
         if details["type"] == "literal_error":

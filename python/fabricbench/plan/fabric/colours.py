@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import ImpairedHosts
 from fabricbench.plan.fields.quantities import AnySize, Part, Priorities, Rate, Size
 

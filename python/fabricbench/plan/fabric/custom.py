@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench.plan._run_spec import CustomLinkSpec, CustomTopologySpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fabric.cables import FabricLink, HostLink
 from fabricbench.plan.fields.base import PlanModel, ShortModel
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import Count
 from fabricbench.units import UnitError, describe

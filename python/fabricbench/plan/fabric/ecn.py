@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import DynamicEcnSpec, EcnSpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fabric.colours import Wred
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import AnySize, Duration, Part, Priorities, Rate, Ratio, Size
 from fabricbench.units import parse_rate, parse_share
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench import units
 from fabricbench.plan._run_spec import (
     BitErrorsFailureSpec,
@@ -17,7 +19,6 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import PPM, BitErrorRate, Duration, LossShare, Part, Rate, Time
 

@@ -4,10 +4,11 @@ import re
 from fractions import Fraction
 from typing import Annotated, Final
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench.plan._run_spec import ClockSpec, MessageCostSpec, NicSpec
 from fabricbench.plan.fabric.failures import DIRECTION, Direction
 from fabricbench.plan.fields.base import PlanModel, shown
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.hosts import ImpairedHosts
 from fabricbench.plan.fields.quantities import Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import (
     ChipSpec,
     EgressPoolSpec,
@@ -16,7 +18,6 @@ from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fabric.pfc import Xoff, check_xoff
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PRIORITIES, AnySize, Name, Priorities, Size
 
 if TYPE_CHECKING:

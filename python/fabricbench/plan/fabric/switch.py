@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench.plan._run_spec import (
     BufferSpec,
     ReleaseSpec,
@@ -16,7 +18,6 @@ from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
 from fabricbench.plan.fabric.pools import SONIC_POOLS, Pools
 from fabricbench.plan.fabric.scheduled import Scheduled
 from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.quantities import (
     PRIORITIES,
     QUANTUM_BYTES,

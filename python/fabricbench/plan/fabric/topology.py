@@ -6,6 +6,8 @@ reads.
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import (
     FatTreeTopologySpec,
     FullMeshTopologySpec,
@@ -18,7 +20,6 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.fabric.cables import FabricLink, HostLink, ScaleUpLink
 from fabricbench.plan.fabric.custom import Custom
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import Count
 

@@ -2,9 +2,10 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import ArrivalsSpec
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PPM, Duration, Part, Rate
 
 

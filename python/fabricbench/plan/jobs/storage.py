@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import StorageLength, StorageSpec
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import Hosts, parse_hosts
 from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError

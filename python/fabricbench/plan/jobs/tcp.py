@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import TcpSpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
     DscpValue,

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import Field
+
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.sweep.labels import RESERVED_NAMES
 from fabricbench.words import close_match_hint

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field, model_validator
+
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import LIMITS, DscpSpec, PrioritySpec, TransportSpec
 from fabricbench.plan._run_spec import RateControl as RateControlSpec
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import DscpValue, Duration, MessageSize, Priority, limits_of
 from fabricbench.plan.transport.dcqcn import Dcqcn
 from fabricbench.plan.transport.swift import Swift
@@ -202,6 +203,7 @@ class Transport(PlanModel):
         json_schema_extra={"default": "line-rate"},
     )
 
+    @model_validator(mode="before")
     @classmethod
     def prepared(cls, data: Any) -> Any:
         """Return the transport with the RoCE MTU that fits the port's, where only that is written."""

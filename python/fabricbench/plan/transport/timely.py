@@ -1,8 +1,9 @@
 """TIMELY at the sender (Mittal et al., SIGCOMM 2015): its fields in a plan."""
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import TimelyRateControl
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PPM, Duration, MessageSize, Rate, Ratio
 
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field, ValidationError
+
 from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.shipped import find_plan, shipped_plans
 from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import PlanError, Problem
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.sweep.model import SIZE_FIELDS
@@ -118,7 +119,7 @@ def _read(path: Path) -> tuple[Document, CampaignFile]:
     document = read_file(path, str(path))
     try:
         return document, CampaignFile.model_validate(document.data)
-    except UnreadableError as error:
+    except ValidationError as error:
         raise PlanError(problems_of(error, document, CampaignFile)) from error
 
 
