@@ -62,7 +62,7 @@ def test_keys_of_a_sweep_are_fields_with_one_value_or_a_list() -> None:
 def test_a_plan_does_not_change_after_it_is_read() -> None:
     plan = Plan.model_validate(small())
     with pytest.raises(ValidationError, match="frozen"):
-        plan.seed = 2  # type: ignore[misc]
+        plan.seed = 2
     assert plan.model_copy(update={"seed": 2}).seed == 2
     assert plan.seed == 1
     assert plan == Plan.model_validate(small())

@@ -39,8 +39,25 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """One thing to change in a plan, by its field; `Document.problems` adds file and line.
+
+    Attributes:
+        path: Path of the field; empty for the file as a whole.
+        found: What was found, in words.
+        allowed: What is allowed, in words; empty where nothing more can be said.
+        hint: What to do, or an empty string.
+    """
+
+    path: FieldPath
+    found: str
+    allowed: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
 class Problem:
-    """One thing to change in a plan.
+    """One thing to change in a plan, with its place in a file.
 
     Attributes:
         place: Where to change it.

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, Finding
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size, Time, limits_of
 from fabricbench.units import parse_size
@@ -181,13 +180,13 @@ class Pfc(PlanModel):
         return spec
 
 
-def check_pfc(pfc: Pfc, path: FieldPath, document: Document) -> Iterator[Problem]:
+def check_pfc(pfc: Pfc, path: FieldPath) -> Iterator[Finding]:
     """Check that the threshold of a pause is given in one way."""
-    yield from check_xoff(pfc.xoff, (*path, "xoff"), document)
+    yield from check_xoff(pfc.xoff, (*path, "xoff"))
 
 
-def check_xoff(xoff: Xoff, path: FieldPath, document: Document) -> Iterator[Problem]:
+def check_xoff(xoff: Xoff, path: FieldPath) -> Iterator[Finding]:
     """Check that a threshold is given in one way."""
     if (xoff.alpha is None) == (xoff.size_bytes is None):
         found = "neither `alpha` nor `bytes`" if xoff.alpha is None else "both `alpha` and `bytes`"
-        yield document.problem(path, found, "one of them")
+        yield Finding(path, found, "one of them")
