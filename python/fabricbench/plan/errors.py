@@ -1,4 +1,4 @@
-"""What is wrong with a plan: every problem with its place, what was found and what is allowed."""
+"""Errors of plans: findings by field, problems with file and line, and `PlanError`, which users read."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Mappings that single values of a plan stand for: `ecn: sonic` is `ecn: {preset: sonic}`."""
+"""Mappings for which a plan may have a name: `ecn: sonic` is `ecn: {preset: sonic}`; types within a field."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin

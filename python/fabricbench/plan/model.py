@@ -90,15 +90,7 @@ class Observe(PlanModel):
 
     def run_spec(self) -> ObserveSpec:
         """Write it out for the engine."""
-        return {
-            "series_points": self.series_points,
-            "series_interval_ps": self.series_interval_ps,
-            "series_ports": self.series_ports,
-            "series_qps": self.series_qps,
-            "path_rows": self.path_rows,
-            "chunks": self.chunks,
-            "chunk_rows": self.chunk_rows,
-        }
+        return self.to_spec(ObserveSpec)
 
 
 class HostChoice(PlanModel):

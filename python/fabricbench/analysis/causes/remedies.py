@@ -12,7 +12,7 @@ from fabricbench.analysis.causes import settings
 from fabricbench.analysis.causes.finding import Finding, Remedy
 
 if TYPE_CHECKING:
-    from fabricbench.plan.again import PlanOfTrial
+    from fabricbench.plan.stored_plan import PlanOfTrial
 
 _MOST = 3
 """Largest number of remedies reported of a cause, and of remedies to try for a trial."""
@@ -107,7 +107,7 @@ def plan_of(
     axes: Sequence[tuple[str, Any]],
 ) -> PlanOfTrial:
     """Return the plan of a trial from the fields stored in its workspace; see `PlanOfTrial`."""
-    from fabricbench.plan.again import PlanOfTrial
+    from fabricbench.plan.stored_plan import PlanOfTrial
 
     return PlanOfTrial(text, tuple(overrides), variant, iteration, *size, tuple(axes))
 

@@ -1,4 +1,7 @@
-"""Turns what pydantic says about a plan into problems: place, what was found, what is allowed, and a hint."""
+"""Reads documents as models, and writes pydantic's errors as findings: path, found, allowed and hint.
+
+Also finds models, names and meanings of the fields at a path, for hints, overrides and sweeps.
+"""
 
 import re
 from collections.abc import Iterator

@@ -141,17 +141,14 @@ class DynamicEcn(PlanModel):
 
     def run_spec(self) -> DynamicEcnSpec:
         """Write the control out for the engine."""
-        return {
-            "interval_ps": self.interval_ps,
-            "scale_min_ppm": int(self.floor * _WHOLE_PPM),
-            "scale_max_ppm": int(self.ceiling * _WHOLE_PPM),
-            "raise_ppm": self.raise_by_ppm,
-            "lower_ppm": self.lower_by_ppm,
-            "link_use_ppm": self.link_use_ppm,
-            "queueing_delay_ps": self.queueing_delay_ps,
-            "incast_degree": self.incast_degree,
-            "confirm_intervals": self.confirm,
-        }
+        return self.to_spec(
+            DynamicEcnSpec,
+            scale_min_ppm=int(self.floor * _WHOLE_PPM),
+            scale_max_ppm=int(self.ceiling * _WHOLE_PPM),
+            raise_ppm=self.raise_by_ppm,
+            lower_ppm=self.lower_by_ppm,
+            confirm_intervals=self.confirm,
+        )
 
 
 class Ecn(PlanModel):

@@ -64,7 +64,7 @@ class SharedMemory(PlanModel):
 
     def run_spec(self) -> SharedMemorySpec:
         """Write it out for the engine."""
-        return {"rate_bps": self.rate_bps, "latency_ps": self.latency_ps}
+        return self.to_spec(SharedMemorySpec)
 
 
 class Fabric(PlanModel):

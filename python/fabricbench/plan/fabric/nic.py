@@ -183,12 +183,11 @@ class Nic(PlanModel):
 
     def run_spec(self) -> NicSpec:
         """Write the NICs out for the engine."""
-        spec: NicSpec = {
-            "latency_ps": self.latency_ps,
-            "drain_rate_bps": self.drain_rate_bps,
-            "receive_buffer_bytes": self.receive_buffer_bytes,
-            "receive_xoff_bytes": self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
-            "impairments": [
+        spec: NicSpec = self.to_spec(
+            NicSpec,
+            drain_rate_bps=self.drain_rate_bps,
+            receive_xoff_bytes=self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
+            impairments=[
                 {
                     "host": host,
                     "throughput_ppm": impairment.throughput_ppm,
@@ -197,7 +196,7 @@ class Nic(PlanModel):
                 for impairment in self.impairments
                 for host in impairment.hosts
             ],
-        }
+        )
         # What is not there is not written: the identity of a trial with ideal adapters stays what it was.
         if self.has_message_costs:
             spec["messages"] = self._messages()

@@ -70,11 +70,7 @@ class Watchdog(PlanModel):
 
     def run_spec(self) -> WatchdogSpec:
         """Write the watchdog out for the engine."""
-        return {
-            "detection_ps": self.detection_ps,
-            "restoration_ps": self.restoration_ps,
-            "action": self.action,
-        }
+        return self.to_spec(WatchdogSpec)
 
 
 class Pfc(PlanModel):
@@ -162,15 +158,13 @@ class Pfc(PlanModel):
 
     def run_spec(self, data_priority: int) -> PfcSpec:
         """Write PFC out for the engine."""
-        spec: PfcSpec = {
-            "priorities": list(self.priorities or (data_priority,)),
-            "xoff": self.xoff.run_spec(),
-            "xon_offset_bytes": self.xon_offset_bytes,
-            "reserved_bytes": self.reserved_bytes,
-            "headroom_bytes": self.headroom_bytes,
-            "quanta": self.quanta,
-            "watchdog": self.watchdog.run_spec() if self.watchdog else None,
-        }
+        spec: PfcSpec = self.to_spec(
+            PfcSpec,
+            priorities=list(self.priorities or (data_priority,)),
+            xoff=self.xoff.run_spec(),
+            headroom_bytes=self.headroom_bytes,
+            watchdog=self.watchdog.run_spec() if self.watchdog else None,
+        )
         if self.xon == "off":
             spec["ends_by_time"] = True
         if self.response_ps:

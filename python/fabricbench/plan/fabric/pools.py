@@ -89,7 +89,7 @@ class PoolXoff(PlanModel):
 
     def run_spec(self) -> PoolXoffSpec:
         """Write the threshold out for the engine."""
-        return {"bytes": self.size_bytes, "offset_bytes": self.offset_bytes, "pauses": self.pauses}
+        return self.to_spec(PoolXoffSpec, bytes=self.size_bytes)
 
 
 class PoolProfile(PlanModel):
@@ -186,15 +186,13 @@ class IngressPool(Pool):
 
     def run_spec(self, priorities: list[int]) -> IngressPoolSpec:
         """Write the pool of these priorities out for the engine."""
-        spec: IngressPoolSpec = {
-            "name": self.name,
-            "priorities": priorities,
-            "size_bytes": self.size_bytes,
-            "headroom_bytes": self.headroom_bytes,
-            "xoff": self.xoff.run_spec() if self.xoff else None,
-            "reserved_bytes": self.reserved_bytes,
-            "limit": _limit_spec(self.limit),
-        }
+        spec: IngressPoolSpec = self.to_spec(
+            IngressPoolSpec,
+            priorities=priorities,
+            headroom_bytes=self.headroom_bytes,
+            xoff=self.xoff.run_spec() if self.xoff else None,
+            limit=_limit_spec(self.limit),
+        )
         if self.headroom_in_size:
             spec["headroom_in_size"] = True
         if self.profiles:
@@ -207,13 +205,11 @@ class EgressPool(Pool):
 
     def run_spec(self, priorities: list[int]) -> EgressPoolSpec:
         """Write the pool of these priorities out for the engine."""
-        spec: EgressPoolSpec = {
-            "name": self.name,
-            "priorities": priorities,
-            "size_bytes": self.size_bytes,
-            "reserved_bytes": self.reserved_bytes,
-            "limit": _limit_spec(self.limit),
-        }
+        spec: EgressPoolSpec = self.to_spec(
+            EgressPoolSpec,
+            priorities=priorities,
+            limit=_limit_spec(self.limit),
+        )
         if self.profiles:
             spec["profiles"] = [profile.run_spec() for profile in self.profiles]
         return spec

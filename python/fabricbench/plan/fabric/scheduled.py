@@ -89,15 +89,12 @@ class Scheduled(PlanModel):
 
     def run_spec(self) -> ScheduledSpec:
         """Write the scheduled switches out for the engine."""
-        return {
-            "credit_bytes": self.credit_bytes,
-            "credit_speedup_ppm": int(self.credit_speedup * _WHOLE_PPM),
-            "cell_bytes": self.cell_bytes,
-            "cell_header_bytes": self.cell_header_bytes,
-            "control_cell_bytes": self.control_cell_bytes,
-            "fabric_speedup_ppm": int(self.fabric_speedup * _WHOLE_PPM),
-            "egress_buffer_bytes": self.egress_buffer_bytes,
-        }
+        return self.to_spec(
+            ScheduledSpec,
+            credit_speedup_ppm=int(self.credit_speedup * _WHOLE_PPM),
+            fabric_speedup_ppm=int(self.fabric_speedup * _WHOLE_PPM),
+            egress_buffer_bytes=self.egress_buffer_bytes,
+        )
 
 
 def check_scheduled(fabric: "Fabric") -> Iterator[Finding]:

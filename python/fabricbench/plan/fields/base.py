@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
@@ -13,6 +13,7 @@ from pydantic_core.core_schema import no_info_before_validator_function
 from fabricbench.units import UnitError, describe
 from fabricbench.words import close_match_hint
 
+_Spec = TypeVar("_Spec")
 _SWITCHES = {"true": "on", "yes": "on", "false": "off", "no": "off"}
 
 
@@ -25,6 +26,19 @@ class PlanModel(BaseModel):
 
     # Validators are built for the outermost model only, when it first reads something.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+    def to_spec(self, spec: type[_Spec], **others: Any) -> _Spec:
+        """Return a mapping of the run spec; required fields of equal names are copied, all others are given.
+
+        An optional field is never copied: it would change the identities of trials that were run without it.
+
+        Args:
+            spec: The mapping, a `TypedDict`.
+            others: Fields that are optional, or have another name or value than in the model.
+        """
+        names = cast("frozenset[str]", vars(spec)["__required_keys__"]) - others.keys()
+        copied = {name: getattr(self, name) for name in names if name in type(self).model_fields}
+        return cast("_Spec", copied | others)
 
 
 class ShortModel(PlanModel):

@@ -40,4 +40,4 @@ class Arrivals(PlanModel):
     def run_spec(self, line_rate_bps: int) -> ArrivalsSpec:
         """Write the arrivals out; a load is of the line rate."""
         rate_bps = line_rate_bps * (self.load_ppm or 0) // PPM if self.rate_bps is None else self.rate_bps
-        return {"process": self.process, "rate_bps": rate_bps, "duration_ps": self.duration_ps}
+        return self.to_spec(ArrivalsSpec, rate_bps=rate_bps)

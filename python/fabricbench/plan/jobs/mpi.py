@@ -47,7 +47,7 @@ class Rendezvous(PlanModel):
 
     def run_spec(self) -> RendezvousSpec:
         """Write it out for the engine."""
-        return {"threshold_bytes": self.threshold_bytes, "control_bytes": self.control_bytes}
+        return self.to_spec(RendezvousSpec)
 
 
 def check_mpi(plan: "Plan") -> Iterator[Finding]:

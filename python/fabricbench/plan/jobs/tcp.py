@@ -197,31 +197,16 @@ class Tcp(PlanModel):
             algorithm: The algorithm, if none is given.
             stream: Number of its random draws, unique in the run.
         """
-        spec: TcpSpec = {
-            "name": self.name,
-            "hosts": hosts,
-            "collective": self.collective,
-            "algorithm": self.algorithm or algorithm,
-            "root": self.root,
-            "stream": stream,
-            "connections": self.connections,
-            "rate_bps": self.rate_bps,
-            "write_bytes": self.write_bytes,
-            "outstanding_writes": self.outstanding_writes,
-            "start_ps": self.start_ps,
-            "start_spread_ps": self.start_spread_ps,
-            "duration_ps": self.duration_ps,
-            "priority": self.priority,
-            "mtu_bytes": self.mtu_bytes,
-            "congestion": self.congestion,
-            "initial_window_segments": self.initial_window,
-            "window_bytes": self.window_bytes,
-            "ack_every": self.ack_every,
-            "delayed_ack_ps": self.delayed_ack_ps,
-            "rto_initial_ps": self.rto_initial_ps,
-            "rto_min_ps": self.rto_min_ps,
-            "rto_max_ps": self.rto_max_ps,
-        }
+        spec: TcpSpec = self.to_spec(
+            TcpSpec,
+            hosts=hosts,
+            algorithm=self.algorithm or algorithm,
+            stream=stream,
+            rate_bps=self.rate_bps,
+            outstanding_writes=self.outstanding_writes,
+            duration_ps=self.duration_ps,
+            initial_window_segments=self.initial_window,
+        )
         if self.dscp:  # and only then: the ids of trials without it stay
             spec["dscp"] = self.dscp
         return spec

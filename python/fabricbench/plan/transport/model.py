@@ -43,7 +43,7 @@ class Priorities(PlanModel):
 
     def run_spec(self) -> PrioritySpec:
         """Write the priorities out for the engine."""
-        return {"data": self.data, "ack": self.ack, "cnp": self.cnp}
+        return self.to_spec(PrioritySpec)
 
 
 class Dscp(PlanModel):
@@ -67,7 +67,7 @@ class Dscp(PlanModel):
 
     def run_spec(self) -> DscpSpec:
         """Write the code points out for the engine."""
-        return {"data": self.data, "ack": self.ack, "cnp": self.cnp}
+        return self.to_spec(DscpSpec)
 
 
 class RateControl(PlanModel):
@@ -221,20 +221,11 @@ class Transport(PlanModel):
         rate_control: RateControlSpec = {"kind": "line-rate"}
         if self.rate_control:
             rate_control = self.rate_control.run_spec(port_bps)
-        spec: TransportSpec = {
-            "mtu_bytes": self.mtu_bytes,
-            "message_bytes": self.message_bytes,
-            "qp_mode": self.qp_mode,
-            "qps_per_rank_pair": self.qps_per_rank_pair,
-            "ack_every": self.ack_every,
-            "window_packets": self.window_packets,
-            "recovery": self.recovery,
-            "ooo_window_packets": self.ooo_window_packets,
-            "priorities": self.priorities.run_spec(),
-            "timeout_ps": self.timeout_ps,
-            "retry_count": self.retry_count,
-            "rate_control": rate_control,
-        }
+        spec: TransportSpec = self.to_spec(
+            TransportSpec,
+            priorities=self.priorities.run_spec(),
+            rate_control=rate_control,
+        )
         if self.dscp != Dscp():  # and only then: the ids of trials without it stay
             spec["dscp"] = self.dscp.run_spec()
         return spec
