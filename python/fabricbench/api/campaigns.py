@@ -1,4 +1,4 @@
-"""Campaigns: what families of plans came to, as frames and figures."""
+"""Campaigns in Python: settings, effects, variance and Pareto fronts as polars frames, figures."""
 
 from __future__ import annotations
 

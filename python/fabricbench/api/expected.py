@@ -1,4 +1,4 @@
-"""What a plan should give, over seeds and placements."""
+"""`expect`: results of a plan over seeds and placements, criteria from them, checks of measurements."""
 
 from __future__ import annotations
 

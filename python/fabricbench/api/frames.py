@@ -1,4 +1,4 @@
-"""The tables of a record as attributes, the same for one trial and for many."""
+"""Tables of records as attributes that return polars frames, for one trial and for many."""
 
 from __future__ import annotations
 

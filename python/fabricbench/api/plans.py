@@ -1,4 +1,4 @@
-"""Plans: loaded, changed, looked at before they run."""
+"""Plans in Python: load, change fields, read run specs and cost before a run."""
 
 from __future__ import annotations
 

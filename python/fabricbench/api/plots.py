@@ -1,4 +1,4 @@
-"""Plotly figures of trials: those of the report, each by itself."""
+"""Plotly figures of trials, as in the report, one method each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a plan."""
+"""`run`: runs a plan with a progress bar or a listener for progress, and returns its trials."""
 
 from __future__ import annotations
 

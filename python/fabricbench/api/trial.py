@@ -1,4 +1,4 @@
-"""One finished trial."""
+"""A finished trial: identity, summary, record tables, figures, twins, report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several finished trials."""
+"""A sequence of finished trials: summary, selection, record tables and figures of all."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def counters_command(
     counts by its vendor's definition, and the metric of ours that counts the same.
 
     Names are those of mlx5, bnxt, ice, irdma, rxe, SONiC (SAI) and OpenConfig, with their priority, such as
-    `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists all, and what can be read.
+    `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists the files that can be read.
     """
     if _are_files(names or (), before):
         from fabricbench.cli.counters_file import counters_text

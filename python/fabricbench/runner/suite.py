@@ -61,9 +61,7 @@ class Test(PlanModel):
     names: dict[str, OneLine] = Field(
         default={}, description="What the document calls some of these metrics here, other than in `kpis`."
     )
-    figures: list[str] = Field(
-        default=[], description="Figures, by their names in docs/reference/figures.md."
-    )
+    figures: list[str] = Field(default=[], description="Figures of the report, by name, such as `goodput`.")
     deviations: list[OneLine] = Field(
         default=[], description="How it differs from what the document asks for, each in a sentence."
     )

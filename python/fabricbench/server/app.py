@@ -1,4 +1,4 @@
-"""Puts the application together."""
+"""Assembles the FastAPI application: routers, middleware, error handlers, response headers, lifespan."""
 
 from __future__ import annotations
 

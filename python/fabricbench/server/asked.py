@@ -1,4 +1,4 @@
-"""Where a plan is to be carried out: by its backend alone or on hosts, with a prediction or without."""
+"""Target of a requested run or check: backend of the plan or a file of hosts, with or without predictions."""
 
 from __future__ import annotations
 

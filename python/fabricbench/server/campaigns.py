@@ -1,4 +1,4 @@
-"""Campaigns that run, or have run, in the workspace: how far each is, and what it came to."""
+"""Routes for campaigns: progress, missing trials, analysis of factors, Pareto front of two metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files about a trial: report, results, tables, capture, notebook, plan."""
+"""Route for downloads of a trial: report, summary, tables, timeline, notebook, plan, output, capture."""
 
 from __future__ import annotations
 

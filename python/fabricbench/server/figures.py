@@ -1,4 +1,4 @@
-"""The figures of a trial as Plotly has them, with no more points than a browser draws well."""
+"""Routes for the figures of a trial: their list, and each as Plotly JSON thinned for browsers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hosts that the server may run plans on, and what stands in the way of it."""
+"""Route with the files of hosts: state, checks and facts of each host, from surveys of the agents."""
 
 from __future__ import annotations
 

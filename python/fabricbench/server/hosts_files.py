@@ -1,4 +1,4 @@
-"""The files of hosts of a server: what they say now, by names that tell nobody where they are."""
+"""Files of hosts that the server may use: loading, names without paths, settings for a backend."""
 
 from __future__ import annotations
 

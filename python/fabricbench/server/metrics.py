@@ -1,4 +1,4 @@
-"""Figures about the server itself, in the text format of OpenMetrics 1.0."""
+"""Route with metrics of the server in OpenMetrics 1.0: runs, trials, workers, requests; timing middleware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of the queue carries out, one after the other: a prediction if one is wanted, then the plan."""
+"""Phases of a queued run: predictions if requested, then the plan; the trials of each phase."""
 
 from __future__ import annotations
 

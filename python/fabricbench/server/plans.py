@@ -1,4 +1,4 @@
-"""Plans: the shipped ones, the schema, and checking one that somebody writes."""
+"""Routes for plans: shipped plans, JSON Schema, check of a plan's text with errors, cost and topology."""
 
 from __future__ import annotations
 

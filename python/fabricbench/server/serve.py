@@ -1,4 +1,4 @@
-"""Runs the server until it is asked to end."""
+"""Runs the HTTP server until a signal: socket, TLS certificate, greeting with URL, uvicorn, shutdown."""
 
 from __future__ import annotations
 

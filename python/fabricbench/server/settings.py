@@ -1,4 +1,4 @@
-"""How a server is set up."""
+"""Settings of a server: address, token and users, TLS, limits of plans, numbers of runs, hosts, cluster."""
 
 from __future__ import annotations
 

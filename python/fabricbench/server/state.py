@@ -1,4 +1,4 @@
-"""What requests share: the workspace, the queue, the settings."""
+"""State shared by requests: workspace, queue, settings, cache, events, logins; accessors from a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agents of the files of hosts say, asked again now and then: no request waits for a silent one."""
+"""Surveys of the agents in files of hosts, in background threads: no request waits for a silent agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sandboxed process does: reads plans. It knows no workspace and no request.
+"""Tasks of the sandbox process: check a plan, estimate its cost and topology, capture frames.
 
 Imported before any process is forked, so nothing here may start a thread or load a heavy library.
 """

@@ -1,4 +1,4 @@
-"""What a worker process tells: the server of its trials, the catalog of what a search chooses and finds."""
+"""Progress of a worker process: JSON lines for the server, trials and results of a search for the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published results and ours beside them, for every shipped plan that has some."""
+"""Routes for published results of the shipped plans, compared with matching trials of the workspace."""
 
 from __future__ import annotations
 

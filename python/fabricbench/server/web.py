@@ -1,4 +1,4 @@
-"""What stands outside the API: the web application's files, signing in, health, and what this server is."""
+"""Routes outside of resources: files of the web application, login, logout, health, server facts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A worker process: claims the run that has waited longest, carries it out and ends.
+"""Worker process: claims the oldest queued run, runs it and ends.
 
-It takes its orders from standard input: a line `places 3` says how many of its trials may run at once, a line
-`cancel` ends the run, and so does the end of the input, which comes when the server is gone. It tells what
-happens by JSON lines on its standard output.
+Its standard input controls it: a line `places 3` sets the number of concurrent trials, a line `cancel` ends
+the run, and so does the end of the input, which follows the end of the server. It reports events as JSON
+lines on its standard output.
 """
 
 from __future__ import annotations
