@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from fabricbench.store.schema import TABLES
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ def check_table(name: str) -> None:
     Raises:
         ValueError: They have none.
     """
-    from fabricbench.store.schema import TABLES
-
     if name not in TABLES:
         hint = close_match_hint(name, TABLES)
         raise ValueError(f'no table "{name}"; there are {", ".join(TABLES)}{hint and "; "}{hint}')

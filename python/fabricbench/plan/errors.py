@@ -1,10 +1,11 @@
-"""Errors of plans: findings by field, problems with file and line, and `PlanError`, which users read."""
+"""Errors of plans: problems of fields, the same with file and line, and `PlanError`, which users read."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fabricbench.errors import UserError
 from fabricbench.words import one_line
 
 _SHOWN_MAX: Final = 50
@@ -39,8 +40,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing to change in a plan, by its field; `Document.problems` adds file and line.
+class FieldProblem:
+    """A problem of a field, without its place in a file, which `Document.problems` adds.
 
     Attributes:
         path: Path of the field; empty for the file as a whole.
@@ -88,7 +89,7 @@ class Problem:
         return f"{text}\nhint: {hint}" if hint else text
 
 
-class PlanError(Exception):
+class PlanError(UserError):
     """A plan that cannot be carried out as it is written; the user can repair it.
 
     The text is for the user as it stands: an `error:` line for each problem, followed by its `hint:` line.
@@ -103,6 +104,10 @@ class PlanError(Exception):
         if len(self.problems) > _SHOWN_MAX:
             lines.append(f"error: and {len(self.problems) - _SHOWN_MAX} more")
         super().__init__("\n".join(lines))
+
+    def text(self, severity: str = "error") -> str:  # noqa: ARG002 -- each problem has its own
+        """Return the text for the user: that of each problem."""
+        return str(self)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
-from fabricbench.plan.document.validate import findings_of, meaning, with_known_names
+from fabricbench.plan.document.validate import field_problems, meaning, with_known_names
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.fabric.balancing import Pinned
@@ -356,7 +356,7 @@ def _read(data: dict[str, Any], document: Document) -> Plan:
         renamed = with_known_names(data, error)
         if renamed is not data:
             return _read(renamed, document)
-        problems = with_cost(_in_order(document.problems(findings_of(error))), document)
+        problems = with_cost(_in_order(document.problems(field_problems(error))), document)
         raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
 
 

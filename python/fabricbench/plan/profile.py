@@ -24,7 +24,7 @@ from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import Written, put
 from fabricbench.plan.document.shipped import NO_FILE
 from fabricbench.plan.document.validate import read_model
-from fabricbench.plan.errors import FieldPath, Finding, PlanError
+from fabricbench.plan.errors import FieldPath, FieldProblem, PlanError
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Rate, Time, limits_of
 from fabricbench.words import close_match_hint, one_line
@@ -211,20 +211,20 @@ def read_profile(path: Path) -> HostProfile:
     """
     document = read_file(path, str(path))
     profile = read_model(document, Profile)
-    if not profile.source and (finding := _check_made(profile.made)):
-        raise PlanError(document.problems([finding]))
+    if not profile.source and (problem := _check_made(profile.made)):
+        raise PlanError(document.problems([problem]))
     return HostProfile(profile, document)
 
 
-def _check_made(made: Made | None) -> Finding | None:
+def _check_made(made: Made | None) -> FieldProblem | None:
     """Check that a profile has the date of its measurement."""
     if made is None:
-        return Finding(("made",), "missing", "how it came about, or a `source`")
+        return FieldProblem(("made",), "missing", "how it came about, or a `source`")
     try:
         datetime.fromisoformat(made.date)
     except ValueError:
         found = f'"{one_line(made.date, LABEL_LENGTH_MAX)}"'
-        return Finding(("made", "date"), found, "a date as ISO 8601 has it")
+        return FieldProblem(("made", "date"), found, "a date as ISO 8601 has it")
     return None
 
 

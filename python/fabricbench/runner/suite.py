@@ -6,24 +6,23 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
+from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import read_file
 from fabricbench.plan.document.shipped import find_suite, shipped_plans
 from fabricbench.plan.document.validate import read_model
-from fabricbench.plan.errors import FieldPath, Finding, Place, PlanError, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem, Place, PlanError, Problem
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name, OneLine
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner.loading import load
+from fabricbench.runner.trials import Outcome
+from fabricbench.store import StoreError
 from fabricbench.words import close_match_hint
-
-if TYPE_CHECKING:
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.trials import Outcome
 
 TESTS_MAX = 1_000
 _METRICS: Final = (*BY_NAME, *RATIOS, *ALONE_RATIOS)
@@ -175,7 +174,7 @@ def load_suite(
         try:
             tests.append(SuiteTest(test, load(_place(test.plan, path), changes, limits, quick=quick)))
         except PlanError as error:
-            problems += document.problems(_findings(error, index))
+            problems += document.problems(_field_problems(error, index))
     if problems:
         raise PlanError(problems)
     return Suite(read, tests, document.text)
@@ -194,8 +193,6 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
     Raises:
         StoreError: The workspace cannot be written.
     """
-    from fabricbench.store import StoreError
-
     for number, part in enumerate(suite.tests, 1):
         try:
             outcome = run(part, number)
@@ -219,7 +216,7 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"{field}={json.dumps(value)}"
 
 
-def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[Finding]:
+def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
     """Check that categories, metrics and figures exist, and that no plan is repeated."""
     names = [each.name for each in read.categories]
     categories = [(("tests", index), each.category) for index, each in enumerate(read.tests)]
@@ -236,7 +233,7 @@ def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[Finding]:
     for index, test in enumerate(read.tests):
         if test.plan in seen:
             hint = "a plan with variants, or a copy of it under another name, runs what differs"
-            yield Finding(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
+            yield FieldProblem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
         seen.add(test.plan)
         named: list[tuple[FieldPath, str]] = [
             (("primary",), test.primary),
@@ -261,13 +258,13 @@ def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
             yield Problem(Place(f"--only {each}"), "", "no such category", f"{allowed}, or a plan", hint)
 
 
-def _unknown(path: FieldPath, found: str, names: Sequence[str]) -> Finding:
+def _unknown(path: FieldPath, found: str, names: Sequence[str]) -> FieldProblem:
     hint = close_match_hint(found, names)
-    return Finding(path, f'"{found}"', ", ".join(names), hint)
+    return FieldProblem(path, f'"{found}"', ", ".join(names), hint)
 
 
-def _findings(error: PlanError, index: int) -> Iterator[Finding]:
+def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
     """Yield the problems of a plan, located at its entry in the suite file."""
     for each in error.problems:
         told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield Finding(("tests", index, "plan"), f"a mistake: {told}", "", hint)
+        yield FieldProblem(("tests", index, "plan"), f"a mistake: {told}", "", hint)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import BACKENDS, BackendError
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.load import document_of
-
-if TYPE_CHECKING:
-    from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded import LoadedPlan
 
 _HOSTS: Final = "hosts"
 """The field of a request, and the setting of a backend, that names a file of hosts."""

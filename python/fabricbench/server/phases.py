@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fabricbench.backend.protocol import carrier_of
+from fabricbench.backend.protocol import Backend, carrier_of
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner import loading
 from fabricbench.runner.trials import trial_id
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.loaded import LoadedPlan
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event as Signal
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.server.events import Events
 from fabricbench.server.hosts_files import HostsFiles
 from fabricbench.server.settings import Settings
-from fabricbench.store import StoreError
+from fabricbench.store import StoreError, Workspace
 from fabricbench.store.catalog_schema import FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, RunQueue
-
-if TYPE_CHECKING:
-    from fabricbench.store import Workspace
 
 _log = logging.getLogger("fabricbench.server")
 _PERIOD_S: Final = 0.5

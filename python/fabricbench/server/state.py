@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 
@@ -16,9 +16,7 @@ from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.server.surveys import Surveys
 from fabricbench.server.throttle import Throttle
-
-if TYPE_CHECKING:
-    from fabricbench.store import Workspace
+from fabricbench.store import Workspace
 
 
 @dataclass

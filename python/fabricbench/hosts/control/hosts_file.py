@@ -17,9 +17,10 @@ from fabricbench.hosts.certificates import NAME
 from fabricbench.hosts.protocol import DEFAULT_PORT, HOSTS_MAX, RefusedError
 from fabricbench.plan.document.document import read_file
 from fabricbench.plan.document.validate import read_model
-from fabricbench.plan.errors import Finding, PlanError
+from fabricbench.plan.errors import FieldProblem, PlanError
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Rate
+from fabricbench.plan.schema import DIALECT
 
 
 class _FieldError(ValueError):
@@ -180,8 +181,8 @@ def load_hosts(path: Path) -> Hosts:
     """
     document = read_file(path, str(path))
     read = read_model(document, HostsFile)
-    if findings := list(_findings(read)):
-        raise PlanError(document.problems(findings))
+    if field_problems := list(_field_problems(read)):
+        raise PlanError(document.problems(field_problems))
     hosts = (_host(read.defaults, entry, number) for number, entry in enumerate(read.hosts))
     return Hosts(path, tuple(hosts), read.defaults.tls)
 
@@ -195,44 +196,42 @@ def _host(defaults: Defaults, entry: HostEntry, number: int) -> Host:
     return Host(entry, plays, entry.driver or defaults.driver or _DEFAULT_DRIVER, settings)
 
 
-def _findings(read: HostsFile) -> Iterator[Finding]:
+def _field_problems(read: HostsFile) -> Iterator[FieldProblem]:
     """Yield the problems that concern more than one value."""
     yield from _repeated(read)
     yield from _played_twice(read)
     if any(each.plays is None for each in read.hosts) and any(each.plays for each in read.hosts):
         without = next(number for number, each in enumerate(read.hosts) if each.plays is None)
         found, allowed = "nothing, where other hosts have `plays`", "`plays` for all hosts, or for none"
-        yield Finding(("hosts", without), found, allowed)
+        yield FieldProblem(("hosts", without), found, allowed)
     if not read.defaults.tls:
         for number, each in enumerate(read.hosts):
             if not each.agent_address.is_private:
                 allowed = "a loopback address or a Unix socket, where `defaults.tls` is false"
                 hint = "set `tls: true` and have the host join: `fabricbench hosts token`"
-                yield Finding(("hosts", number, "agent"), f'"{each.agent}"', allowed, hint)
+                yield FieldProblem(("hosts", number, "agent"), f'"{each.agent}"', allowed, hint)
 
 
-def _repeated(read: HostsFile) -> Iterator[Finding]:
+def _repeated(read: HostsFile) -> Iterator[FieldProblem]:
     for key in ("name", "agent", "address"):
         first: dict[str, int] = {}
         for number, each in enumerate(read.hosts):
             value = str(getattr(each, key))
             if (known := first.setdefault(value.lower(), number)) != number:
                 found = f'"{value}", which hosts.{known} has'
-                yield Finding(("hosts", number, key), found, "another")
+                yield FieldProblem(("hosts", number, key), found, "another")
 
 
-def _played_twice(read: HostsFile) -> Iterator[Finding]:
+def _played_twice(read: HostsFile) -> Iterator[FieldProblem]:
     players: dict[int, str] = {}
     for number, each in enumerate(read.hosts):
         for place, played in enumerate(each.plays or ()):
             if (other := players.setdefault(played, each.name)) != each.name:
                 found = f"host {played}, which {other} plays"
-                yield Finding(("hosts", number, "plays", place), found, "each host of the plan once")
+                yield FieldProblem(("hosts", number, "plays", place), found, "each host of the plan once")
 
 
 def hosts_schema() -> dict[str, Any]:
     """Return the JSON Schema of the hosts file."""
-    from fabricbench.plan.schema import DIALECT
-
     schema = HostsFile.model_json_schema()
     return {"$schema": DIALECT, **schema, "title": "fabricbench hosts"}

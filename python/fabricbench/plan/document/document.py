@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fabricbench.inputs import read_input
 from fabricbench.plan.document.nodes import Builder, compose, kind_name
-from fabricbench.plan.errors import FieldPath, Finding, Place, PlanError, Problem, dotted
+from fabricbench.plan.errors import FieldPath, FieldProblem, Place, PlanError, Problem, dotted
 
 FILE_BYTES_MAX: Final = 1 << 20
 """Largest plan file [bytes]."""
@@ -59,9 +59,9 @@ class Document:
         """Describe a problem with the field at `path`."""
         return Problem(self.place(path), dotted(path), found, allowed, hint)
 
-    def problems(self, findings: Iterable[Finding]) -> list[Problem]:
-        """Return findings with the place of each in the file."""
-        return [self.problem(each.path, each.found, each.allowed, each.hint) for each in findings]
+    def problems(self, field_problems: Iterable[FieldProblem]) -> list[Problem]:
+        """Return problems of fields with the place of each in the file."""
+        return [self.problem(each.path, each.found, each.allowed, each.hint) for each in field_problems]
 
 
 def read_file(path: Path, source: str) -> Document:

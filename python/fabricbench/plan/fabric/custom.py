@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from fabricbench.plan._run_spec import CustomLinkSpec, CustomTopologySpec
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.cables import FabricLink, HostLink
 from fabricbench.plan.fields.base import PlanModel, ShortModel
 from fabricbench.plan.fields.hosts import HOSTS_MAX
@@ -121,24 +121,24 @@ class Custom(PlanModel):
         return reached
 
 
-def check_custom(topology: Custom, document: Document) -> Iterator[Finding]:
+def check_custom(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     """Yield what makes a list of switches and links no fabric."""
     problems = [*_check_names(topology, document), *_check_links(topology)]
     if not topology.host_count:
         found, hint = "no host on any switch", "write `{name: leaf0, hosts: 4}`"
-        problems.append(Finding((*_PATH, "switches"), found, "1 host or more", hint))
+        problems.append(FieldProblem((*_PATH, "switches"), found, "1 host or more", hint))
     # Who reaches whom is only known once the names are.
     yield from problems or _check_ways(topology, document)
 
 
-def _check_names(topology: Custom, document: Document) -> Iterator[Finding]:
+def _check_names(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     seen: set[str] = set()
     for place, switch in enumerate(topology.switches):
         path = _name_path(place, document)
         if _HOST_NAME.fullmatch(switch.name):
-            yield Finding(path, f'"{switch.name}", the name of a host', "another name for a switch")
+            yield FieldProblem(path, f'"{switch.name}", the name of a host', "another name for a switch")
         elif switch.name in seen:
-            yield Finding(path, f'"{switch.name}" again', "a name no other switch has")
+            yield FieldProblem(path, f'"{switch.name}" again', "a name no other switch has")
         seen.add(switch.name)
 
 
@@ -147,24 +147,24 @@ def _name_path(place: int, document: Document) -> FieldPath:
     return (*path, "name") if isinstance(document.value(path), dict) else path
 
 
-def _check_links(topology: Custom) -> Iterator[Finding]:
+def _check_links(topology: Custom) -> Iterator[FieldProblem]:
     names = [switch.name for switch in topology.switches]
     for place, link in enumerate(topology.links):
         path: FieldPath = (*_PATH, "links", place, "between")
         for end, name in enumerate(link.between):
             if name not in names:
                 allowed = "a switch of this topology: " + ", ".join(names[:_NAMES_SHOWN])
-                yield Finding((*path, end), f'"{name}"', allowed, close_match_hint(name, names))
+                yield FieldProblem((*path, end), f'"{name}"', allowed, close_match_hint(name, names))
         if link.between[0] == link.between[1]:
-            yield Finding(path, f'"{link.between[0]}" twice', "two switches")
+            yield FieldProblem(path, f'"{link.between[0]}" twice', "two switches")
 
 
-def _check_ways(topology: Custom, document: Document) -> Iterator[Finding]:
+def _check_ways(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     reached = topology.reachable()
     first = topology.switches[0].name
     for place, switch in enumerate(topology.switches):
         if switch.name not in reached:
             found = f"no way from {switch.name} to {first}"
             hint = f"add a link of {switch.name} to `links`"
-            yield Finding(_name_path(place, document), found, "switches that reach each other", hint)
+            yield FieldProblem(_name_path(place, document), found, "switches that reach each other", hint)
             return

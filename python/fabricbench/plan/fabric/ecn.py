@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from fabricbench.plan._run_spec import DynamicEcnSpec, EcnSpec
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.colours import Wred
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, Part, Priorities, Rate, Ratio, Size
@@ -222,18 +222,18 @@ class Ecn(PlanModel):
         return kmin or 0, kmax or 0
 
 
-def check_ecn(ecn: Ecn, path: FieldPath) -> Iterator[Finding]:
+def check_ecn(ecn: Ecn, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the thresholds of ECN are whole, and can move if they are to."""
     missing = _missing(ecn)
     if missing:
         hint = "give it, or a `preset`: alibaba or sonic"
-        yield Finding((*path, missing), "nothing", "a value, as there is no preset", hint)
+        yield FieldProblem((*path, missing), "nothing", "a value, as there is no preset", hint)
     if ecn.dynamic and ecn.dynamic.floor == ecn.dynamic.ceiling == 1:
         found = "floor and ceiling of 1, between which nothing can move"
-        yield Finding((*path, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
+        yield FieldProblem((*path, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
     if ecn.dynamic and ecn.wred:
         hint = "thresholds that move are those of marking alone"
-        yield Finding((*path, "wred"), "WRED with dynamic ECN", "one of them", hint)
+        yield FieldProblem((*path, "wred"), "WRED with dynamic ECN", "one of them", hint)
 
 
 def _missing(ecn: Ecn) -> str | None:

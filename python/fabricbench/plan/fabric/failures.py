@@ -16,7 +16,7 @@ from fabricbench.plan._run_spec import (
     SwitchDownFailureSpec,
     SwitchUpFailureSpec,
 )
-from fabricbench.plan.errors import Finding
+from fabricbench.plan.errors import FieldProblem
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import PPM, BitErrorRate, Duration, LossShare, Part, Rate, Time
@@ -216,25 +216,25 @@ Failure = Annotated[
 """Something that fails or is repaired."""
 
 
-def check_failures(failures: Sequence[Failure]) -> Iterator[Finding]:
+def check_failures(failures: Sequence[Failure]) -> Iterator[FieldProblem]:
     """Yield what is wrong with the schedule of each failure."""
     for index, failure in enumerate(failures):
         if isinstance(failure, Passing):
             yield from _check_schedule(failure, index)
 
 
-def _check_schedule(failure: Passing, index: int) -> Iterator[Finding]:
+def _check_schedule(failure: Passing, index: int) -> Iterator[FieldProblem]:
     path = ("fabric", "failures", index)
     if failure.count > 1 and failure.every_ps is None:
-        yield Finding((*path, "count"), f"{failure.count} times without `every`", "1, or with `every`")
+        yield FieldProblem((*path, "count"), f"{failure.count} times without `every`", "1, or with `every`")
     if failure.every_ps is None:
         return
     every = units.format_time(failure.every_ps)
     if failure.count == 1:
-        yield Finding((*path, "every"), f"{every} for something that comes once", "with `count`")
+        yield FieldProblem((*path, "every"), f"{every} for something that comes once", "with `count`")
     if failure.for_ps is None:
         hint = "it must end before it comes again"
-        yield Finding((*path, "every"), f"{every} without `for`", "with `for`", hint)
+        yield FieldProblem((*path, "every"), f"{every} without `for`", "with `for`", hint)
     elif failure.for_ps >= failure.every_ps:
         found = f"{units.format_time(failure.for_ps)} every {every}"
-        yield Finding((*path, "for"), found, f"less than {every}")
+        yield FieldProblem((*path, "for"), found, f"less than {every}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import Field
 
 from fabricbench.plan._run_spec import LinkLayerSpec
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Size, Time
 from fabricbench.plan.transport.model import Dscp
@@ -81,7 +81,7 @@ def with_infiniband_defaults(fabric: Any) -> Any:
     return filled
 
 
-def check_link_layer(plan: "Plan") -> Iterator[Finding]:
+def check_link_layer(plan: "Plan") -> Iterator[FieldProblem]:
     """Yield what Ethernet has and InfiniBand has not, or not in the model."""
     if plan.fabric.link_layer is None:
         return
@@ -152,6 +152,6 @@ def check_link_layer(plan: "Plan") -> Iterator[Finding]:
     }
     for path, (is_given, name, hint) in given.items():
         if is_given:
-            yield Finding(
+            yield FieldProblem(
                 path, f"{name} with `link_layer: infiniband`", "none, or `link_layer: ethernet`", hint
             )

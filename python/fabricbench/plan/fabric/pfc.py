@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpec
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size, Time, limits_of
 from fabricbench.units import parse_size
@@ -174,13 +174,13 @@ class Pfc(PlanModel):
         return spec
 
 
-def check_pfc(pfc: Pfc, path: FieldPath) -> Iterator[Finding]:
+def check_pfc(pfc: Pfc, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the threshold of a pause is given in one way."""
     yield from check_xoff(pfc.xoff, (*path, "xoff"))
 
 
-def check_xoff(xoff: Xoff, path: FieldPath) -> Iterator[Finding]:
+def check_xoff(xoff: Xoff, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that a threshold is given in one way."""
     if (xoff.alpha is None) == (xoff.size_bytes is None):
         found = "neither `alpha` nor `bytes`" if xoff.alpha is None else "both `alpha` and `bytes`"
-        yield Finding(path, found, "one of them")
+        yield FieldProblem(path, found, "one of them")

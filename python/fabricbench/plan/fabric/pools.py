@@ -14,7 +14,7 @@ from fabricbench.plan._run_spec import (
     ProfileSpec,
     XoffSpec,
 )
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.pfc import Xoff, check_xoff
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import PRIORITIES, AnySize, Name, Priorities, Size
@@ -255,7 +255,7 @@ class Chip(PlanModel):
         return {"name": self.name, "switches": list(self.switches)}
 
 
-def check_pools(buffer: "Buffer", path: FieldPath) -> Iterator[Finding]:
+def check_pools(buffer: "Buffer", path: FieldPath) -> Iterator[FieldProblem]:
     """Yield what makes the pools of a buffer none, as far as the plan alone can tell."""
     pools = buffer.pools
     for side in ("ingress", "egress") if pools else ():
@@ -264,50 +264,50 @@ def check_pools(buffer: "Buffer", path: FieldPath) -> Iterator[Finding]:
     if pools and buffer.lossy_alpha is not None:
         hint = "give each pool its `limit`"
         found = "a threshold of the whole buffer beside pools"
-        yield Finding((*path, "lossy_alpha"), found, "none", hint)
+        yield FieldProblem((*path, "lossy_alpha"), found, "none", hint)
 
 
-def check_chips(chips: Sequence[Chip]) -> Iterator[Finding]:
+def check_chips(chips: Sequence[Chip]) -> Iterator[FieldProblem]:
     """Yield what makes chips none, as far as the plan alone can tell."""
     path: FieldPath
     seen: dict[str, str] = {}
     for place, chip in enumerate(chips):
         if chip.name in (other.name for other in chips[:place]):
-            yield Finding(("fabric", "chips", place, "name"), f'"{chip.name}" again', "another name")
+            yield FieldProblem(("fabric", "chips", place, "name"), f'"{chip.name}" again', "another name")
         if len(chip.switches) < 2:
             path = ("fabric", "chips", place, "switches")
-            yield Finding(path, f"{len(chip.switches)}", "2 switches or more")
+            yield FieldProblem(path, f"{len(chip.switches)}", "2 switches or more")
         for index, switch in enumerate(chip.switches):
             if switch in seen:
                 found = f"{switch}, which is in {seen[switch]} already"
                 path = ("fabric", "chips", place, "switches", index)
-                yield Finding(path, found, "each switch in one chip, once")
+                yield FieldProblem(path, found, "each switch in one chip, once")
             seen.setdefault(switch, chip.name)
 
 
-def _check_side(pools: Sequence[Pool], path: FieldPath) -> Iterator[Finding]:
+def _check_side(pools: Sequence[Pool], path: FieldPath) -> Iterator[FieldProblem]:
     """Check that each priority and name is one pool's, and that limits are given in one way."""
     seen: dict[int, str] = {}
     rest = ""
     for place, pool in enumerate(pools):
         if pool.name in (other.name for other in pools[:place]):
-            yield Finding((*path, place, "name"), f'"{pool.name}" again', "another name")
+            yield FieldProblem((*path, place, "name"), f'"{pool.name}" again', "another name")
         if pool.limit:
             yield from check_xoff(pool.limit, (*path, place, "limit"))
         if pool.priorities is None:
             if rest:
                 found = f"all priorities that no pool names, which are in {rest} already"
-                yield Finding((*path, place), found, "`priorities` of its own")
+                yield FieldProblem((*path, place), found, "`priorities` of its own")
             rest = pool.name
         for index, priority in enumerate(pool.priorities or ()):
             if seen.get(priority, pool.name) != pool.name:
                 found = f"priority {priority}, which is in {seen[priority]} already"
-                yield Finding((*path, place, "priorities", index), found, "each priority once")
+                yield FieldProblem((*path, place, "priorities", index), found, "each priority once")
             seen.setdefault(priority, pool.name)
         yield from _check_profiles(pool, (*path, place, "profiles"))
 
 
-def _check_profiles(pool: Pool, path: FieldPath) -> Iterator[Finding]:
+def _check_profiles(pool: Pool, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that profiles are of priorities of their pool, each in one of them."""
     seen: set[int] = set()
     for place, profile in enumerate(pool.profiles):
@@ -317,8 +317,8 @@ def _check_profiles(pool: Pool, path: FieldPath) -> Iterator[Finding]:
             field = (*path, place, "priorities", index)
             if pool.priorities is not None and priority not in pool.priorities:
                 found = f"priority {priority}, which is not in {pool.name}"
-                yield Finding(field, found, ", ".join(map(str, pool.priorities)))
+                yield FieldProblem(field, found, ", ".join(map(str, pool.priorities)))
             elif priority in seen:
                 found = f"priority {priority} in two profiles of {pool.name}"
-                yield Finding(field, found, "each priority once")
+                yield FieldProblem(field, found, "each priority once")
             seen.add(priority)

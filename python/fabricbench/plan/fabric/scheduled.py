@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from fabricbench.plan._run_spec import ScheduledSpec
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Ratio, Size
 from fabricbench.units import parse_size
@@ -97,32 +97,32 @@ class Scheduled(PlanModel):
         )
 
 
-def check_scheduled(fabric: "Fabric") -> Iterator[Finding]:
+def check_scheduled(fabric: "Fabric") -> Iterator[FieldProblem]:
     """Yield what is asked for that the model of scheduled switches leaves out, if the fabric has them."""
     switch = fabric.switch
     if not switch.scheduled:
         return
     if switch.forwarding != "store-and-forward":
         found = f"{switch.forwarding} with scheduled switches"
-        yield Finding((*_SWITCH, "forwarding"), found, "store-and-forward")
+        yield FieldProblem((*_SWITCH, "forwarding"), found, "store-and-forward")
     if switch.ecn:
         hint = "they mark nothing: what waits for a port is in nobody's way"
-        yield Finding((*_SWITCH, "ecn"), "ECN with scheduled switches", "off", hint)
+        yield FieldProblem((*_SWITCH, "ecn"), "ECN with scheduled switches", "off", hint)
     if switch.pfc and switch.pfc.watchdog:
         found = "a watchdog with scheduled switches"
-        yield Finding((*_SWITCH, "pfc", "watchdog"), found, "off")
+        yield FieldProblem((*_SWITCH, "pfc", "watchdog"), found, "off")
     if switch.buffer.release or switch.buffer.pipeline_ps:
         field = "release" if switch.buffer.release else "pipeline"
         hint = "a leaf releases a packet once a credit has come for it"
         found = f"`{field}` with scheduled switches"
-        yield Finding((*_SWITCH, "buffer", field), found, "none", hint)
+        yield FieldProblem((*_SWITCH, "buffer", field), found, "none", hint)
     if switch.pfc and switch.pfc.reaction_ps is not None:
         found = "a reaction time with scheduled switches"
-        yield Finding((*_SWITCH, "pfc", "reaction"), found, "none")
+        yield FieldProblem((*_SWITCH, "pfc", "reaction"), found, "none")
     if fabric.extra_delays:
         found = "delay lines with scheduled switches"
         hint = "the fabric links of a leaf have one delay in this model"
-        yield Finding(("fabric", "extra_delays"), found, "none", hint)
+        yield FieldProblem(("fabric", "extra_delays"), found, "none", hint)
     if fabric.failures:
         hint = "links of a scheduled fabric do not fail in this model"
-        yield Finding(("fabric", "failures"), "failures with scheduled switches", "none", hint)
+        yield FieldProblem(("fabric", "failures"), "failures with scheduled switches", "none", hint)

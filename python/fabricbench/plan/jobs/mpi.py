@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field
 
 from fabricbench.plan._run_spec import RendezvousSpec
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Size
 from fabricbench.words import counted
@@ -50,7 +50,7 @@ class Rendezvous(PlanModel):
         return self.to_spec(RendezvousSpec)
 
 
-def check_mpi(plan: "Plan") -> Iterator[Finding]:
+def check_mpi(plan: "Plan") -> Iterator[FieldProblem]:
     """Check rounds, handshakes and copies of every job."""
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index)
@@ -61,41 +61,41 @@ def check_mpi(plan: "Plan") -> Iterator[Finding]:
             yield from _check_rendezvous(plan, job, (*path, "rendezvous"))
 
 
-def _check_rounds(job: "Job", path: FieldPath) -> Iterator[Finding]:
+def _check_rounds(job: "Job", path: FieldPath) -> Iterator[FieldProblem]:
     """Check what rounds have before them, between them and different from each other."""
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
         hint = "its own `warm_up` is a time" if job.storage is not None else ""
         if job.warm_up_rounds:
             found = f"{counted(job.warm_up_rounds, 'round')} to warm up of {kind}"
-            yield Finding((*path, "warm_up_rounds"), found, "0", hint)
+            yield FieldProblem((*path, "warm_up_rounds"), found, "0", hint)
         if job.root_shift:
-            yield Finding((*path, "root_shift"), f"another root in each round of {kind}", "false")
+            yield FieldProblem((*path, "root_shift"), f"another root in each round of {kind}", "false")
         if job.barrier:
-            yield Finding((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
+            yield FieldProblem((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
         if job.compute_ps:
-            yield Finding((*path, "compute"), f"time to compute in each round of {kind}", "0")
+            yield FieldProblem((*path, "compute"), f"time to compute in each round of {kind}", "0")
         return
     if job.root_shift and job.collective not in ROOTED:
         allowed = f"it with {', '.join(ROOTED[:-1])} or {ROOTED[-1]}"
-        yield Finding((*path, "root_shift"), f"another root in each round of {job.collective}", allowed)
+        yield FieldProblem((*path, "root_shift"), f"another root in each round of {job.collective}", allowed)
     if job.warm_up_rounds and job.repeat is None:
         found = f"{counted(job.warm_up_rounds, 'round')} to warm up of a job that others end"
-        yield Finding((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
+        yield FieldProblem((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
 
 
-def _check_own_block(job: "Job", place: FieldPath) -> Iterator[Finding]:
+def _check_own_block(job: "Job", place: FieldPath) -> Iterator[FieldProblem]:
     if job.collective not in OWN_BLOCK:
         allowed = f"it with {' or '.join(OWN_BLOCK)}, where each rank has one"
-        yield Finding(place, f"a copy of the own block of {job.collective}", allowed)
+        yield FieldProblem(place, f"a copy of the own block of {job.collective}", allowed)
     elif job.arrivals is not None:
-        yield Finding(place, "a copy of the own block of open-loop traffic", "false")
+        yield FieldProblem(place, "a copy of the own block of open-loop traffic", "false")
 
 
-def _check_rendezvous(plan: "Plan", job: "Job", place: FieldPath) -> Iterator[Finding]:
+def _check_rendezvous(plan: "Plan", job: "Job", place: FieldPath) -> Iterator[FieldProblem]:
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
-        yield Finding(place, f"a handshake of {kind}", "off")
+        yield FieldProblem(place, f"a handshake of {kind}", "off")
     elif plan.transport.qp_mode != "per_pair":
         hint = "add `qp_mode: per_pair` to `transport`, as an MPI library has it"
-        yield Finding(place, "a handshake with a queue pair for each chunk", "off", hint)
+        yield FieldProblem(place, "a handshake with a queue pair for each chunk", "off", hint)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabricbench.plan.errors import FieldPath, Finding
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs.model import Job
 
 DRAWN_ROUNDS: Final = 64
@@ -61,7 +61,7 @@ def _drawn(sizes: Sequence[int], seed: int, stream: int, number: int) -> int:
     return sizes[int.from_bytes(digest[:_DRAW_BYTES], "big") % len(sizes)]
 
 
-def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[Finding]:
+def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[FieldProblem]:
     """Check what a job with several sizes excludes, and that an order of sizes has any.
 
     Args:
@@ -73,12 +73,12 @@ def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[Finding
     name = "data_size" if job.message_bytes is None else "message_size"
     if sizes < 2:
         if job.size_order == "random":
-            yield Finding((*path, "size_order"), "an order of one size", f"it with a list in `{name}`")
+            yield FieldProblem((*path, "size_order"), "an order of one size", f"it with a list in `{name}`")
         return
     rounds = (job.repeat or DRAWN_ROUNDS) if job.size_order == "random" else sizes
     if rounds > CYCLE_MAX:
         at = "repeat" if job.size_order == "random" else name
-        yield Finding((*path, at), f"{rounds} rounds with a size each", f"at most {CYCLE_MAX}")
+        yield FieldProblem((*path, at), f"{rounds} rounds with a size each", f"at most {CYCLE_MAX}")
     excluded = {
         "warm_up_rounds": job.warm_up_rounds > 0,
         "root_shift": job.root_shift,
@@ -89,4 +89,4 @@ def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[Finding
     for field, is_given in excluded.items():
         if is_given:
             found = f"several sizes with `{field}`"
-            yield Finding((*path, name), found, "one size", "or leave the other out")
+            yield FieldProblem((*path, name), found, "one size", "or leave the other out")

@@ -15,7 +15,7 @@ from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.shipped import find_plan, shipped_plans
 from fabricbench.plan.document.validate import read_model
-from fabricbench.plan.errors import Finding, PlanError, Problem
+from fabricbench.plan.errors import FieldProblem, PlanError, Problem
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.loaded import LoadedPlan
@@ -100,7 +100,7 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
             loaded.append(load(name, list(_overrides(read, entry, name)), limits))
             check_no_search(loaded[-1], "a campaign")
         except PlanError as error:
-            problems += document.problems(_findings(error, index))
+            problems += document.problems(_field_problems(error, index))
     if problems:
         raise PlanError(problems)
     return Campaign(read.name, read.title, tuple(loaded), len(read.plans) - len(loaded))
@@ -155,8 +155,8 @@ def _sizes_of(name: str, changes: list[str]) -> dict[str, Any]:
     return {field: sweep[field] for field in SIZE_FIELDS if field in sweep} if isinstance(sweep, dict) else {}
 
 
-def _findings(error: PlanError, index: int) -> Iterator[Finding]:
+def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
     """Yield the problems of a plan, located at its entry in the campaign file."""
     for each in error.problems:
         told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield Finding(("plans", index, "plan"), f"a mistake: {told}", "", hint)
+        yield FieldProblem(("plans", index, "plan"), f"a mistake: {told}", "", hint)
