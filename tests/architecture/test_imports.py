@@ -62,6 +62,7 @@ ALLOWED: dict[str, set[str]] = {
     "api": {"plan", "backend", "runner", "importing", "searched", "store", "results", "figures", "report"},
     "__main__": {"cli"},
     "counters": set(),
+    "errors": set(),
     "inputs": set(),
     "metrics": set(),
     "words": set(),
@@ -74,7 +75,7 @@ BACKENDS = (
     "fabricbench.backend.hosts",
 )
 """The modules of a backend, which only its registry names."""
-FREE = {"counters", "inputs", "metrics", "words"}
+FREE = {"counters", "errors", "inputs", "metrics", "words"}
 """Parts that import nothing and that every other one may import."""
 
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from fabricbench.plan.again import PlanOfTrial
 from fabricbench.plan.cost import Limits
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import document_of, load_text
 from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.search import Range, range_of
+from fabricbench.plan.stored_plan import PlanOfTrial
 
 PLAN = """
 fabricbench: 1

@@ -15,8 +15,8 @@ from fabricbench.analysis.round_sizes import bytes_of_rounds
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
-    from fabricbench.plan.again import PlanOfTrial
     from fabricbench.plan.rails import Crossing
+    from fabricbench.plan.stored_plan import PlanOfTrial
 
 _PS_PER_S = 10**12
 _BYTES_PER_GB = 1e9

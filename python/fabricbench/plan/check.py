@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fabricbench.plan.criteria import check_criteria
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import Problem
+from fabricbench.plan.errors import FieldProblem, Problem
 from fabricbench.plan.fabric.check import check_fabric, check_topology
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.jobs.check import check_jobs, check_ranks, check_solo
@@ -19,31 +19,32 @@ from fabricbench.plan.sweep.variants import check_variants
 from fabricbench.plan.transport.check import check_transport
 
 
-def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
-    """Yield everything that is wrong with a plan whose fields are each right, or with a variant of one."""
-    problems = list(check_topology(plan, document))
+def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> list[Problem]:
+    """Return everything that is wrong with a plan whose fields are each right, or with a variant of one."""
+    field_problems = list(check_topology(plan, document))
     if plan.fabric.topology.host_count > HOSTS_MAX:  # too many for the other checks to go through
-        yield from problems
-        return
-    if not problems:
-        problems += check_ranks(plan, document)
+        return document.problems(field_problems)
+    if not field_problems:
+        field_problems += check_ranks(plan, document)
     for check in (check_transport, check_fabric, check_jobs, check_tcp, check_solo, check_sizes):
-        problems += check(plan, document)
-    problems += check_criteria(plan, document, variant)
+        field_problems += check(plan)
+    field_problems += check_criteria(plan, document, variant)
     if variant == BASE_VARIANT:
-        problems += check_variants(plan, document)
+        field_problems += check_variants(plan)
+    problems = document.problems(field_problems)
+    if variant == BASE_VARIANT:
         problems += check_fields(plan, document)
         problems += check_search(plan, document)
     # Shares are only known once the ranks, the collectives and the sizes are.
-    yield from problems or check_shares(plan, document)
+    return problems or document.problems(check_shares(plan))
 
 
-def plan_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
+def plan_warnings(plan: Plan) -> Iterator[FieldProblem]:
     """Yield what can be carried out, but is hardly meant."""
-    yield from scale_warnings(plan, document)
-    yield from size_warnings(plan, document)
+    yield from scale_warnings(plan)
+    yield from size_warnings(plan)
     for index, job in enumerate(plan.jobs):
         if job.algorithm == "double-binary-tree" and plan.transport.qp_mode == "per_chunk":
             found = "a pipeline of chunks with queue pairs of their own, which arrive late and together"
             hint = "set `transport.qp_mode: per_pair`"
-            yield document.problem(("jobs", index, "algorithm"), found, hint=hint)
+            yield FieldProblem(("jobs", index, "algorithm"), found, hint=hint)

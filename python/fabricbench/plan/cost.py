@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import Problem
+from fabricbench.plan.errors import FieldProblem, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.model import Plan
@@ -58,7 +58,7 @@ def problems_beyond(
     limits: Limits,
     document: Document,
     count: int,
-) -> Iterator[Problem]:
+) -> Iterator[FieldProblem]:
     """Yield a problem for the first trial that needs too much memory, and the first that takes too long.
 
     Args:
@@ -70,7 +70,7 @@ def problems_beyond(
     named = [(_name(trial, count), estimate) for trial, estimate in estimated if estimate is not None]
     for name, estimate in named:
         if limits.memory_bytes is not None and estimate["memory_bytes"] > limits.memory_bytes:
-            yield memory_problem(name, estimate, limits.memory_bytes, document)
+            yield memory_problem(name, estimate, limits.memory_bytes)
             break
     for name, estimate in named:
         if limits.time_ms is not None and estimate["time_ms"] > limits.time_ms:
@@ -78,29 +78,29 @@ def problems_beyond(
             break
 
 
-def memory_problem(name: str, estimate: "Estimate", allowed_bytes: int, document: Document) -> Problem:
+def memory_problem(name: str, estimate: "Estimate", allowed_bytes: int) -> FieldProblem:
     """Say that a trial needs too much memory."""
     needed = units.human_size(estimate["memory_bytes"])
     found = f"{name}, which needs about {needed} of memory ({_basis(estimate)})"
     allowed = f"{units.human_size(allowed_bytes)}, which is what this machine has left"
-    return document.problem(("jobs",), found, allowed, f"fewer ranks or hosts need less; {_FORCE}")
+    return FieldProblem(("jobs",), found, allowed, f"fewer ranks or hosts need less; {_FORCE}")
 
 
-def routes_problem(plan: Plan, document: Document) -> Problem | None:
+def routes_problem(plan: Plan) -> FieldProblem | None:
     """Say that a fabric has too many routes for what only the engine knows to be looked at; none if not."""
     routes = plan.fabric.topology.route_count
     if routes <= ROUTES_MAX:
         return None
     found, allowed = f"a fabric of {routes:,} routes between switches", f"{ROUTES_MAX:,}"
-    return document.problem(("fabric", "topology"), found, allowed, f"more hosts on fewer leaves; {_FORCE}")
+    return FieldProblem(("fabric", "topology"), found, allowed, f"more hosts on fewer leaves; {_FORCE}")
 
 
-def _time_problem(name: str, estimate: "Estimate", allowed_ms: int, document: Document) -> Problem:
+def _time_problem(name: str, estimate: "Estimate", allowed_ms: int, document: Document) -> FieldProblem:
     found = f"{name}, which takes up to {duration(estimate['time_ms'])} on one core ({_work([estimate])})"
     path = ("sweep",) if "sweep" in document.data else ("jobs",)
     less = "a smaller data size takes less, and what repeats may be skipped"
     hint = f"{less}; `--time-limit MINUTES` allows more, {_FORCE}"
-    return document.problem(path, found, duration(allowed_ms), hint)
+    return FieldProblem(path, found, duration(allowed_ms), hint)
 
 
 def _basis(estimate: "Estimate") -> str:

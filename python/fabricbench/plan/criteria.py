@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from pydantic import Field
+
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, IDEAL_SHARE, OF_ALL_ROWS, RATIOS
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.sweep.labels import BASE_VARIANT
 from fabricbench.plan.sweep.variants import reference_variant
 from fabricbench.words import close_match_hint
@@ -62,54 +63,52 @@ class Criterion(PlanModel):
         return {"metric": self.metric, "min": self.minimum, "max": self.maximum, "job": self.job}
 
 
-def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
+def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT) -> Iterator[FieldProblem]:
     """Check that each criterion has limits that can be kept, a variant and a job that the plan has."""
     names = [job.name for job in plan.jobs]
     for index, criterion in enumerate(plan.criteria):
         path: FieldPath = ("criteria", index)
         if variant == BASE_VARIANT:
-            yield from _check_limits(criterion, path, document)
-            yield from _check_reach(criterion, plan, path, document)
-            yield from _check_alone(criterion, plan, path, document)
+            yield from _check_limits(criterion, path)
+            yield from _check_reach(criterion, plan, path)
+            yield from _check_alone(criterion, plan, path)
             yield from _check_variant(criterion, plan, path, document)
         judged = criterion.concerns(variant, reference_variant(plan.variants))
         if judged and criterion.metric in OF_ALL_ROWS and plan.observe.chunks != "all":
             found = (
                 f"{criterion.metric} with `observe.chunks: {plan.observe.chunks}`, which does not measure it"
             )
-            yield document.problem((*path, "metric"), found, "`observe.chunks: all`, or another metric")
+            yield FieldProblem((*path, "metric"), found, "`observe.chunks: all`, or another metric")
         if criterion.job is not None and judged and criterion.job not in names:
             hint = close_match_hint(criterion.job, names)
-            yield document.problem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)
+            yield FieldProblem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)
 
 
 def _check_variant(
     criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
-) -> Iterator[Problem]:
+) -> Iterator[FieldProblem]:
     """Check that there is the variant; `-s variants=[]` leaves all of them out for a run."""
     names = [variant.name for variant in plan.variants]
     if document.value(("variants",)) == []:
         return
     if criterion.is_ratio:
-        yield from _check_ratio(criterion, plan, path, document)
+        yield from _check_ratio(criterion, plan, path)
     if criterion.variant is None or criterion.variant in names:
         return
     allowed = ", ".join(names) or "nothing, the plan has no variants"
     hint = close_match_hint(criterion.variant, names)
-    yield document.problem((*path, "variant"), f'"{criterion.variant}"', allowed, hint)
+    yield FieldProblem((*path, "variant"), f'"{criterion.variant}"', allowed, hint)
 
 
-def _check_limits(criterion: Criterion, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_limits(criterion: Criterion, path: FieldPath) -> Iterator[FieldProblem]:
     low, high = criterion.minimum, criterion.maximum
     if low is None and high is None:
-        yield document.problem(path, "neither min nor max", "at least one of them")
+        yield FieldProblem(path, "neither min nor max", "at least one of them")
     elif low is not None and high is not None and low > high:
-        yield document.problem((*path, "min"), f"{low:.10g}, above the max", f"{high:.10g} or less")
+        yield FieldProblem((*path, "min"), f"{low:.10g}, above the max", f"{high:.10g} or less")
 
 
-def _check_reach(
-    criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
-) -> Iterator[Problem]:
+def _check_reach(criterion: Criterion, plan: "Plan", path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the metric can have a value within the limits; ratios have no others than 0 or more.
 
     The ideal is a host port that carries nothing but full packets: only traffic that passes it by, on links
@@ -122,19 +121,17 @@ def _check_reach(
         most = None  # what stays in a server passes the ports of the fabric by
     span = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
     if low is not None and most is not None and low > most:
-        yield document.problem((*path, "min"), f"{low:.10g}, which {criterion.metric} never reaches", span)
+        yield FieldProblem((*path, "min"), f"{low:.10g}, which {criterion.metric} never reaches", span)
     if high is not None and high < least:
-        yield document.problem((*path, "max"), f"{high:.10g}, which {criterion.metric} is always above", span)
+        yield FieldProblem((*path, "max"), f"{high:.10g}, which {criterion.metric} is always above", span)
 
 
-def _check_alone(
-    criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
-) -> Iterator[Problem]:
+def _check_alone(criterion: Criterion, plan: "Plan", path: FieldPath) -> Iterator[FieldProblem]:
     """Check that jobs run alone where a ratio to that is judged."""
     if criterion.metric in ALONE_RATIOS and not (plan.solo and len(plan.jobs) > 1):
         found = f"{criterion.metric} in a plan whose jobs do not run alone"
         allowed = "a metric of one trial, or several jobs and `solo: true`"
-        yield document.problem((*path, "metric"), found, allowed)
+        yield FieldProblem((*path, "metric"), found, allowed)
 
 
 def _has_scale_up(plan: "Plan") -> bool:
@@ -145,15 +142,13 @@ def _has_scale_up(plan: "Plan") -> bool:
     )
 
 
-def _check_ratio(
-    criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
-) -> Iterator[Problem]:
+def _check_ratio(criterion: Criterion, plan: "Plan", path: FieldPath) -> Iterator[FieldProblem]:
     """Check that there is a reference, and that the variant is another one."""
     reference = reference_variant(plan.variants)
     if reference is None:
         found = f"{criterion.metric} in a plan without variants"
-        yield document.problem((*path, "metric"), found, "a metric of one trial, or `variants` to compare")
+        yield FieldProblem((*path, "metric"), found, "a metric of one trial, or `variants` to compare")
     elif criterion.variant == reference:
         found = f"`{reference}`, which is the reference itself"
         allowed = ", ".join(each.name for each in plan.variants if each.name != reference)
-        yield document.problem((*path, "variant"), found, allowed or "nothing, there is no other variant")
+        yield FieldProblem((*path, "variant"), found, allowed or "nothing, there is no other variant")

@@ -1,4 +1,4 @@
-"""What is wrong with a plan: every problem with its place, what was found and what is allowed."""
+"""Errors of plans: problems of fields, the same with file and line, and `PlanError`, which users read."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -40,8 +40,25 @@ class Place:
 
 
 @dataclass(frozen=True)
+class FieldProblem:
+    """A problem of a field, without its place in a file, which `Document.problems` adds.
+
+    Attributes:
+        path: Path of the field; empty for the file as a whole.
+        found: What was found, in words.
+        allowed: What is allowed, in words; empty where nothing more can be said.
+        hint: What to do, or an empty string.
+    """
+
+    path: FieldPath
+    found: str
+    allowed: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
 class Problem:
-    """One thing to change in a plan.
+    """One thing to change in a plan, with its place in a file.
 
     Attributes:
         place: Where to change it.

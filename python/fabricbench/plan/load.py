@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from pydantic import ValidationError
+
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
@@ -18,13 +20,12 @@ from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
-from fabricbench.plan.document.validate import meaning, problems_of, with_known_names
+from fabricbench.plan.document.validate import field_problems, meaning, with_known_names
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.graph_names import near_name_hint
 from fabricbench.plan.fabric.pins import pin_problems
-from fabricbench.plan.fields.base import UnreadableError
 from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
 from fabricbench.plan.flow_error import backend_for
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
@@ -188,7 +189,9 @@ def _load(
     _each(wanted, lambda one: _check_runnable(one, plans[one.case], limits))
     trials = expand_variants(plans)
     _check_differences(documents, trials)
-    warnings = [(one, each) for one in wanted for each in plan_warnings(plans[one.case], one.document)]
+    warnings = [
+        (one, each) for one in wanted for each in one.document.problems(plan_warnings(plans[one.case]))
+    ]
     if plan.published is not None and not is_published and documents:
         warnings.append((documents[0], _other_than_published(document)))
     warnings += [
@@ -198,7 +201,9 @@ def _load(
         for warning in each.warnings
     ]
     specs = {trial.case: trial.run_spec for trial in reversed(trials) if not trial.is_solo}
-    warnings += [(one, each) for one in wanted for each in rail_warnings(specs[one.case], one.document)]
+    warnings += [
+        (one, each) for one in wanted for each in one.document.problems(rail_warnings(specs[one.case]))
+    ]
     labels = {one.label for one in wanted}
     loaded = LoadedPlan(
         plan,
@@ -317,7 +322,7 @@ def _check_limits(documents: Sequence[VariantDocument], loaded: LoadedPlan, limi
         own = estimated[one.case]
         beyond = list(problems_beyond(own, limits, one.document, len(loaded.suite)))
         if beyond:
-            raise PlanError(beyond)
+            raise PlanError(one.document.problems(beyond))
 
     _each(documents, check)
 
@@ -347,11 +352,11 @@ def _read(data: dict[str, Any], document: Document) -> Plan:
     """Return the plan of some data; names that are spelt in another way are taken as those they are."""
     try:
         return Plan.model_validate(data)
-    except UnreadableError as error:
+    except ValidationError as error:
         renamed = with_known_names(data, error)
         if renamed is not data:
             return _read(renamed, document)
-        problems = with_cost(_in_order(problems_of(error, document)), document)
+        problems = with_cost(_in_order(document.problems(field_problems(error))), document)
         raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
 
 
@@ -431,9 +436,9 @@ def _published(plan: Plan, path: Path, one: VariantDocument) -> PublishedTable |
 def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> None:
     """Check what only the engine knows, unless that alone would take more memory than there is."""
     if limits is not None:
-        too_many = routes_problem(plan, one.document)
+        too_many = routes_problem(plan)
         if too_many is not None:
-            raise PlanError([too_many])
+            raise PlanError(one.document.problems([too_many]))
         if limits.memory_bytes is not None:
             _check_memory(plan, one.document, limits.memory_bytes)
     _check_with_engine(plan, one.document)
@@ -444,7 +449,7 @@ def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
     spec_json = json.dumps(first_spec(plan))
     estimate = engine.estimate(spec_json, backend_for(spec_json, plan.backend))
     if estimate is not None and estimate["memory_bytes"] > memory_bytes:
-        raise PlanError([memory_problem("a trial", estimate, memory_bytes, document)])
+        raise PlanError(document.problems([memory_problem("a trial", estimate, memory_bytes)]))
 
 
 def _check_with_engine(plan: Plan, document: Document) -> None:
@@ -456,7 +461,7 @@ def _check_with_engine(plan: Plan, document: Document) -> None:
     if not problems:
         problems += uncovered(document, lambda: engine.describe(spec_json))
     if not problems and isinstance(balancing, Pinned):
-        problems += pin_problems(balancing.pins, engine.describe(spec_json), document)
+        problems += document.problems(pin_problems(balancing.pins, engine.describe(spec_json)))
     if problems:
         raise PlanError(_in_order(problems))
 

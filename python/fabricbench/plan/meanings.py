@@ -1,12 +1,13 @@
-"""Mappings that single values of a plan stand for: `ecn: sonic` is `ecn: {preset: sonic}`."""
+"""Mappings for which a plan may have a name: `ecn: sonic` is `ecn: {preset: sonic}`; types within a field."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin
 
+from pydantic.fields import FieldInfo
+
 from fabricbench.plan.document.validate import models_at
 from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.fields.base import Named, ShortModel
-from fabricbench.plan.fields.declared import FieldInfo
 
 
 def named_mapping(path: FieldPath, name: object) -> dict[str, Any] | None:
@@ -14,7 +15,7 @@ def named_mapping(path: FieldPath, name: object) -> dict[str, Any] | None:
     if not isinstance(name, str):
         return None
     for declared in declared_at(path):
-        for part in parts_of(declared.annotation):
+        for part in parts_of(declared):
             if isinstance(part, Named) and isinstance(part.names.get(name), dict):
                 return dict(part.names[name])
     return None
@@ -22,7 +23,7 @@ def named_mapping(path: FieldPath, name: object) -> dict[str, Any] | None:
 
 def may_be_named(path: FieldPath) -> bool:
     """Check whether the mapping at a path may be written as a name, and so is one choice as a whole."""
-    parts = (part for declared in declared_at(path) for part in parts_of(declared.annotation))
+    parts = (part for declared in declared_at(path) for part in parts_of(declared))
     return any(isinstance(part, Named) for part in parts)
 
 
@@ -36,19 +37,23 @@ def declared_at(path: FieldPath) -> list[FieldInfo]:
     ]
 
 
-def parts_of(annotation: Any) -> Iterator[Any]:
-    """Yield a type, everything that it is made of, and its marks."""
+def parts_of(field: FieldInfo) -> Iterator[Any]:
+    """Yield the annotations of a field, then each type within its type with its own annotations."""
+    yield from field.metadata
+    yield from _types_in(field.annotation)
+
+
+def _types_in(annotation: Any) -> Iterator[Any]:
     yield annotation
-    for each in getattr(annotation, "__metadata__", ()):
-        yield each
+    yield from getattr(annotation, "__metadata__", ())
     if get_origin(annotation) is not Literal:
         for each in get_args(annotation):
-            yield from parts_of(each)
+            yield from _types_in(each)
 
 
 def meanings(declared: FieldInfo, value: object) -> Iterator[dict[str, Any]]:
     """Yield the mappings that a value of a field stands for: a name, or its main field."""
-    for part in parts_of(declared.annotation):
+    for part in parts_of(declared):
         if isinstance(part, Named) and isinstance(value, str) and isinstance(part.names.get(value), dict):
             yield part.names[value]
         if isinstance(part, type) and issubclass(part, ShortModel):

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import ObserveSpec
 from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.fabric.model import Fabric
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Duration, Name, OneLine
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.tcp import Tcp
@@ -89,15 +90,7 @@ class Observe(PlanModel):
 
     def run_spec(self) -> ObserveSpec:
         """Write it out for the engine."""
-        return {
-            "series_points": self.series_points,
-            "series_interval_ps": self.series_interval_ps,
-            "series_ports": self.series_ports,
-            "series_qps": self.series_qps,
-            "path_rows": self.path_rows,
-            "chunks": self.chunks,
-            "chunk_rows": self.chunk_rows,
-        }
+        return self.to_spec(ObserveSpec)
 
 
 class HostChoice(PlanModel):

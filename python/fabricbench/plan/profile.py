@@ -17,14 +17,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field
+
 from fabricbench import units
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import Written, put
 from fabricbench.plan.document.shipped import NO_FILE
-from fabricbench.plan.document.validate import problems_of
-from fabricbench.plan.errors import FieldPath, PlanError
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.document.validate import read_model
+from fabricbench.plan.errors import FieldPath, FieldProblem, PlanError
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Rate, Time, limits_of
 from fabricbench.words import close_match_hint, one_line
 
@@ -209,24 +210,22 @@ def read_profile(path: Path) -> HostProfile:
         PlanError: It cannot be read, or something in it cannot be.
     """
     document = read_file(path, str(path))
-    try:
-        profile = Profile.model_validate(document.data)
-    except UnreadableError as error:
-        raise PlanError(problems_of(error, document, Profile)) from None
-    if not profile.source:
-        _check_made(profile.made, document)
+    profile = read_model(document, Profile)
+    if not profile.source and (problem := _check_made(profile.made)):
+        raise PlanError(document.problems([problem]))
     return HostProfile(profile, document)
 
 
-def _check_made(made: Made | None, document: Document) -> None:
-    """Check that a profile says when it was made."""
+def _check_made(made: Made | None) -> FieldProblem | None:
+    """Check that a profile has the date of its measurement."""
     if made is None:
-        raise PlanError([document.problem(("made",), "missing", "how it came about, or a `source`")])
+        return FieldProblem(("made",), "missing", "how it came about, or a `source`")
     try:
         datetime.fromisoformat(made.date)
     except ValueError:
         found = f'"{one_line(made.date, LABEL_LENGTH_MAX)}"'
-        raise PlanError([document.problem(("made", "date"), found, "a date as ISO 8601 has it")]) from None
+        return FieldProblem(("made", "date"), found, "a date as ISO 8601 has it")
+    return None
 
 
 def shipped_nics() -> dict[str, Path]:

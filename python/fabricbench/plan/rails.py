@@ -15,8 +15,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from fabricbench.plan import engine
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import Problem
+from fabricbench.plan.errors import FieldProblem
 
 KINDS: Final = ("rail-optimised", "rail-pods")
 """Topologies with rails."""
@@ -163,12 +162,12 @@ def _alone(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any
     return {**run_spec, "jobs": [job], "tcp": [], "transport": transport}
 
 
-def rail_warnings(run_spec: Mapping[str, Any], document: Document) -> Iterator[Problem]:
+def rail_warnings(run_spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
     """Yield the jobs of a plan that cross rails where libraries would not."""
     for index, job in enumerate(run_spec["jobs"]):
         found = crossing_of(run_spec, job)
         if found is not None:
-            yield document.problem(("jobs", index, "collective"), found.text, hint=found.hint)
+            yield FieldProblem(("jobs", index, "collective"), found.text, hint=found.hint)
 
 
 def ranks_text(hosts: Sequence[int]) -> str:

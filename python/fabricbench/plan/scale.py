@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 
 if TYPE_CHECKING:
     from fabricbench.plan._run_spec import FabricSpec, RunSpec
-    from fabricbench.plan.document.document import Document
     from fabricbench.plan.model import Plan
 
 DELAYS: Final = frozenset(
@@ -127,18 +126,16 @@ def _scaled(name: str, value: Any, scale: int) -> Any:
     return min(value * scale, max(value, _LIMITED[name])) if name in _LIMITED else value * scale
 
 
-def scale_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
+def scale_warnings(plan: Plan) -> Iterator[FieldProblem]:
     """Yield what is left out of a scaled plan, or hardly holds there, as it is about the rates as written."""
     if plan.scale == 1:
         return
-    yield from _limited(plan, document)
+    yield from _limited(plan)
     if plan.published is not None:
-        yield document.problem(("published",), f"results at full rate, left out at a scale of {plan.scale}")
+        yield FieldProblem(("published",), f"results at full rate, left out at a scale of {plan.scale}")
     for index in range(len(plan.criteria)):
         found = f"a limit that is applied at a scale of {plan.scale}"
-        yield document.problem(
-            ("criteria", index), found, hint="times grow with the scale, bandwidths shrink"
-        )
+        yield FieldProblem(("criteria", index), found, hint="times grow with the scale, bandwidths shrink")
 
 
 def _limited_times(plan: Plan) -> Iterator[tuple[FieldPath, str, int]]:
@@ -151,15 +148,15 @@ def _limited_times(plan: Plan) -> Iterator[tuple[FieldPath, str, int]]:
             yield (*path, "ecn", "dynamic"), "interval", sections.ecn.dynamic.interval_ps
 
 
-def _limited(plan: Plan, document: Document) -> Iterator[Problem]:
+def _limited(plan: Plan) -> Iterator[FieldProblem]:
     """Yield the timers and latencies that are not what the scale alone would make of them."""
     for path, name, time_ps in _limited_times(plan):
         scaled_ps, longest_ps = time_ps * plan.scale, _LIMITED[f"{name}_ps"]
         if scaled_ps > longest_ps:
             found = f"{units.format_time(scaled_ps)} at a scale of {plan.scale}"
             found += f", in whose place the longest timer is, {units.format_time(longest_ps)}"
-            yield document.problem((*path, name), found)
+            yield FieldProblem((*path, name), found)
     written = plan.fabric.run_spec(plan.transport.priorities.data, [])
     if least_ps := hop_latency_min_ps(cast("FabricSpec", _scaled("", written, plan.scale))):
         found = f"latencies too short for links at a scale of {plan.scale}; adapters and switches take "
-        yield document.problem(("fabric",), f"{found}{units.format_time(least_ps)} at least")
+        yield FieldProblem(("fabric",), f"{found}{units.format_time(least_ps)} at least")

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import WithJsonSchema
+from pydantic.fields import FieldInfo
+
 from fabricbench import units
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.document.validate import field_paths
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import FieldInfo, WithJsonSchema
 from fabricbench.plan.fields.quantities import parse_ratio
 from fabricbench.plan.meanings import declared_at, meanings, parts_of
 from fabricbench.plan.sweep.fields import SWEPT_FIELDS
@@ -123,10 +125,11 @@ def _opened(document: Document, parts: list[str]) -> Any:
 
 
 def _scale(declared: FieldInfo) -> Scale | None:
-    parts = list(parts_of(declared.annotation))
+    parts = list(parts_of(declared))
     for part in parts:
         if isinstance(part, WithJsonSchema):
-            forms = part.schema.get("anyOf", [part.schema])
+            schema = part.json_schema or {}
+            forms = schema.get("anyOf", [schema])
             known = (_SCALES.get(form.get("format") or form.get("type", "")) for form in forms)
             return next((scale for scale in known if scale), None)
     if any(isinstance(part, type) and issubclass(part, PlanModel) for part in parts):

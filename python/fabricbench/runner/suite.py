@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
 from fabricbench.plan.cost import Limits
-from fabricbench.plan.document.document import Document, read_file
+from fabricbench.plan.document.document import read_file
 from fabricbench.plan.document.shipped import find_suite, shipped_plans
-from fabricbench.plan.document.validate import problems_of
-from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.document.validate import read_model
+from fabricbench.plan.errors import FieldPath, FieldProblem, Place, PlanError, Problem
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name, OneLine
 from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner.loading import load
@@ -161,11 +162,8 @@ def load_suite(
     """
     path, source = find_suite(name)
     document = read_file(path, source)
-    try:
-        read = SuiteFile.model_validate(document.data)
-    except UnreadableError as error:
-        raise PlanError(problems_of(error, document, SuiteFile)) from error
-    problems = list(_check(read, document, figures)) or list(_check_only(read, only))
+    read = read_model(document, SuiteFile)
+    problems = document.problems(_check(read, figures)) or list(_check_only(read, only))
     if problems:
         raise PlanError(problems)
     tests: list[SuiteTest] = []
@@ -176,7 +174,7 @@ def load_suite(
         try:
             tests.append(SuiteTest(test, load(_place(test.plan, path), changes, limits, quick=quick)))
         except PlanError as error:
-            problems += _problems(error, document, index)
+            problems += document.problems(_field_problems(error, index))
     if problems:
         raise PlanError(problems)
     return Suite(read, tests, document.text)
@@ -218,16 +216,16 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"{field}={json.dumps(value)}"
 
 
-def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Iterator[Problem]:
+def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
     """Check that categories, metrics and figures exist, and that no plan is repeated."""
     names = [each.name for each in read.categories]
     categories = [(("tests", index), each.category) for index, each in enumerate(read.tests)]
     categories += [(("omitted", index), each.category) for index, each in enumerate(read.omitted)]
     for at, category in categories:
         if category not in names:
-            yield _unknown(document, (*at, "category"), category, names)
+            yield _unknown((*at, "category"), category, names)
     yield from (
-        _unknown(document, ("kpis", index, "metric"), each.metric, _METRICS)
+        _unknown(("kpis", index, "metric"), each.metric, _METRICS)
         for index, each in enumerate(read.kpis)
         if each.metric not in _METRICS
     )
@@ -235,20 +233,20 @@ def _check(read: SuiteFile, document: Document, figures: Sequence[str]) -> Itera
     for index, test in enumerate(read.tests):
         if test.plan in seen:
             hint = "a plan with variants, or a copy of it under another name, runs what differs"
-            yield document.problem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
+            yield FieldProblem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
         seen.add(test.plan)
         named: list[tuple[FieldPath, str]] = [
             (("primary",), test.primary),
             *((("kpis", at), name) for at, name in enumerate(test.kpis)),
         ]
         for metric in test.names.keys() - set(test.metrics):
-            yield _unknown(document, ("tests", index, "names", metric), metric, test.metrics)
+            yield _unknown(("tests", index, "names", metric), metric, test.metrics)
         for path, metric in named:
             if metric not in _METRICS:
-                yield _unknown(document, ("tests", index, *path), metric, _METRICS)
+                yield _unknown(("tests", index, *path), metric, _METRICS)
         for place, figure in enumerate(test.figures):
             if figures and figure not in figures:
-                yield _unknown(document, ("tests", index, "figures", place), figure, figures)
+                yield _unknown(("tests", index, "figures", place), figure, figures)
 
 
 def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
@@ -260,13 +258,13 @@ def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
             yield Problem(Place(f"--only {each}"), "", "no such category", f"{allowed}, or a plan", hint)
 
 
-def _unknown(document: Document, path: FieldPath, found: str, names: Sequence[str]) -> Problem:
+def _unknown(path: FieldPath, found: str, names: Sequence[str]) -> FieldProblem:
     hint = close_match_hint(found, names)
-    return document.problem(path, f'"{found}"', ", ".join(names), hint)
+    return FieldProblem(path, f'"{found}"', ", ".join(names), hint)
 
 
-def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:
+def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
     """Yield the problems of a plan, located at its entry in the suite file."""
     for each in error.problems:
         told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield document.problem(("tests", index, "plan"), f"a mistake: {told}", "", hint)
+        yield FieldProblem(("tests", index, "plan"), f"a mistake: {told}", "", hint)

@@ -10,8 +10,8 @@ from typing import Any
 
 from fabricbench.analysis.causes import settings
 from fabricbench.analysis.causes.finding import Finding, Remedy
-from fabricbench.plan.again import PlanOfTrial
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.stored_plan import PlanOfTrial
 
 _MOST = 3
 """Largest number of remedies reported of a cause, and of remedies to try for a trial."""

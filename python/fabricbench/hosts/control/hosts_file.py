@@ -10,14 +10,15 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import AfterValidator, Field
+
 from fabricbench.hosts.addresses import Address, parse_address
 from fabricbench.hosts.certificates import NAME
 from fabricbench.hosts.protocol import DEFAULT_PORT, HOSTS_MAX, RefusedError
-from fabricbench.plan.document.document import Document, read_file
-from fabricbench.plan.document.validate import problems_of
-from fabricbench.plan.errors import PlanError, Problem
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import AfterValidator, Field
+from fabricbench.plan.document.document import read_file
+from fabricbench.plan.document.validate import read_model
+from fabricbench.plan.errors import FieldProblem, PlanError
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Rate
 from fabricbench.plan.schema import DIALECT
 
@@ -179,12 +180,9 @@ def load_hosts(path: Path) -> Hosts:
         PlanError: The file is unreadable or invalid.
     """
     document = read_file(path, str(path))
-    try:
-        read = HostsFile.model_validate(document.data)
-    except UnreadableError as error:
-        raise PlanError(problems_of(error, document, HostsFile)) from error
-    if problems := list(_problems(read, document)):
-        raise PlanError(problems)
+    read = read_model(document, HostsFile)
+    if field_problems := list(_field_problems(read)):
+        raise PlanError(document.problems(field_problems))
     hosts = (_host(read.defaults, entry, number) for number, entry in enumerate(read.hosts))
     return Hosts(path, tuple(hosts), read.defaults.tls)
 
@@ -198,39 +196,39 @@ def _host(defaults: Defaults, entry: HostEntry, number: int) -> Host:
     return Host(entry, plays, entry.driver or defaults.driver or _DEFAULT_DRIVER, settings)
 
 
-def _problems(read: HostsFile, document: Document) -> Iterator[Problem]:
+def _field_problems(read: HostsFile) -> Iterator[FieldProblem]:
     """Yield the problems that concern more than one value."""
-    yield from _repeated(read, document)
-    yield from _played_twice(read, document)
+    yield from _repeated(read)
+    yield from _played_twice(read)
     if any(each.plays is None for each in read.hosts) and any(each.plays for each in read.hosts):
         without = next(number for number, each in enumerate(read.hosts) if each.plays is None)
         found, allowed = "nothing, where other hosts have `plays`", "`plays` for all hosts, or for none"
-        yield document.problem(("hosts", without), found, allowed)
+        yield FieldProblem(("hosts", without), found, allowed)
     if not read.defaults.tls:
         for number, each in enumerate(read.hosts):
             if not each.agent_address.is_private:
                 allowed = "a loopback address or a Unix socket, where `defaults.tls` is false"
                 hint = "set `tls: true` and have the host join: `fabricbench hosts token`"
-                yield document.problem(("hosts", number, "agent"), f'"{each.agent}"', allowed, hint)
+                yield FieldProblem(("hosts", number, "agent"), f'"{each.agent}"', allowed, hint)
 
 
-def _repeated(read: HostsFile, document: Document) -> Iterator[Problem]:
+def _repeated(read: HostsFile) -> Iterator[FieldProblem]:
     for key in ("name", "agent", "address"):
         first: dict[str, int] = {}
         for number, each in enumerate(read.hosts):
             value = str(getattr(each, key))
             if (known := first.setdefault(value.lower(), number)) != number:
                 found = f'"{value}", which hosts.{known} has'
-                yield document.problem(("hosts", number, key), found, "another")
+                yield FieldProblem(("hosts", number, key), found, "another")
 
 
-def _played_twice(read: HostsFile, document: Document) -> Iterator[Problem]:
+def _played_twice(read: HostsFile) -> Iterator[FieldProblem]:
     players: dict[int, str] = {}
     for number, each in enumerate(read.hosts):
         for place, played in enumerate(each.plays or ()):
             if (other := players.setdefault(played, each.name)) != each.name:
                 found = f"host {played}, which {other} plays"
-                yield document.problem(("hosts", number, "plays", place), found, "each host of the plan once")
+                yield FieldProblem(("hosts", number, "plays", place), found, "each host of the plan once")
 
 
 def hosts_schema() -> dict[str, Any]:

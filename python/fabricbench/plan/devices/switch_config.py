@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench import units
 from fabricbench.plan.devices.fragment import Fragment, value_text
 from fabricbench.plan.devices.json_text import content_of
@@ -33,7 +35,6 @@ from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.document.shipped import NO_FILE
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.fields.base import ShortModel
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.words import close_match_hint, counted, one_line
 
 _NAME: Final = ".".join(map(str, CONFIG))

@@ -3,13 +3,14 @@
 `nodes` does the reading; this is what comes out of it, and the errors of files.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from fabricbench.inputs import read_input
 from fabricbench.plan.document.nodes import Builder, compose, kind_name
-from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
+from fabricbench.plan.errors import FieldPath, FieldProblem, Place, PlanError, Problem, dotted
 
 FILE_BYTES_MAX: Final = 1 << 20
 """Largest plan file [bytes]."""
@@ -57,6 +58,10 @@ class Document:
     def problem(self, path: FieldPath, found: str, allowed: str = "", hint: str = "") -> Problem:
         """Describe a problem with the field at `path`."""
         return Problem(self.place(path), dotted(path), found, allowed, hint)
+
+    def problems(self, field_problems: Iterable[FieldProblem]) -> list[Problem]:
+        """Return problems of fields with the place of each in the file."""
+        return [self.problem(each.path, each.found, each.allowed, each.hint) for each in field_problems]
 
 
 def read_file(path: Path, source: str) -> Document:

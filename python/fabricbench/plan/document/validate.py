@@ -1,19 +1,24 @@
-"""Turns what pydantic says about a plan into problems: place, what was found, what is allowed, and a hint."""
+"""Reads documents as models, and writes pydantic's errors as problems: path, found, allowed and hint.
+
+Also finds models, names and meanings of the fields at a path, for hints, overrides and sweeps.
+"""
 
 import re
 from collections.abc import Iterator
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import kind_name, shorten
-from fabricbench.plan.errors import UNKNOWN_KEY, FieldPath, Problem, dotted
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
+from fabricbench.plan.errors import UNKNOWN_KEY, FieldPath, FieldProblem, PlanError, dotted
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.model import Plan
 from fabricbench.words import close_match_hint, same_name
 
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+_Model = TypeVar("_Model", bound=PlanModel)
 
 _TAGGED: Final[tuple[FieldPath, ...]] = (
     ("fabric", "topology"),
@@ -56,27 +61,37 @@ _KINDS: Final = {
 }
 
 
-def problems_of(
-    error: UnreadableError, document: Document, model: type[PlanModel] = Plan
-) -> Iterator[Problem]:
-    """Yield a problem for each error of a validation of `document`, a plan or another model."""
-    for details in error.errors():
+def read_model(document: Document, model: type[_Model]) -> _Model:
+    """Read the fields of a document as a model.
+
+    Raises:
+        PlanError: With everything that is wrong with them, by line.
+    """
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise PlanError(document.problems(field_problems(error, model))) from None
+
+
+def field_problems(error: ValidationError, model: type[PlanModel] = Plan) -> Iterator[FieldProblem]:
+    """Yield a problem for each error of a validation of a plan or another model."""
+    for details in error.errors(include_url=False):
         # A list whose items were refused is reported as too short as well.
         if details["type"] != "too_short" or not details["input"]:
-            yield _problem(details, document, model)
+            yield _field_problem(details, model)
 
 
-def _problem(details: "ErrorDetails", document: Document, model: type[PlanModel]) -> Problem:
+def _field_problem(details: ErrorDetails, model: type[PlanModel]) -> FieldProblem:
     kind, loc, value = details["type"], details["loc"], details["input"]
     path, context = _document_path(loc), details.get("ctx", {})
     if kind == "missing":
-        return document.problem(path, "nothing, and it has no default", "", meaning(loc, model))
+        return FieldProblem(path, "nothing, and it has no default", "", meaning(loc, model))
     if kind == "extra_forbidden":
-        return _unknown_key(loc, document, model)
+        return _unknown_key(loc, model)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return _unknown_kind(path, value, document)
+        return _unknown_kind(path, value)
     if kind == "value_error":
-        return _value_problem(path, value, context["error"], document)
+        return _value_problem(path, value, context["error"])
     allowed, hint = _KINDS.get(kind, details["msg"]), ""
     if kind in _LIMITS:
         name, template = _LIMITS[kind]
@@ -88,21 +103,21 @@ def _problem(details: "ErrorDetails", document: Document, model: type[PlanModel]
     if kind == "string_type" and not isinstance(value, list | dict | NoneType):
         hint = f'put it in quotes: "{value}"'
     found = f"{context['actual_length']} items" if kind == "too_long" else _shown(value)
-    return document.problem(path, found, allowed, hint)
+    return FieldProblem(path, found, allowed, hint)
 
 
-def _value_problem(path: FieldPath, value: object, error: ValueError, document: Document) -> Problem:
+def _value_problem(path: FieldPath, value: object, error: ValueError) -> FieldProblem:
     """Describe what one of the plan's own parsers refused."""
     found = getattr(error, "found", _shown(value))
-    return document.problem(path, found, getattr(error, "allowed", str(error)), getattr(error, "hint", ""))
+    return FieldProblem(path, found, getattr(error, "allowed", str(error)), getattr(error, "hint", ""))
 
 
-def _unknown_key(loc: FieldPath, document: Document, model: type[PlanModel]) -> Problem:
+def _unknown_key(loc: FieldPath, model: type[PlanModel]) -> FieldProblem:
     """Describe a key that the mapping does not have."""
     key = str(loc[-1])
     known = field_names(models_at(loc[:-1], model)[0])
     hint = close_match_hint(key, known) or _home_hint(key, model)
-    return document.problem(_document_path(loc), UNKNOWN_KEY, ", ".join(known), hint)
+    return FieldProblem(_document_path(loc), UNKNOWN_KEY, ", ".join(known), hint)
 
 
 def _home_hint(key: str, model: type[PlanModel]) -> str:
@@ -112,12 +127,12 @@ def _home_hint(key: str, model: type[PlanModel]) -> str:
     return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
 
 
-def with_known_names(data: dict[str, Any], error: UnreadableError) -> dict[str, Any]:
+def with_known_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
     """Return data with the names that a validation did not know, but for their spelling, as they are.
 
     It is the same object if there are none.
     """
-    for details in error.errors():
+    for details in error.errors(include_url=False):
         path, value = _document_path(details["loc"]), details["input"]
         names: list[str] = []
         if details["type"] == "literal_error":
@@ -143,15 +158,15 @@ def _kinds_at(path: FieldPath) -> list[str]:
     return [get_args(model.model_fields["kind"].annotation)[0] for model in models_at(path)]
 
 
-def _unknown_kind(path: FieldPath, value: Any, document: Document) -> Problem:
+def _unknown_kind(path: FieldPath, value: Any) -> FieldProblem:
     """Describe a mapping whose `kind` is missing or unknown."""
     kinds = _kinds_at(path)
     allowed = ", ".join(kinds)
     if not isinstance(value, dict):
-        return document.problem(path, _shown(value), f"a mapping whose kind is {allowed}")
+        return FieldProblem(path, _shown(value), f"a mapping whose kind is {allowed}")
     kind = value.get("kind")
     found = _shown(kind) if "kind" in value else "nothing"
-    return document.problem((*path, "kind"), found, allowed, close_match_hint(kind, kinds))
+    return FieldProblem((*path, "kind"), found, allowed, close_match_hint(kind, kinds))
 
 
 def _document_path(loc: FieldPath) -> FieldPath:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench.plan._run_spec import LIMITS, AddressSpec, Ipv4Spec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import PlanModel, shown
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.quantities import limits_of
 from fabricbench.units import UnitError, describe
 
@@ -167,13 +167,13 @@ class Addresses(PlanModel):
         }
 
 
-def check_addresses(plan: "Plan", document: Document) -> Iterator[Problem]:
+def check_addresses(plan: "Plan") -> Iterator[FieldProblem]:
     """Check that the fields of addresses go together."""
     given = plan.fabric.addresses
     if given is None:
         return
     if given.subnet is not None and given.ips is not None:
-        yield document.problem((*_PATH, "ips"), "`ips` and `subnet`", "one of the two")
+        yield FieldProblem((*_PATH, "ips"), "`ips` and `subnet`", "one of the two")
     needs = {
         "subnet_per": (given.subnet_per, given.subnet, "`subnet`"),
         "prefix": (given.prefix, given.ips, "`ips`"),
@@ -181,4 +181,4 @@ def check_addresses(plan: "Plan", document: Document) -> Iterator[Problem]:
     }
     for name, (value, needed, what) in needs.items():
         if value is not None and needed is None:
-            yield document.problem((*_PATH, name), f"`{name}` without {what}", f"{what} with it")
+            yield FieldProblem((*_PATH, name), f"`{name}` without {what}", f"{what} with it")

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
+from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
+
 from fabricbench.plan._run_spec import LoadBalancing as LoadBalancingSpec
 from fabricbench.plan._run_spec import PinSpec
 from fabricbench.plan.fabric.flows import FLOW_PATTERN, FlowFilter, parse_flow
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.quantities import Duration
 
 _PORTS_MAX = 1 << 16
@@ -128,7 +129,7 @@ class Pin(PlanModel):
     flows: Annotated[
         tuple[
             Annotated[
-                FlowFilter,
+                InstanceOf[FlowFilter],
                 BeforeValidator(parse_flow),
                 WithJsonSchema(
                     {"type": "string", "pattern": FLOW_PATTERN, "examples": ["0>4", "0-3>4,5@2#1"]}

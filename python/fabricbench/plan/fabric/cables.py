@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import LinkSpec
 from fabricbench.plan.fields.base import ShortModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Length, Rate
 
 _MM_PER_M: Final = 1000

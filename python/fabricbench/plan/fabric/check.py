@@ -6,7 +6,7 @@ from typing import Final
 from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.addresses import check_addresses
 from fabricbench.plan.fabric.colours import Marker, check_markers
 from fabricbench.plan.fabric.custom import Custom, check_custom
@@ -28,52 +28,52 @@ CABLES_MAX: Final = 1 << 24
 _CLOCK_PS_MAX: Final = LIMITS["ClockSpec.offset_ps_max"][1]
 
 
-def check_topology(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_topology(plan: Plan, document: Document) -> Iterator[FieldProblem]:
     """Check that the graph is of a size that can be built, and connected."""
     topology, path = plan.fabric.topology, ("fabric", "topology")
     if topology.host_count > HOSTS_MAX:
-        yield document.problem(path, f"{topology.host_count} hosts", f"at most {HOSTS_MAX}")
+        yield FieldProblem(path, f"{topology.host_count} hosts", f"at most {HOSTS_MAX}")
     elif topology.cable_count > CABLES_MAX:
-        yield document.problem(path, f"{topology.cable_count} cables", f"at most {CABLES_MAX}")
+        yield FieldProblem(path, f"{topology.cable_count} cables", f"at most {CABLES_MAX}")
     if isinstance(topology, Custom):
         yield from check_custom(topology, document)
     if isinstance(topology, RailOptimised):
-        yield from _check_rails(("spines", topology.spines), topology.rails, document)
+        yield from _check_rails(("spines", topology.spines), topology.rails)
     if isinstance(topology, RailPods):
-        yield from _check_rails(("cores_per_spine", topology.cores_per_spine), topology.rails, document)
+        yield from _check_rails(("cores_per_spine", topology.cores_per_spine), topology.rails)
 
 
-def _check_rails(joining: tuple[str, int], rails: int, document: Document) -> Iterator[Problem]:
+def _check_rails(joining: tuple[str, int], rails: int) -> Iterator[FieldProblem]:
     """Check that there are switches that join several rails."""
     name, count = joining
     if count == 0 and rails > 1:
         found = f"0 {name.partition('_')[0]} for {rails} rails"
         allowed = "1 or more, so that every rank reaches every other"
-        yield document.problem(("fabric", "topology", name), found, allowed)
+        yield FieldProblem(("fabric", "topology", name), found, allowed)
 
 
-def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_fabric(plan: Plan) -> Iterator[FieldProblem]:
     """Yield what is wrong with switches, NICs, links, failures and pins."""
     fabric = plan.fabric
     for path, set_up in fabric.set_ups:
         if set_up.pfc:
-            yield from check_pfc(set_up.pfc, (*path, "pfc"), document)
+            yield from check_pfc(set_up.pfc, (*path, "pfc"))
         if set_up.ecn:
-            yield from check_ecn(set_up.ecn, (*path, "ecn"), document)
-        yield from check_pools(set_up.buffer, (*path, "buffer"), document)
-    yield from check_markers(fabric, document)
-    yield from check_chips(fabric.chips, document)
-    yield from _check_priorities(plan, document)
-    yield from _check_nic(plan, document)
-    yield from _check_clocks(plan, document)
-    yield from check_pinned_steps(plan, document)
-    yield from check_scheduled(fabric, document)
-    yield from check_link_layer(plan, document)
-    yield from check_addresses(plan, document)
-    yield from check_failures(fabric.failures, document)
+            yield from check_ecn(set_up.ecn, (*path, "ecn"))
+        yield from check_pools(set_up.buffer, (*path, "buffer"))
+    yield from check_markers(fabric)
+    yield from check_chips(fabric.chips)
+    yield from _check_priorities(plan)
+    yield from _check_nic(plan)
+    yield from _check_clocks(plan)
+    yield from check_pinned_steps(plan)
+    yield from check_scheduled(fabric)
+    yield from check_link_layer(plan)
+    yield from check_addresses(plan)
+    yield from check_failures(fabric.failures)
 
 
-def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_priorities(plan: Plan) -> Iterator[FieldProblem]:
     """Check that PFC and ECN hold for priorities that traffic uses, and that each is named once.
 
     Pools of a chip have the priorities that nothing uses as well, with what is reserved for them.
@@ -91,9 +91,9 @@ def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
             if priority not in users and not isinstance(model, Pool):
                 found = f"priority {priority}, which no traffic uses"
                 hint = "`transport.priorities` gives traffic its priorities"
-                yield document.problem(path, found, used, hint)
+                yield FieldProblem(path, found, used, hint)
             elif priority in chosen[:place]:
-                yield document.problem(path, f"priority {priority} twice", "each priority once")
+                yield FieldProblem(path, f"priority {priority} twice", "each priority once")
 
 
 def _with_priorities(fabric: Fabric) -> Iterator[tuple[FieldPath, Pfc | Ecn | Pool | Marker | None]]:
@@ -109,17 +109,17 @@ def _with_priorities(fabric: Fabric) -> Iterator[tuple[FieldPath, Pfc | Ecn | Po
                 yield (*path, "buffer", "pools", side, place), pool
 
 
-def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_nic(plan: Plan) -> Iterator[FieldProblem]:
     """Check the receive buffer, and that impaired hosts exist, each named once."""
     nic, path = plan.fabric.nic, ("fabric", "nic")
     if nic.receive_xoff_bytes is not None and nic.receive_xoff_bytes >= nic.receive_buffer_bytes:
         found = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
         allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
-        yield document.problem((*path, "receive_xoff"), found, allowed)
+        yield FieldProblem((*path, "receive_xoff"), found, allowed)
     if nic.cnp_above_bytes is not None and nic.cnp_above_bytes >= nic.receive_buffer_bytes:
         found = f"{units.format_size(nic.cnp_above_bytes)}, which is not below the buffer"
         allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
-        yield document.problem((*path, "cnp_above"), found, allowed)
+        yield FieldProblem((*path, "cnp_above"), found, allowed)
     has_storage = any(job.storage is not None for job in plan.jobs)
     if nic.has_message_costs and (has_storage or plan.transport.recovery == "selective"):
         name = next(
@@ -127,16 +127,16 @@ def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:
         )
         found = "a cost of messages with " + ("a storage job" if has_storage else "`recovery: selective`")
         hint = "`host.nic: ideal` has none" if plan.host.nic != "ideal" else "leave it out"
-        yield document.problem((*path, name), found, "none", hint)
+        yield FieldProblem((*path, name), found, "none", hint)
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, impairment in enumerate(nic.impairments):
         place: FieldPath = (*path, "impairments", index, "host")
         for host in impairment.hosts:
             if host >= host_count:
                 allowed = f"hosts 0 to {host_count - 1} of this topology"
-                yield document.problem(place, f"host {host}", allowed)
+                yield FieldProblem(place, f"host {host}", allowed)
             elif host in seen:
-                yield document.problem(place, f"host {host} again", "each host once")
+                yield FieldProblem(place, f"host {host} again", "each host once")
             seen.add(host)
 
 
@@ -145,27 +145,27 @@ def _is_set(nic: Nic, name: str) -> bool:
     return bool(getattr(nic, name if name == "transfer_start" else f"{name}_ps"))
 
 
-def _check_clocks(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_clocks(plan: Plan) -> Iterator[FieldProblem]:
     """Check that hosts with clocks of their own exist, and that the model covers clocks in the run."""
     clocks, path = plan.fabric.clocks, ("fabric", "clocks")
     if clocks is None:
         return
     for name, value_ps in (("offset", clocks.offset_ps), ("jitter", clocks.jitter_ps)):
         if value_ps > _CLOCK_PS_MAX:
-            yield document.problem((*path, name), units.format_time(value_ps), "at most 1s")
+            yield FieldProblem((*path, name), units.format_time(value_ps), "at most 1s")
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, clock in enumerate(clocks.hosts):
         place: FieldPath = (*path, "hosts", index)
         if clock.host >= host_count:
             allowed = f"hosts 0 to {host_count - 1} of this topology"
-            yield document.problem((*place, "host"), f"host {clock.host}", allowed)
+            yield FieldProblem((*place, "host"), f"host {clock.host}", allowed)
         elif clock.host in seen:
-            yield document.problem((*place, "host"), f"host {clock.host} again", "each host once")
+            yield FieldProblem((*place, "host"), f"host {clock.host} again", "each host once")
         seen.add(clock.host)
         if clock.offset_ps > _CLOCK_PS_MAX:
-            yield document.problem((*place, "offset"), units.format_time(clock.offset_ps), "at most 1s")
+            yield FieldProblem((*place, "offset"), units.format_time(clock.offset_ps), "at most 1s")
     if any(job.storage is not None for job in plan.jobs):
-        yield document.problem(path, "clocks with a storage job", "none", "leave them out")
+        yield FieldProblem(path, "clocks with a storage job", "none", "leave them out")
     if plan.fabric.switch.forwarding == "cut-through":
         hint = "frames would leave a switch faster than they come in"
-        yield document.problem(path, "clocks with cut-through switches", "none, or store-and-forward", hint)
+        yield FieldProblem(path, "clocks with cut-through switches", "none, or store-and-forward", hint)

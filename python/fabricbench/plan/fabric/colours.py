@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import ImpairedHosts
 from fabricbench.plan.fields.quantities import AnySize, Part, Priorities, Rate, Size
 
@@ -151,50 +151,48 @@ class Marker(PlanModel):
         }
 
 
-def check_markers(fabric: "Fabric", document: Document) -> Iterator[Problem]:
+def check_markers(fabric: "Fabric") -> Iterator[FieldProblem]:
     """Yield what makes markers of frames none, or of no effect."""
-    problems = list(_check_each(fabric, document))
+    problems = list(_check_each(fabric))
     yield from problems
     has_wred = any(each.ecn is not None and each.ecn.wred is not None for _, each in fabric.set_ups)
     if fabric.switch.markers and not (problems or has_wred or fabric.link_layer):
         path: FieldPath = ("fabric", "switch", "markers")
         hint = "such as `ecn: {wred: {yellow: {kmin: 50KB, kmax: 200KB}}}`"
-        yield document.problem(path, "markers without WRED", "markers where `ecn.wred` goes by colours", hint)
+        yield FieldProblem(path, "markers without WRED", "markers where `ecn.wred` goes by colours", hint)
 
 
-def _check_each(fabric: "Fabric", document: Document) -> Iterator[Problem]:
+def _check_each(fabric: "Fabric") -> Iterator[FieldProblem]:
     path: FieldPath = ("fabric", "switch", "markers")
     switch, host_count = fabric.switch, fabric.topology.host_count
     if switch.markers and switch.scheduled:
-        yield document.problem(
-            path, "markers with scheduled switches", "none", "frames have no colours there"
-        )
+        yield FieldProblem(path, "markers with scheduled switches", "none", "frames have no colours there")
     for place, marker in enumerate(switch.markers):
-        yield from _check_marker(marker, (*path, place), document)
+        yield from _check_marker(marker, (*path, place))
         for host in marker.hosts or ():
             if host >= host_count:
                 allowed = f"hosts 0 to {host_count - 1} of this topology"
-                yield document.problem((*path, place, "hosts"), f"host {host}", allowed)
+                yield FieldProblem((*path, place, "hosts"), f"host {host}", allowed)
                 break
 
 
-def _check_marker(marker: Marker, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_marker(marker: Marker, path: FieldPath) -> Iterator[FieldProblem]:
     rates = "`{cir: 100Gbps, pir: 200Gbps}` is a meter of RFC 2698, `{cir: 100Gbps, ebs: 64KB}` of RFC 2697"
     if (marker.colour is None) == (marker.cir_bps is None):
         found = "neither `colour` nor `cir`" if marker.colour is None else "both `colour` and `cir`"
-        yield document.problem(path, found, "one of them", rates)
+        yield FieldProblem(path, found, "one of them", rates)
     elif marker.cir_bps is not None and (marker.pir_bps is None) == (marker.ebs_bytes is None):
         found = "neither `pir` nor `ebs`" if marker.pir_bps is None else "both `pir` and `ebs`"
-        yield document.problem((*path, "cir"), f"a meter with {found}", "one of them", rates)
+        yield FieldProblem((*path, "cir"), f"a meter with {found}", "one of them", rates)
     elif marker.cir_bps is None and (marker.pir_bps is not None or marker.ebs_bytes is not None):
         name = "ebs" if marker.pir_bps is None else "pir"
-        yield document.problem((*path, name), "a rate or burst beside a `colour`", "none")
+        yield FieldProblem((*path, name), "a rate or burst beside a `colour`", "none")
     elif marker.cir_bps is not None and marker.pir_bps is not None and marker.pir_bps < marker.cir_bps:
         committed = units.format_rate(marker.cir_bps)
         found, allowed = units.format_rate(marker.pir_bps), f"at least the `cir` of {committed}"
-        yield document.problem((*path, "pir"), found, allowed)
+        yield FieldProblem((*path, "pir"), found, allowed)
     sizes = {"cbs": marker.cbs_bytes, "pbs": marker.pbs_bytes, "ebs": marker.ebs_bytes or 0}
     for name, size in sizes.items():
         if size > _BURST_BYTES_MAX:
             allowed = f"at most {units.format_size(_BURST_BYTES_MAX)}"
-            yield document.problem((*path, name), units.format_size(size), allowed)
+            yield FieldProblem((*path, name), units.format_size(size), allowed)

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench.plan._run_spec import CustomLinkSpec, CustomTopologySpec
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.cables import FabricLink, HostLink
 from fabricbench.plan.fields.base import PlanModel, ShortModel
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import Count
 from fabricbench.units import UnitError, describe
@@ -120,24 +121,24 @@ class Custom(PlanModel):
         return reached
 
 
-def check_custom(topology: Custom, document: Document) -> Iterator[Problem]:
+def check_custom(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     """Yield what makes a list of switches and links no fabric."""
-    problems = [*_check_names(topology, document), *_check_links(topology, document)]
+    problems = [*_check_names(topology, document), *_check_links(topology)]
     if not topology.host_count:
         found, hint = "no host on any switch", "write `{name: leaf0, hosts: 4}`"
-        problems.append(document.problem((*_PATH, "switches"), found, "1 host or more", hint))
+        problems.append(FieldProblem((*_PATH, "switches"), found, "1 host or more", hint))
     # Who reaches whom is only known once the names are.
     yield from problems or _check_ways(topology, document)
 
 
-def _check_names(topology: Custom, document: Document) -> Iterator[Problem]:
+def _check_names(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     seen: set[str] = set()
     for place, switch in enumerate(topology.switches):
         path = _name_path(place, document)
         if _HOST_NAME.fullmatch(switch.name):
-            yield document.problem(path, f'"{switch.name}", the name of a host', "another name for a switch")
+            yield FieldProblem(path, f'"{switch.name}", the name of a host', "another name for a switch")
         elif switch.name in seen:
-            yield document.problem(path, f'"{switch.name}" again', "a name no other switch has")
+            yield FieldProblem(path, f'"{switch.name}" again', "a name no other switch has")
         seen.add(switch.name)
 
 
@@ -146,24 +147,24 @@ def _name_path(place: int, document: Document) -> FieldPath:
     return (*path, "name") if isinstance(document.value(path), dict) else path
 
 
-def _check_links(topology: Custom, document: Document) -> Iterator[Problem]:
+def _check_links(topology: Custom) -> Iterator[FieldProblem]:
     names = [switch.name for switch in topology.switches]
     for place, link in enumerate(topology.links):
         path: FieldPath = (*_PATH, "links", place, "between")
         for end, name in enumerate(link.between):
             if name not in names:
                 allowed = "a switch of this topology: " + ", ".join(names[:_NAMES_SHOWN])
-                yield document.problem((*path, end), f'"{name}"', allowed, close_match_hint(name, names))
+                yield FieldProblem((*path, end), f'"{name}"', allowed, close_match_hint(name, names))
         if link.between[0] == link.between[1]:
-            yield document.problem(path, f'"{link.between[0]}" twice', "two switches")
+            yield FieldProblem(path, f'"{link.between[0]}" twice', "two switches")
 
 
-def _check_ways(topology: Custom, document: Document) -> Iterator[Problem]:
+def _check_ways(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     reached = topology.reachable()
     first = topology.switches[0].name
     for place, switch in enumerate(topology.switches):
         if switch.name not in reached:
             found = f"no way from {switch.name} to {first}"
             hint = f"add a link of {switch.name} to `links`"
-            yield document.problem(_name_path(place, document), found, "switches that reach each other", hint)
+            yield FieldProblem(_name_path(place, document), found, "switches that reach each other", hint)
             return

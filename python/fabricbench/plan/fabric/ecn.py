@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import DynamicEcnSpec, EcnSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.colours import Wred
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import AnySize, Duration, Part, Priorities, Rate, Ratio, Size
 from fabricbench.units import parse_rate, parse_share
 
@@ -141,17 +141,14 @@ class DynamicEcn(PlanModel):
 
     def run_spec(self) -> DynamicEcnSpec:
         """Write the control out for the engine."""
-        return {
-            "interval_ps": self.interval_ps,
-            "scale_min_ppm": int(self.floor * _WHOLE_PPM),
-            "scale_max_ppm": int(self.ceiling * _WHOLE_PPM),
-            "raise_ppm": self.raise_by_ppm,
-            "lower_ppm": self.lower_by_ppm,
-            "link_use_ppm": self.link_use_ppm,
-            "queueing_delay_ps": self.queueing_delay_ps,
-            "incast_degree": self.incast_degree,
-            "confirm_intervals": self.confirm,
-        }
+        return self.to_spec(
+            DynamicEcnSpec,
+            scale_min_ppm=int(self.floor * _WHOLE_PPM),
+            scale_max_ppm=int(self.ceiling * _WHOLE_PPM),
+            raise_ppm=self.raise_by_ppm,
+            lower_ppm=self.lower_by_ppm,
+            confirm_intervals=self.confirm,
+        )
 
 
 class Ecn(PlanModel):
@@ -225,18 +222,18 @@ class Ecn(PlanModel):
         return kmin or 0, kmax or 0
 
 
-def check_ecn(ecn: Ecn, path: FieldPath, document: Document) -> Iterator[Problem]:
+def check_ecn(ecn: Ecn, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the thresholds of ECN are whole, and can move if they are to."""
     missing = _missing(ecn)
     if missing:
         hint = "give it, or a `preset`: alibaba or sonic"
-        yield document.problem((*path, missing), "nothing", "a value, as there is no preset", hint)
+        yield FieldProblem((*path, missing), "nothing", "a value, as there is no preset", hint)
     if ecn.dynamic and ecn.dynamic.floor == ecn.dynamic.ceiling == 1:
         found = "floor and ceiling of 1, between which nothing can move"
-        yield document.problem((*path, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
+        yield FieldProblem((*path, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
     if ecn.dynamic and ecn.wred:
         hint = "thresholds that move are those of marking alone"
-        yield document.problem((*path, "wred"), "WRED with dynamic ECN", "one of them", hint)
+        yield FieldProblem((*path, "wred"), "WRED with dynamic ECN", "one of them", hint)
 
 
 def _missing(ecn: Ecn) -> str | None:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench import units
 from fabricbench.plan._run_spec import (
     BitErrorsFailureSpec,
@@ -14,10 +16,8 @@ from fabricbench.plan._run_spec import (
     SwitchDownFailureSpec,
     SwitchUpFailureSpec,
 )
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import Problem
+from fabricbench.plan.errors import FieldProblem
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import PPM, BitErrorRate, Duration, LossShare, Part, Rate, Time
 
@@ -216,27 +216,25 @@ Failure = Annotated[
 """Something that fails or is repaired."""
 
 
-def check_failures(failures: Sequence[Failure], document: Document) -> Iterator[Problem]:
+def check_failures(failures: Sequence[Failure]) -> Iterator[FieldProblem]:
     """Yield what is wrong with the schedule of each failure."""
     for index, failure in enumerate(failures):
         if isinstance(failure, Passing):
-            yield from _check_schedule(failure, index, document)
+            yield from _check_schedule(failure, index)
 
 
-def _check_schedule(failure: Passing, index: int, document: Document) -> Iterator[Problem]:
+def _check_schedule(failure: Passing, index: int) -> Iterator[FieldProblem]:
     path = ("fabric", "failures", index)
     if failure.count > 1 and failure.every_ps is None:
-        yield document.problem(
-            (*path, "count"), f"{failure.count} times without `every`", "1, or with `every`"
-        )
+        yield FieldProblem((*path, "count"), f"{failure.count} times without `every`", "1, or with `every`")
     if failure.every_ps is None:
         return
     every = units.format_time(failure.every_ps)
     if failure.count == 1:
-        yield document.problem((*path, "every"), f"{every} for something that comes once", "with `count`")
+        yield FieldProblem((*path, "every"), f"{every} for something that comes once", "with `count`")
     if failure.for_ps is None:
         hint = "it must end before it comes again"
-        yield document.problem((*path, "every"), f"{every} without `for`", "with `for`", hint)
+        yield FieldProblem((*path, "every"), f"{every} without `for`", "with `for`", hint)
     elif failure.for_ps >= failure.every_ps:
         found = f"{units.format_time(failure.for_ps)} every {every}"
-        yield document.problem((*path, "for"), found, f"less than {every}")
+        yield FieldProblem((*path, "for"), found, f"less than {every}")

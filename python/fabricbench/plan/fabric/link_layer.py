@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import LinkLayerSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Size, Time
 from fabricbench.plan.transport.model import Dscp
 
@@ -81,7 +81,7 @@ def with_infiniband_defaults(fabric: Any) -> Any:
     return filled
 
 
-def check_link_layer(plan: "Plan", document: Document) -> Iterator[Problem]:
+def check_link_layer(plan: "Plan") -> Iterator[FieldProblem]:
     """Yield what Ethernet has and InfiniBand has not, or not in the model."""
     if plan.fabric.link_layer is None:
         return
@@ -152,6 +152,6 @@ def check_link_layer(plan: "Plan", document: Document) -> Iterator[Problem]:
     }
     for path, (is_given, name, hint) in given.items():
         if is_given:
-            yield document.problem(
+            yield FieldProblem(
                 path, f"{name} with `link_layer: infiniband`", "none, or `link_layer: ethernet`", hint
             )

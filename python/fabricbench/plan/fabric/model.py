@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+from pydantic import Field, model_validator
+
 from fabricbench.plan._run_spec import FabricSpec, PinSpec, SharedMemorySpec
 from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.fabric.addresses import Addresses
@@ -20,7 +22,6 @@ from fabricbench.plan.fabric.switch import (
 )
 from fabricbench.plan.fabric.topology import Topology
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Propagation, Rate, Time
 
 
@@ -63,7 +64,7 @@ class SharedMemory(PlanModel):
 
     def run_spec(self) -> SharedMemorySpec:
         """Write it out for the engine."""
-        return {"rate_bps": self.rate_bps, "latency_ps": self.latency_ps}
+        return self.to_spec(SharedMemorySpec)
 
 
 class Fabric(PlanModel):
@@ -156,6 +157,7 @@ class Fabric(PlanModel):
         ),
     )
 
+    @model_validator(mode="before")
     @classmethod
     def prepared(cls, data: Any) -> Any:
         """Return the fabric with what InfiniBand has for defaults, and switches with what all have."""

@@ -4,10 +4,11 @@ import re
 from fractions import Fraction
 from typing import Annotated, Final
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench.plan._run_spec import ClockSpec, MessageCostSpec, NicSpec
 from fabricbench.plan.fabric.failures import DIRECTION, Direction
 from fabricbench.plan.fields.base import PlanModel, shown
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.hosts import ImpairedHosts
 from fabricbench.plan.fields.quantities import Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError
@@ -182,12 +183,11 @@ class Nic(PlanModel):
 
     def run_spec(self) -> NicSpec:
         """Write the NICs out for the engine."""
-        spec: NicSpec = {
-            "latency_ps": self.latency_ps,
-            "drain_rate_bps": self.drain_rate_bps,
-            "receive_buffer_bytes": self.receive_buffer_bytes,
-            "receive_xoff_bytes": self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
-            "impairments": [
+        spec: NicSpec = self.to_spec(
+            NicSpec,
+            drain_rate_bps=self.drain_rate_bps,
+            receive_xoff_bytes=self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
+            impairments=[
                 {
                     "host": host,
                     "throughput_ppm": impairment.throughput_ppm,
@@ -196,7 +196,7 @@ class Nic(PlanModel):
                 for impairment in self.impairments
                 for host in impairment.hosts
             ],
-        }
+        )
         # What is not there is not written: the identity of a trial with ideal adapters stays what it was.
         if self.has_message_costs:
             spec["messages"] = self._messages()

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size, Time, limits_of
 from fabricbench.units import parse_size
 
@@ -70,11 +70,7 @@ class Watchdog(PlanModel):
 
     def run_spec(self) -> WatchdogSpec:
         """Write the watchdog out for the engine."""
-        return {
-            "detection_ps": self.detection_ps,
-            "restoration_ps": self.restoration_ps,
-            "action": self.action,
-        }
+        return self.to_spec(WatchdogSpec)
 
 
 class Pfc(PlanModel):
@@ -162,15 +158,13 @@ class Pfc(PlanModel):
 
     def run_spec(self, data_priority: int) -> PfcSpec:
         """Write PFC out for the engine."""
-        spec: PfcSpec = {
-            "priorities": list(self.priorities or (data_priority,)),
-            "xoff": self.xoff.run_spec(),
-            "xon_offset_bytes": self.xon_offset_bytes,
-            "reserved_bytes": self.reserved_bytes,
-            "headroom_bytes": self.headroom_bytes,
-            "quanta": self.quanta,
-            "watchdog": self.watchdog.run_spec() if self.watchdog else None,
-        }
+        spec: PfcSpec = self.to_spec(
+            PfcSpec,
+            priorities=list(self.priorities or (data_priority,)),
+            xoff=self.xoff.run_spec(),
+            headroom_bytes=self.headroom_bytes,
+            watchdog=self.watchdog.run_spec() if self.watchdog else None,
+        )
         if self.xon == "off":
             spec["ends_by_time"] = True
         if self.response_ps:
@@ -180,13 +174,13 @@ class Pfc(PlanModel):
         return spec
 
 
-def check_pfc(pfc: Pfc, path: FieldPath, document: Document) -> Iterator[Problem]:
+def check_pfc(pfc: Pfc, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the threshold of a pause is given in one way."""
-    yield from check_xoff(pfc.xoff, (*path, "xoff"), document)
+    yield from check_xoff(pfc.xoff, (*path, "xoff"))
 
 
-def check_xoff(xoff: Xoff, path: FieldPath, document: Document) -> Iterator[Problem]:
+def check_xoff(xoff: Xoff, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that a threshold is given in one way."""
     if (xoff.alpha is None) == (xoff.size_bytes is None):
         found = "neither `alpha` nor `bytes`" if xoff.alpha is None else "both `alpha` and `bytes`"
-        yield document.problem(path, found, "one of them")
+        yield FieldProblem(path, found, "one of them")

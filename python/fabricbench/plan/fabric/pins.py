@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.plan._run_spec import PinSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.balancing import Pin, Pinned
 from fabricbench.plan.fabric.flows import QueuePairIndex
 from fabricbench.words import close_match_hint
@@ -28,7 +27,7 @@ def resolve_pins(pins: Sequence[Pin], description: "Description") -> list[PinSpe
     ]
 
 
-def pin_problems(pins: Sequence[Pin], description: "Description", document: Document) -> Iterator[Problem]:
+def pin_problems(pins: Sequence[Pin], description: "Description") -> Iterator[FieldProblem]:
     """Yield what is wrong with each pin: its switch, its uplink, its flows."""
     ports = _Ports(description)
     index = QueuePairIndex(description["qps"])
@@ -39,26 +38,26 @@ def pin_problems(pins: Sequence[Pin], description: "Description", document: Docu
             names = [name for name, choices in ports.choices.items() if choices > 1]
             hint = close_match_hint(pin.switch, names)
             allowed = "a switch with several next hops: " + ", ".join(names[:20])
-            yield document.problem((*path, "switch"), f'"{pin.switch}"', allowed, hint)
+            yield FieldProblem((*path, "switch"), f'"{pin.switch}"', allowed, hint)
             continue
         choices = ports.choices[pin.switch]
         if pin.uplink >= choices:
             found = f"uplink {pin.uplink} of {pin.switch}"
-            yield document.problem((*path, "uplink"), found, f"0 to {choices - 1}, as it has {choices}")
+            yield FieldProblem((*path, "uplink"), found, f"0 to {choices - 1}, as it has {choices}")
         for place, flow in enumerate(pin.flows):
             here: FieldPath = (*path, "flows", place)
             pairs = list(index.find(flow))
             if not pairs:
-                yield document.problem(here, f'no queue pair for "{flow.text}"', "flows that the jobs have")
+                yield FieldProblem(here, f'no queue pair for "{flow.text}"', "flows that the jobs have")
             for pair in pairs:
-                problem = _pair_problem(pair, pin, ports, here, taken, document)
+                problem = _pair_problem(pair, pin, ports, here, taken)
                 if problem:
                     yield problem
                     break
                 taken[pin.switch, pair["qp"]] = here
 
 
-def check_pinned_steps(plan: "Plan", document: Document) -> Iterator[Problem]:
+def check_pinned_steps(plan: "Plan") -> Iterator[FieldProblem]:
     """Check that steps are pinned only where each step has queue pairs of its own."""
     balancing = plan.fabric.load_balancing
     if not isinstance(balancing, Pinned) or plan.transport.qp_mode == "per_chunk":
@@ -68,7 +67,7 @@ def check_pinned_steps(plan: "Plan", document: Document) -> Iterator[Problem]:
             if flow.steps is not None:
                 path: FieldPath = (*PINS, index, "flows", place)
                 found = f'"{flow.text}", which names steps while queue pairs serve several'
-                yield document.problem(path, found, "flows without `@`, or `qp_mode: per_chunk`")
+                yield FieldProblem(path, found, "flows without `@`, or `qp_mode: per_chunk`")
 
 
 def _pair_problem(
@@ -77,13 +76,12 @@ def _pair_problem(
     ports: "_Ports",
     path: FieldPath,
     taken: dict[tuple[str, int], FieldPath],
-    document: Document,
-) -> Problem | None:
+) -> FieldProblem | None:
     """Return what is wrong with one queue pair of a pin."""
     name = f"rank {pair['src_rank']} to rank {pair['dst_rank']}"
     if (pin.switch, pair["qp"]) in taken:
         found = f"a queue pair of {name} that {pin.switch} already has on an uplink"
-        return document.problem(path, found, "each queue pair once for each switch")
+        return FieldProblem(path, found, "each queue pair once for each switch")
     hosts = ports.hosts[pin.switch]
     if (
         hosts
@@ -92,7 +90,7 @@ def _pair_problem(
     ):
         route = f"host {pair['src_host']} to host {pair['dst_host']}"
         found = f"{name}, {route}, which goes up no uplink of {pin.switch}"
-        return document.problem(path, found, f"flows that leave {pin.switch}")
+        return FieldProblem(path, found, f"flows that leave {pin.switch}")
     return None
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import (
     ChipSpec,
     EgressPoolSpec,
@@ -12,11 +14,9 @@ from fabricbench.plan._run_spec import (
     ProfileSpec,
     XoffSpec,
 )
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.pfc import Xoff, check_xoff
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PRIORITIES, AnySize, Name, Priorities, Size
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class PoolXoff(PlanModel):
 
     def run_spec(self) -> PoolXoffSpec:
         """Write the threshold out for the engine."""
-        return {"bytes": self.size_bytes, "offset_bytes": self.offset_bytes, "pauses": self.pauses}
+        return self.to_spec(PoolXoffSpec, bytes=self.size_bytes)
 
 
 class PoolProfile(PlanModel):
@@ -186,15 +186,13 @@ class IngressPool(Pool):
 
     def run_spec(self, priorities: list[int]) -> IngressPoolSpec:
         """Write the pool of these priorities out for the engine."""
-        spec: IngressPoolSpec = {
-            "name": self.name,
-            "priorities": priorities,
-            "size_bytes": self.size_bytes,
-            "headroom_bytes": self.headroom_bytes,
-            "xoff": self.xoff.run_spec() if self.xoff else None,
-            "reserved_bytes": self.reserved_bytes,
-            "limit": _limit_spec(self.limit),
-        }
+        spec: IngressPoolSpec = self.to_spec(
+            IngressPoolSpec,
+            priorities=priorities,
+            headroom_bytes=self.headroom_bytes,
+            xoff=self.xoff.run_spec() if self.xoff else None,
+            limit=_limit_spec(self.limit),
+        )
         if self.headroom_in_size:
             spec["headroom_in_size"] = True
         if self.profiles:
@@ -207,13 +205,11 @@ class EgressPool(Pool):
 
     def run_spec(self, priorities: list[int]) -> EgressPoolSpec:
         """Write the pool of these priorities out for the engine."""
-        spec: EgressPoolSpec = {
-            "name": self.name,
-            "priorities": priorities,
-            "size_bytes": self.size_bytes,
-            "reserved_bytes": self.reserved_bytes,
-            "limit": _limit_spec(self.limit),
-        }
+        spec: EgressPoolSpec = self.to_spec(
+            EgressPoolSpec,
+            priorities=priorities,
+            limit=_limit_spec(self.limit),
+        )
         if self.profiles:
             spec["profiles"] = [profile.run_spec() for profile in self.profiles]
         return spec
@@ -259,70 +255,70 @@ class Chip(PlanModel):
         return {"name": self.name, "switches": list(self.switches)}
 
 
-def check_pools(buffer: "Buffer", path: FieldPath, document: Document) -> Iterator[Problem]:
+def check_pools(buffer: "Buffer", path: FieldPath) -> Iterator[FieldProblem]:
     """Yield what makes the pools of a buffer none, as far as the plan alone can tell."""
     pools = buffer.pools
     for side in ("ingress", "egress") if pools else ():
         own: Sequence[Pool] = getattr(pools, side)
-        yield from _check_side(own, (*path, "pools", side), document)
+        yield from _check_side(own, (*path, "pools", side))
     if pools and buffer.lossy_alpha is not None:
         hint = "give each pool its `limit`"
         found = "a threshold of the whole buffer beside pools"
-        yield document.problem((*path, "lossy_alpha"), found, "none", hint)
+        yield FieldProblem((*path, "lossy_alpha"), found, "none", hint)
 
 
-def check_chips(chips: Sequence[Chip], document: Document) -> Iterator[Problem]:
+def check_chips(chips: Sequence[Chip]) -> Iterator[FieldProblem]:
     """Yield what makes chips none, as far as the plan alone can tell."""
     path: FieldPath
     seen: dict[str, str] = {}
     for place, chip in enumerate(chips):
         if chip.name in (other.name for other in chips[:place]):
-            yield document.problem(("fabric", "chips", place, "name"), f'"{chip.name}" again', "another name")
+            yield FieldProblem(("fabric", "chips", place, "name"), f'"{chip.name}" again', "another name")
         if len(chip.switches) < 2:
             path = ("fabric", "chips", place, "switches")
-            yield document.problem(path, f"{len(chip.switches)}", "2 switches or more")
+            yield FieldProblem(path, f"{len(chip.switches)}", "2 switches or more")
         for index, switch in enumerate(chip.switches):
             if switch in seen:
                 found = f"{switch}, which is in {seen[switch]} already"
                 path = ("fabric", "chips", place, "switches", index)
-                yield document.problem(path, found, "each switch in one chip, once")
+                yield FieldProblem(path, found, "each switch in one chip, once")
             seen.setdefault(switch, chip.name)
 
 
-def _check_side(pools: Sequence[Pool], path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_side(pools: Sequence[Pool], path: FieldPath) -> Iterator[FieldProblem]:
     """Check that each priority and name is one pool's, and that limits are given in one way."""
     seen: dict[int, str] = {}
     rest = ""
     for place, pool in enumerate(pools):
         if pool.name in (other.name for other in pools[:place]):
-            yield document.problem((*path, place, "name"), f'"{pool.name}" again', "another name")
+            yield FieldProblem((*path, place, "name"), f'"{pool.name}" again', "another name")
         if pool.limit:
-            yield from check_xoff(pool.limit, (*path, place, "limit"), document)
+            yield from check_xoff(pool.limit, (*path, place, "limit"))
         if pool.priorities is None:
             if rest:
                 found = f"all priorities that no pool names, which are in {rest} already"
-                yield document.problem((*path, place), found, "`priorities` of its own")
+                yield FieldProblem((*path, place), found, "`priorities` of its own")
             rest = pool.name
         for index, priority in enumerate(pool.priorities or ()):
             if seen.get(priority, pool.name) != pool.name:
                 found = f"priority {priority}, which is in {seen[priority]} already"
-                yield document.problem((*path, place, "priorities", index), found, "each priority once")
+                yield FieldProblem((*path, place, "priorities", index), found, "each priority once")
             seen.setdefault(priority, pool.name)
-        yield from _check_profiles(pool, (*path, place, "profiles"), document)
+        yield from _check_profiles(pool, (*path, place, "profiles"))
 
 
-def _check_profiles(pool: Pool, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_profiles(pool: Pool, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that profiles are of priorities of their pool, each in one of them."""
     seen: set[int] = set()
     for place, profile in enumerate(pool.profiles):
         if profile.limit:
-            yield from check_xoff(profile.limit, (*path, place, "limit"), document)
+            yield from check_xoff(profile.limit, (*path, place, "limit"))
         for index, priority in enumerate(profile.priorities):
             field = (*path, place, "priorities", index)
             if pool.priorities is not None and priority not in pool.priorities:
                 found = f"priority {priority}, which is not in {pool.name}"
-                yield document.problem(field, found, ", ".join(map(str, pool.priorities)))
+                yield FieldProblem(field, found, ", ".join(map(str, pool.priorities)))
             elif priority in seen:
                 found = f"priority {priority} in two profiles of {pool.name}"
-                yield document.problem(field, found, "each priority once")
+                yield FieldProblem(field, found, "each priority once")
             seen.add(priority)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import ScheduledSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Ratio, Size
 from fabricbench.units import parse_size
 
@@ -89,43 +89,40 @@ class Scheduled(PlanModel):
 
     def run_spec(self) -> ScheduledSpec:
         """Write the scheduled switches out for the engine."""
-        return {
-            "credit_bytes": self.credit_bytes,
-            "credit_speedup_ppm": int(self.credit_speedup * _WHOLE_PPM),
-            "cell_bytes": self.cell_bytes,
-            "cell_header_bytes": self.cell_header_bytes,
-            "control_cell_bytes": self.control_cell_bytes,
-            "fabric_speedup_ppm": int(self.fabric_speedup * _WHOLE_PPM),
-            "egress_buffer_bytes": self.egress_buffer_bytes,
-        }
+        return self.to_spec(
+            ScheduledSpec,
+            credit_speedup_ppm=int(self.credit_speedup * _WHOLE_PPM),
+            fabric_speedup_ppm=int(self.fabric_speedup * _WHOLE_PPM),
+            egress_buffer_bytes=self.egress_buffer_bytes,
+        )
 
 
-def check_scheduled(fabric: "Fabric", document: Document) -> Iterator[Problem]:
+def check_scheduled(fabric: "Fabric") -> Iterator[FieldProblem]:
     """Yield what is asked for that the model of scheduled switches leaves out, if the fabric has them."""
     switch = fabric.switch
     if not switch.scheduled:
         return
     if switch.forwarding != "store-and-forward":
         found = f"{switch.forwarding} with scheduled switches"
-        yield document.problem((*_SWITCH, "forwarding"), found, "store-and-forward")
+        yield FieldProblem((*_SWITCH, "forwarding"), found, "store-and-forward")
     if switch.ecn:
         hint = "they mark nothing: what waits for a port is in nobody's way"
-        yield document.problem((*_SWITCH, "ecn"), "ECN with scheduled switches", "off", hint)
+        yield FieldProblem((*_SWITCH, "ecn"), "ECN with scheduled switches", "off", hint)
     if switch.pfc and switch.pfc.watchdog:
         found = "a watchdog with scheduled switches"
-        yield document.problem((*_SWITCH, "pfc", "watchdog"), found, "off")
+        yield FieldProblem((*_SWITCH, "pfc", "watchdog"), found, "off")
     if switch.buffer.release or switch.buffer.pipeline_ps:
         field = "release" if switch.buffer.release else "pipeline"
         hint = "a leaf releases a packet once a credit has come for it"
         found = f"`{field}` with scheduled switches"
-        yield document.problem((*_SWITCH, "buffer", field), found, "none", hint)
+        yield FieldProblem((*_SWITCH, "buffer", field), found, "none", hint)
     if switch.pfc and switch.pfc.reaction_ps is not None:
         found = "a reaction time with scheduled switches"
-        yield document.problem((*_SWITCH, "pfc", "reaction"), found, "none")
+        yield FieldProblem((*_SWITCH, "pfc", "reaction"), found, "none")
     if fabric.extra_delays:
         found = "delay lines with scheduled switches"
         hint = "the fabric links of a leaf have one delay in this model"
-        yield document.problem(("fabric", "extra_delays"), found, "none", hint)
+        yield FieldProblem(("fabric", "extra_delays"), found, "none", hint)
     if fabric.failures:
         hint = "links of a scheduled fabric do not fail in this model"
-        yield document.problem(("fabric", "failures"), "failures with scheduled switches", "none", hint)
+        yield FieldProblem(("fabric", "failures"), "failures with scheduled switches", "none", hint)

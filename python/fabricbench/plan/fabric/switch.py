@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
 from fabricbench.plan._run_spec import (
     BufferSpec,
     ReleaseSpec,
@@ -16,7 +18,6 @@ from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
 from fabricbench.plan.fabric.pools import SONIC_POOLS, Pools
 from fabricbench.plan.fabric.scheduled import Scheduled
 from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
-from fabricbench.plan.fields.declared import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.quantities import (
     PRIORITIES,
     QUANTUM_BYTES,
@@ -109,11 +110,7 @@ class Buffer(ShortModel):
             has_release: The release of frames can be chosen: not on InfiniBand, nor in scheduled switches.
         """
         alpha = self.lossy_alpha
-        spec: BufferSpec = {
-            "size_bytes": self.size_bytes,
-            "cell_bytes": self.cell_bytes,
-            "lossy_alpha": ratio_spec(alpha) if alpha else None,
-        }
+        spec: BufferSpec = self.to_spec(BufferSpec, lossy_alpha=ratio_spec(alpha) if alpha else None)
         # The engine's own default is not written: the identity of such a trial is what it always was.
         if has_release and self.release != "start":
             spec["release"] = self._release_spec()
@@ -246,15 +243,14 @@ class Switch(SwitchSections):
 
     def run_spec(self, data_priority: int, *, has_release: bool) -> SwitchSpec:
         """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
-        spec: SwitchSpec = {
-            "forwarding": self.forwarding,
-            "pipeline_latency_ps": self.pipeline_latency_ps,
-            "buffer": self.buffer.run_spec(has_release=has_release),
-            "scheduling": self.scheduling_spec(),
-            "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
-            "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
-            "scheduled": self.scheduled.run_spec() if self.scheduled else None,
-        }
+        spec: SwitchSpec = self.to_spec(
+            SwitchSpec,
+            buffer=self.buffer.run_spec(has_release=has_release),
+            scheduling=self.scheduling_spec(),
+            pfc=self.pfc.run_spec(data_priority) if self.pfc else None,
+            ecn=self.ecn.run_spec(data_priority) if self.ecn else None,
+            scheduled=self.scheduled.run_spec() if self.scheduled else None,
+        )
         if self.markers:
             spec["markers"] = [marker.run_spec() for marker in self.markers]
         return spec

@@ -6,6 +6,8 @@ reads.
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import (
     FatTreeTopologySpec,
     FullMeshTopologySpec,
@@ -18,7 +20,6 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.fabric.cables import FabricLink, HostLink, ScaleUpLink
 from fabricbench.plan.fabric.custom import Custom
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import Count
 
@@ -47,11 +48,7 @@ class SingleSwitch(PlanModel):
 
     def run_spec(self, propagation_ps_per_m: int) -> SingleSwitchTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
-        return {
-            "kind": self.kind,
-            "hosts": self.hosts,
-            "host_link": self.host_link.run_spec(propagation_ps_per_m),
-        }
+        return self.to_spec(SingleSwitchTopologySpec, host_link=self.host_link.run_spec(propagation_ps_per_m))
 
 
 class LeafSpine(PlanModel):
@@ -82,15 +79,11 @@ class LeafSpine(PlanModel):
 
     def run_spec(self, propagation_ps_per_m: int) -> LeafSpineTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
-        return {
-            "kind": self.kind,
-            "leaves": self.leaves,
-            "hosts_per_leaf": self.hosts_per_leaf,
-            "spines": self.spines,
-            "links_per_spine": self.links_per_spine,
-            "host_link": self.host_link.run_spec(propagation_ps_per_m),
-            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
-        }
+        return self.to_spec(
+            LeafSpineTopologySpec,
+            host_link=self.host_link.run_spec(propagation_ps_per_m),
+            fabric_link=self.fabric_link.run_spec(propagation_ps_per_m),
+        )
 
 
 class FatTree(PlanModel):
@@ -131,17 +124,12 @@ class FatTree(PlanModel):
 
     def run_spec(self, propagation_ps_per_m: int) -> FatTreeTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
-        return {
-            "kind": self.kind,
-            "pods": self.pods,
-            "leaves_per_pod": self.leaves_per_pod,
-            "hosts_per_leaf": self.hosts_per_leaf,
-            "aggs_per_pod": self.aggs_per_pod,
-            "cores_per_agg": self.cores_per_agg,
-            "host_link": self.host_link.run_spec(propagation_ps_per_m),
-            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
-            "core_link": self.core_link.run_spec(propagation_ps_per_m),
-        }
+        return self.to_spec(
+            FatTreeTopologySpec,
+            host_link=self.host_link.run_spec(propagation_ps_per_m),
+            fabric_link=self.fabric_link.run_spec(propagation_ps_per_m),
+            core_link=self.core_link.run_spec(propagation_ps_per_m),
+        )
 
 
 class RailOptimised(PlanModel):
@@ -197,16 +185,12 @@ class RailOptimised(PlanModel):
     def run_spec(self, propagation_ps_per_m: int) -> RailOptimisedTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
         scale_up_link = self.scale_up_link
-        return {
-            "kind": self.kind,
-            "servers": self.servers,
-            "rails": self.rails,
-            "spines": self.spines,
-            "links_per_spine": self.links_per_spine,
-            "host_link": self.host_link.run_spec(propagation_ps_per_m),
-            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
-            "scale_up_link": scale_up_link.run_spec(propagation_ps_per_m) if scale_up_link else None,
-        }
+        return self.to_spec(
+            RailOptimisedTopologySpec,
+            host_link=self.host_link.run_spec(propagation_ps_per_m),
+            fabric_link=self.fabric_link.run_spec(propagation_ps_per_m),
+            scale_up_link=scale_up_link.run_spec(propagation_ps_per_m) if scale_up_link else None,
+        )
 
 
 class RailPods(PlanModel):
@@ -268,20 +252,13 @@ class RailPods(PlanModel):
     def run_spec(self, propagation_ps_per_m: int) -> RailPodsTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
         scale_up_link = self.scale_up_link
-        return {
-            "kind": self.kind,
-            "pods": self.pods,
-            "servers_per_pod": self.servers_per_pod,
-            "rails": self.rails,
-            "spines_per_rail": self.spines_per_rail,
-            "links_per_spine": self.links_per_spine,
-            "cores_per_spine": self.cores_per_spine,
-            "links_per_core": self.links_per_core,
-            "host_link": self.host_link.run_spec(propagation_ps_per_m),
-            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
-            "core_link": self.core_link.run_spec(propagation_ps_per_m),
-            "scale_up_link": scale_up_link.run_spec(propagation_ps_per_m) if scale_up_link else None,
-        }
+        return self.to_spec(
+            RailPodsTopologySpec,
+            host_link=self.host_link.run_spec(propagation_ps_per_m),
+            fabric_link=self.fabric_link.run_spec(propagation_ps_per_m),
+            core_link=self.core_link.run_spec(propagation_ps_per_m),
+            scale_up_link=scale_up_link.run_spec(propagation_ps_per_m) if scale_up_link else None,
+        )
 
 
 class MultiPlane(PlanModel):
@@ -319,16 +296,11 @@ class MultiPlane(PlanModel):
 
     def run_spec(self, propagation_ps_per_m: int) -> MultiPlaneTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
-        return {
-            "kind": self.kind,
-            "planes": self.planes,
-            "leaves": self.leaves,
-            "hosts_per_leaf": self.hosts_per_leaf,
-            "spines": self.spines,
-            "links_per_spine": self.links_per_spine,
-            "host_link": self.host_link.run_spec(propagation_ps_per_m),
-            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
-        }
+        return self.to_spec(
+            MultiPlaneTopologySpec,
+            host_link=self.host_link.run_spec(propagation_ps_per_m),
+            fabric_link=self.fabric_link.run_spec(propagation_ps_per_m),
+        )
 
 
 class FullMesh(PlanModel):
@@ -360,11 +332,7 @@ class FullMesh(PlanModel):
 
     def run_spec(self, propagation_ps_per_m: int) -> FullMeshTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
-        return {
-            "kind": self.kind,
-            "hosts": self.hosts,
-            "host_link": self.host_link.run_spec(propagation_ps_per_m),
-        }
+        return self.to_spec(FullMeshTopologySpec, host_link=self.host_link.run_spec(propagation_ps_per_m))
 
 
 def host_rate_bps(topology: "Topology") -> int:

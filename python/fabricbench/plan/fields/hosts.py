@@ -3,8 +3,9 @@
 import re
 from typing import Annotated, Final
 
+from pydantic import BeforeValidator, WithJsonSchema
+
 from fabricbench.plan.fields.base import shown
-from fabricbench.plan.fields.declared import BeforeValidator, WithJsonSchema
 from fabricbench.units import UnitError
 
 HOSTS_MAX: Final = 1 << 20

@@ -4,10 +4,11 @@ import re
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
 from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.fields.base import shown
-from fabricbench.plan.fields.declared import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.units import Dimension
 from fabricbench.units import UnitError as UnitError  # noqa: PLC0414 -- importing catches it

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import BeforeValidator, Discriminator, Field, Tag
 from fabricbench.plan.fields.quantities import Size
 from fabricbench.units import UnitError
 

@@ -2,9 +2,10 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import ArrivalsSpec
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PPM, Duration, Part, Rate
 
 
@@ -39,4 +40,4 @@ class Arrivals(PlanModel):
     def run_spec(self, line_rate_bps: int) -> ArrivalsSpec:
         """Write the arrivals out; a load is of the line rate."""
         rate_bps = line_rate_bps * (self.load_ppm or 0) // PPM if self.rate_bps is None else self.rate_bps
-        return {"process": self.process, "rate_bps": rate_bps, "duration_ps": self.duration_ps}
+        return self.to_spec(ArrivalsSpec, rate_bps=rate_bps)

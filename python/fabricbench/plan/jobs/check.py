@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs import STORAGE
 from fabricbench.plan.jobs.check_storage import check_storage
 from fabricbench.plan.jobs.model import UNTIL_OTHERS_END, Job
@@ -15,7 +15,7 @@ from fabricbench.plan.sweep.sizes import job_ranks
 from fabricbench.words import close_match_hint
 
 
-def check_ranks(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_ranks(plan: Plan, document: Document) -> Iterator[FieldProblem]:
     """Check that the ranks of all jobs fit on the hosts, those of one job on each."""
     host_count = plan.fabric.topology.host_count
     job_of_host: dict[int, int] = {}
@@ -25,7 +25,7 @@ def check_ranks(plan: Plan, document: Document) -> Iterator[Problem]:
         ranks = job_ranks(plan, job)
         if ranks < 2:
             found = f"{ranks} rank" if ranks else "no rank"
-            problem = document.problem(("jobs", index, "ranks"), found, "2 ranks or more")
+            problem = FieldProblem(("jobs", index, "ranks"), found, "2 ranks or more")
         if problem:
             yield problem
         job_of_host.update(dict.fromkeys(hosts, index))
@@ -33,29 +33,27 @@ def check_ranks(plan: Plan, document: Document) -> Iterator[Problem]:
 
 def _first_rank_problem(
     plan: Plan, document: Document, index: int, job_of_host: dict[int, int]
-) -> Problem | None:
+) -> FieldProblem | None:
     """Return what is wrong with the first rank of a job that has no host of its own."""
     host_count, job = plan.fabric.topology.host_count, plan.jobs[index]
     hosts, path = range(host_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
     if len(hosts) > host_count:
-        return document.problem(path, f"{len(hosts)} ranks on {host_count} hosts", f"at most {host_count}")
+        return FieldProblem(path, f"{len(hosts)} ranks on {host_count} hosts", f"at most {host_count}")
     seen: set[int] = set()
     for rank, host in enumerate(hosts):
         place = (*path, rank) if isinstance(document.value(path), list) else path
         if host >= host_count:
-            return document.problem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+            return FieldProblem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
         if host in seen and job.storage:
             # `check_storage` says which of clients and targets it is.
             return None
         if host in seen:
             hint = "`processes_per_host` puts several ranks on each host"
-            return document.problem(place, f"host {host} twice", "each host once", hint)
+            return FieldProblem(place, f"host {host} twice", "each host once", hint)
         if host in job_of_host:
             other = plan.jobs[job_of_host[host]].name
             hint = "give `ranks`; without it a job takes all hosts" if job.hosts is None else ""
-            return document.problem(
-                place, f"host {host}, which job `{other}` has", "hosts of no other job", hint
-            )
+            return FieldProblem(place, f"host {host}, which job `{other}` has", "hosts of no other job", hint)
         seen.add(host)
     return None
 
@@ -64,34 +62,34 @@ OPEN_LOOP = {"incast": "parallel", "permutation": "parallel", "uniform-random": 
 """The algorithm of each collective that can offer messages at given times (crates/workload, open_loop.rs)."""
 
 
-def check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_jobs(plan: Plan) -> Iterator[FieldProblem]:
     """Check names and algorithms of the jobs, then storage, rounds and handshakes."""
     names: set[str] = set()
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index)
         if job.name in names:
-            yield document.problem((*path, "name"), f"`{job.name}` again", "a name no other job has")
+            yield FieldProblem((*path, "name"), f"`{job.name}` again", "a name no other job has")
         names.add(job.name)
         ranks = job_ranks(plan, job)
-        yield from _check_algorithm(job, ranks, path, document)
-        yield from _check_arrivals(job, path, document)
-        yield from _check_software(job, path, document)
-    yield from check_storage(plan, document)
-    yield from check_mpi(plan, document)
+        yield from _check_algorithm(job, ranks, path)
+        yield from _check_arrivals(job, path)
+        yield from _check_software(job, path)
+    yield from check_storage(plan)
+    yield from check_mpi(plan)
 
 
-def _check_software(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_software(job: Job, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the software of the hosts is one for this kind of job."""
     software = PRESETS.get(job.software)
     if software is not None and software.is_storage != (job.storage is not None):
         names = [name for name, each in PRESETS.items() if each.is_storage == (job.storage is not None)]
         kind = "storage" if software.is_storage else "messages of collectives"
-        yield document.problem(
+        yield FieldProblem(
             (*path, "software"), f"`{job.software}`, software for {kind}", ", ".join([NONE, *names])
         )
 
 
-def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_arrivals(job: Job, path: FieldPath) -> Iterator[FieldProblem]:
     """Check what open-loop traffic excludes."""
     arrivals, place = job.arrivals, (*path, "arrivals")
     if arrivals is None:
@@ -99,22 +97,22 @@ def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[P
     own = OPEN_LOOP.get(job.collective)
     if own is not None and job.algorithm not in {None, own}:
         found = f"algorithm `{job.algorithm}` of {job.collective} with arrivals, a closed loop"
-        yield document.problem((*path, "algorithm"), found, f"{own}, which is the default")
+        yield FieldProblem((*path, "algorithm"), found, f"{own}, which is the default")
     if arrivals.load_ppm is None and arrivals.rate_bps is None:
-        yield document.problem((*place, "load"), "neither load nor rate", "one of them")
+        yield FieldProblem((*place, "load"), "neither load nor rate", "one of them")
     if arrivals.load_ppm is not None and arrivals.rate_bps is not None:
-        yield document.problem((*place, "rate"), "a rate beside a load", "one of them")
+        yield FieldProblem((*place, "rate"), "a rate beside a load", "one of them")
     if job.repeat != 1:
         hint = "`arrivals.duration` says how long it lasts"
         found = UNTIL_OTHERS_END if job.repeat is None else f"{job.repeat} rounds"
-        yield document.problem((*path, "repeat"), f"{found} of open-loop traffic", "1", hint)
+        yield FieldProblem((*path, "repeat"), f"{found} of open-loop traffic", "1", hint)
     for name in ("step_overhead", "send_overhead", "receive_overhead"):
         if getattr(job, f"{name}_ps"):
             found = f"{'an overhead before' if name == 'step_overhead' else 'time spent on'} each message"
-            yield document.problem((*path, name), found, "0s: each is offered at its time")
+            yield FieldProblem((*path, name), found, "0s: each is offered at its time")
 
 
-def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_algorithm(job: Job, ranks: int, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the engine knows the collective and the algorithm for it, for so many ranks."""
     known = engine.algorithms()
     if job.storage or job.collective == STORAGE:
@@ -122,22 +120,22 @@ def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) 
     if job.collective not in known:
         names: tuple[str, ...] = (*known, STORAGE)
         hint = close_match_hint(job.collective, names)
-        yield document.problem((*path, "collective"), f'"{job.collective}"', ", ".join(names), hint)
+        yield FieldProblem((*path, "collective"), f'"{job.collective}"', ", ".join(names), hint)
     elif job.algorithm is not None and job.algorithm not in known[job.collective]:
         names = known[job.collective]
         found = f'"{job.algorithm}", which is no algorithm of {job.collective}'
         hint = close_match_hint(job.algorithm, names)
-        yield document.problem((*path, "algorithm"), found, ", ".join(names), hint)
+        yield FieldProblem((*path, "algorithm"), found, ", ".join(names), hint)
     elif ranks >= 2:
         algorithm = job.algorithm or engine.default_algorithm(job.collective)
         refusal = engine.refusal(job.collective, algorithm, ranks)
         if refusal is not None:
             found = f"{refusal.found} for {job.collective} {algorithm}"
-            yield document.problem((*path, "ranks"), found, refusal.allowed)
+            yield FieldProblem((*path, "ranks"), found, refusal.allowed)
 
 
-def check_solo(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_solo(plan: Plan) -> Iterator[FieldProblem]:
     """Check that there are jobs to be without."""
     if plan.solo and len(plan.jobs) + len(plan.tcp) == 1:
         hint = f"a run of job `{plan.jobs[0].name}` is one alone already"
-        yield document.problem(("solo",), "true with one job", "true with several jobs", hint)
+        yield FieldProblem(("solo",), "true with one job", "true with several jobs", hint)

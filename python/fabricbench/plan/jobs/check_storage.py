@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from fabricbench import units
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs import STORAGE
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.storage import LOGICAL_BLOCK_BYTES, Storage
@@ -12,86 +11,86 @@ from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import own_size, sweep_sizes
 
 
-def check_storage(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_storage(plan: Plan) -> Iterator[FieldProblem]:
     """Yield what is wrong with the storage jobs of a plan."""
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index)
         if job.storage is None:
             if job.collective == STORAGE:
                 hint = "add `storage: {clients: ..., targets: ..., duration: ...}`"
-                yield document.problem((*path, "storage"), "nothing", "what the clients do", hint)
+                yield FieldProblem((*path, "storage"), "nothing", "what the clients do", hint)
             continue
         if job.collective != STORAGE:
             found = f"`{job.collective}` with `storage`"
-            yield document.problem((*path, "collective"), found, STORAGE)
-        yield from _check_hosts(job, job.storage, path, document)
-        yield from _check_length(job.storage, (*path, "storage"), document)
-        yield from _check_excluded(plan, job, path, document)
-        yield from _check_blocks(plan, job, path, document)
+            yield FieldProblem((*path, "collective"), found, STORAGE)
+        yield from _check_hosts(job, job.storage, path)
+        yield from _check_length(job.storage, (*path, "storage"))
+        yield from _check_excluded(plan, job, path)
+        yield from _check_blocks(plan, job, path)
 
 
-def _check_hosts(job: Job, storage: Storage, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_hosts(job: Job, storage: Storage, path: FieldPath) -> Iterator[FieldProblem]:
     place = (*path, "storage")
     if job.processes_per_host > 1:
         found = f"{job.processes_per_host} ranks on each host of a storage job"
-        yield document.problem((*path, "processes_per_host"), found, "1")
+        yield FieldProblem((*path, "processes_per_host"), found, "1")
     for name, hosts in (("clients", storage.clients), ("targets", storage.targets)):
         if not hosts:
-            yield document.problem((*place, name), "all hosts", 'hosts such as "0-10"')
+            yield FieldProblem((*place, name), "all hosts", 'hosts such as "0-10"')
             return
     clients, targets = storage.clients or (), storage.targets or ()
     both = [host for host in targets if host in clients]
     twice = [host for host in (*clients, *targets) if (*clients, *targets).count(host) > 1]
     if both:
         found = f"host {both[0]}, which is a client"
-        yield document.problem((*place, "targets"), found, "hosts that are no clients")
+        yield FieldProblem((*place, "targets"), found, "hosts that are no clients")
     elif twice:
         name = "clients" if twice[0] in clients else "targets"
-        yield document.problem((*place, name), f"host {twice[0]} twice", "each host once")
+        yield FieldProblem((*place, name), f"host {twice[0]} twice", "each host once")
     elif list(job.hosts or ()) != [*clients, *targets]:
         hint = "leave `ranks` out: clients and targets are the ranks"
-        yield document.problem((*path, "ranks"), "ranks of a storage job", "nothing", hint)
+        yield FieldProblem((*path, "ranks"), "ranks of a storage job", "nothing", hint)
 
 
-def _check_length(storage: Storage, place: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_length(storage: Storage, place: FieldPath) -> Iterator[FieldProblem]:
     if storage.duration_ps is None and storage.operations is None:
         hint = "add `duration: 10ms`"
-        yield document.problem((*place, "duration"), "neither duration nor operations", "one of them", hint)
+        yield FieldProblem((*place, "duration"), "neither duration nor operations", "one of them", hint)
     if storage.duration_ps is not None and storage.operations is not None:
-        yield document.problem((*place, "operations"), "operations beside a duration", "one of them")
+        yield FieldProblem((*place, "operations"), "operations beside a duration", "one of them")
     if storage.duration_ps is not None and storage.warm_up_ps >= storage.duration_ps:
         found = f"{units.format_time(storage.warm_up_ps)} of {units.format_time(storage.duration_ps)}"
-        yield document.problem((*place, "warm_up"), found, "less than the duration")
+        yield FieldProblem((*place, "warm_up"), found, "less than the duration")
 
 
-def _check_excluded(plan: Plan, job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_excluded(plan: Plan, job: Job, path: FieldPath) -> Iterator[FieldProblem]:
     """Check what a storage job excludes."""
     if job.algorithm is not None:
-        yield document.problem((*path, "algorithm"), f'"{job.algorithm}"', "none for a storage job")
+        yield FieldProblem((*path, "algorithm"), f'"{job.algorithm}"', "none for a storage job")
     if job.arrivals is not None:
-        yield document.problem((*path, "arrivals"), "arrivals of a storage job", "none: it is a closed loop")
+        yield FieldProblem((*path, "arrivals"), "arrivals of a storage job", "none: it is a closed loop")
     if job.step_overhead_ps:
-        yield document.problem((*path, "step_overhead"), "an overhead of a storage job", "0s")
+        yield FieldProblem((*path, "step_overhead"), "an overhead of a storage job", "0s")
     if job.repeat not in (None, 1):
         hint = "`storage.duration` says how long it lasts"
-        yield document.problem((*path, "repeat"), f"{job.repeat} rounds of a storage job", "1", hint)
+        yield FieldProblem((*path, "repeat"), f"{job.repeat} rounds of a storage job", "1", hint)
     if plan.transport.recovery != "go_back_n":
         found = f"{plan.transport.recovery} with storage job `{job.name}`"
-        yield document.problem(("transport", "recovery"), found, "go_back_n: commands are taken in order")
+        yield FieldProblem(("transport", "recovery"), found, "go_back_n: commands are taken in order")
 
 
-def _check_blocks(plan: Plan, job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_blocks(plan: Plan, job: Job, path: FieldPath) -> Iterator[FieldProblem]:
     given = job.storage is not None and job.storage.block_bytes is not None
     place = (*path, "storage", "block_size") if given else (*path, "data_size")
     own = own_size(job)
     sizes = sweep_sizes(plan) if own is None else [(own, place)]
     if given and job.storage is not None and job.storage.block_bytes != own:
-        yield document.problem((*path, "data_size"), "a data size beside a block size", "one of them")
+        yield FieldProblem((*path, "data_size"), "a data size beside a block size", "one of them")
     for size, where in sizes:
         if size % LOGICAL_BLOCK_BYTES:
             found = f"a block of {size} bytes"
             below = size // LOGICAL_BLOCK_BYTES * LOGICAL_BLOCK_BYTES
             near = [units.format_size(value) for value in (below, below + LOGICAL_BLOCK_BYTES) if value]
             hint = f"the nearest: {' and '.join(near)}"
-            yield document.problem(where, found, f"a multiple of {LOGICAL_BLOCK_BYTES} bytes", hint)
+            yield FieldProblem(where, found, f"a multiple of {LOGICAL_BLOCK_BYTES} bytes", hint)
             return

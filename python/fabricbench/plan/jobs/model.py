@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field, model_validator
+
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
     HOST_RANKS_MAX,
@@ -213,6 +214,7 @@ class Job(PlanModel):
         ),
     )
 
+    @model_validator(mode="before")
     @classmethod
     def prepared(cls, data: Any) -> Any:
         """Return the job with the ranks of its storage."""

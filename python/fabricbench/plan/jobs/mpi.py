@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import RendezvousSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Size
 from fabricbench.words import counted
 
@@ -47,57 +47,55 @@ class Rendezvous(PlanModel):
 
     def run_spec(self) -> RendezvousSpec:
         """Write it out for the engine."""
-        return {"threshold_bytes": self.threshold_bytes, "control_bytes": self.control_bytes}
+        return self.to_spec(RendezvousSpec)
 
 
-def check_mpi(plan: "Plan", document: Document) -> Iterator[Problem]:
+def check_mpi(plan: "Plan") -> Iterator[FieldProblem]:
     """Check rounds, handshakes and copies of every job."""
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index)
-        yield from _check_rounds(job, path, document)
+        yield from _check_rounds(job, path)
         if job.copies_own_block:
-            yield from _check_own_block(job, (*path, "copies_own_block"), document)
+            yield from _check_own_block(job, (*path, "copies_own_block"))
         if job.rendezvous is not None:
-            yield from _check_rendezvous(plan, job, (*path, "rendezvous"), document)
+            yield from _check_rendezvous(plan, job, (*path, "rendezvous"))
 
 
-def _check_rounds(job: "Job", path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_rounds(job: "Job", path: FieldPath) -> Iterator[FieldProblem]:
     """Check what rounds have before them, between them and different from each other."""
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
         hint = "its own `warm_up` is a time" if job.storage is not None else ""
         if job.warm_up_rounds:
             found = f"{counted(job.warm_up_rounds, 'round')} to warm up of {kind}"
-            yield document.problem((*path, "warm_up_rounds"), found, "0", hint)
+            yield FieldProblem((*path, "warm_up_rounds"), found, "0", hint)
         if job.root_shift:
-            yield document.problem((*path, "root_shift"), f"another root in each round of {kind}", "false")
+            yield FieldProblem((*path, "root_shift"), f"another root in each round of {kind}", "false")
         if job.barrier:
-            yield document.problem((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
+            yield FieldProblem((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
         if job.compute_ps:
-            yield document.problem((*path, "compute"), f"time to compute in each round of {kind}", "0")
+            yield FieldProblem((*path, "compute"), f"time to compute in each round of {kind}", "0")
         return
     if job.root_shift and job.collective not in ROOTED:
         allowed = f"it with {', '.join(ROOTED[:-1])} or {ROOTED[-1]}"
-        yield document.problem(
-            (*path, "root_shift"), f"another root in each round of {job.collective}", allowed
-        )
+        yield FieldProblem((*path, "root_shift"), f"another root in each round of {job.collective}", allowed)
     if job.warm_up_rounds and job.repeat is None:
         found = f"{counted(job.warm_up_rounds, 'round')} to warm up of a job that others end"
-        yield document.problem((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
+        yield FieldProblem((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
 
 
-def _check_own_block(job: "Job", place: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_own_block(job: "Job", place: FieldPath) -> Iterator[FieldProblem]:
     if job.collective not in OWN_BLOCK:
         allowed = f"it with {' or '.join(OWN_BLOCK)}, where each rank has one"
-        yield document.problem(place, f"a copy of the own block of {job.collective}", allowed)
+        yield FieldProblem(place, f"a copy of the own block of {job.collective}", allowed)
     elif job.arrivals is not None:
-        yield document.problem(place, "a copy of the own block of open-loop traffic", "false")
+        yield FieldProblem(place, "a copy of the own block of open-loop traffic", "false")
 
 
-def _check_rendezvous(plan: "Plan", job: "Job", place: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_rendezvous(plan: "Plan", job: "Job", place: FieldPath) -> Iterator[FieldProblem]:
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
-        yield document.problem(place, f"a handshake of {kind}", "off")
+        yield FieldProblem(place, f"a handshake of {kind}", "off")
     elif plan.transport.qp_mode != "per_pair":
         hint = "add `qp_mode: per_pair` to `transport`, as an MPI library has it"
-        yield document.problem(place, "a handshake with a queue pair for each chunk", "off", hint)
+        yield FieldProblem(place, "a handshake with a queue pair for each chunk", "off", hint)

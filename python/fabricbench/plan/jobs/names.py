@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
+from pydantic import BeforeValidator
+
 from fabricbench.plan import engine
-from fabricbench.plan.fields.declared import BeforeValidator
 from fabricbench.plan.jobs import STORAGE
 from fabricbench.words import same_name
 

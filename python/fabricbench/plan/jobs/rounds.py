@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs.model import Job
 
 DRAWN_ROUNDS: Final = 64
@@ -62,7 +61,7 @@ def _drawn(sizes: Sequence[int], seed: int, stream: int, number: int) -> int:
     return sizes[int.from_bytes(digest[:_DRAW_BYTES], "big") % len(sizes)]
 
 
-def check_round_sizes(job: Job, path: FieldPath, sizes: int, document: Document) -> Iterator[Problem]:
+def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[FieldProblem]:
     """Check what a job with several sizes excludes, and that an order of sizes has any.
 
     Args:
@@ -74,14 +73,12 @@ def check_round_sizes(job: Job, path: FieldPath, sizes: int, document: Document)
     name = "data_size" if job.message_bytes is None else "message_size"
     if sizes < 2:
         if job.size_order == "random":
-            yield document.problem(
-                (*path, "size_order"), "an order of one size", f"it with a list in `{name}`"
-            )
+            yield FieldProblem((*path, "size_order"), "an order of one size", f"it with a list in `{name}`")
         return
     rounds = (job.repeat or DRAWN_ROUNDS) if job.size_order == "random" else sizes
     if rounds > CYCLE_MAX:
         at = "repeat" if job.size_order == "random" else name
-        yield document.problem((*path, at), f"{rounds} rounds with a size each", f"at most {CYCLE_MAX}")
+        yield FieldProblem((*path, at), f"{rounds} rounds with a size each", f"at most {CYCLE_MAX}")
     excluded = {
         "warm_up_rounds": job.warm_up_rounds > 0,
         "root_shift": job.root_shift,
@@ -92,4 +89,4 @@ def check_round_sizes(job: Job, path: FieldPath, sizes: int, document: Document)
     for field, is_given in excluded.items():
         if is_given:
             found = f"several sizes with `{field}`"
-            yield document.problem((*path, name), found, "one size", "or leave the other out")
+            yield FieldProblem((*path, name), found, "one size", "or leave the other out")

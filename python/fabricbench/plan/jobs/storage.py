@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import StorageLength, StorageSpec
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import Hosts, parse_hosts
 from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError
@@ -110,17 +111,13 @@ class Storage(PlanModel):
         else:
             length = {"kind": "operations", "operations": self.operations or 1}
         shares = {"write": 0, "read": PPM, "mixed": self.read_ppm}
-        return {
-            "clients": len(self.clients or ()),
-            "depth": self.depth,
-            "read_ppm": shares[self.operation],
-            "length": length,
-            "warm_up_ps": self.warm_up_ps,
-            "in_capsule_bytes": self.in_capsule_bytes,
-            "outstanding_reads": self.outstanding_reads,
-            "service_rate_bps": self.service_rate_bps,
-            "service_time_ps": self.service_time_ps,
-        }
+        return self.to_spec(
+            StorageSpec,
+            clients=len(self.clients or ()),
+            read_ppm=shares[self.operation],
+            length=length,
+            service_rate_bps=self.service_rate_bps,
+        )
 
 
 def fill_job(job: Any) -> Any:

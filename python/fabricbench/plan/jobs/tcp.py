@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import TcpSpec
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
     DscpValue,
@@ -197,41 +197,26 @@ class Tcp(PlanModel):
             algorithm: The algorithm, if none is given.
             stream: Number of its random draws, unique in the run.
         """
-        spec: TcpSpec = {
-            "name": self.name,
-            "hosts": hosts,
-            "collective": self.collective,
-            "algorithm": self.algorithm or algorithm,
-            "root": self.root,
-            "stream": stream,
-            "connections": self.connections,
-            "rate_bps": self.rate_bps,
-            "write_bytes": self.write_bytes,
-            "outstanding_writes": self.outstanding_writes,
-            "start_ps": self.start_ps,
-            "start_spread_ps": self.start_spread_ps,
-            "duration_ps": self.duration_ps,
-            "priority": self.priority,
-            "mtu_bytes": self.mtu_bytes,
-            "congestion": self.congestion,
-            "initial_window_segments": self.initial_window,
-            "window_bytes": self.window_bytes,
-            "ack_every": self.ack_every,
-            "delayed_ack_ps": self.delayed_ack_ps,
-            "rto_initial_ps": self.rto_initial_ps,
-            "rto_min_ps": self.rto_min_ps,
-            "rto_max_ps": self.rto_max_ps,
-        }
+        spec: TcpSpec = self.to_spec(
+            TcpSpec,
+            hosts=hosts,
+            algorithm=self.algorithm or algorithm,
+            stream=stream,
+            rate_bps=self.rate_bps,
+            outstanding_writes=self.outstanding_writes,
+            duration_ps=self.duration_ps,
+            initial_window_segments=self.initial_window,
+        )
         if self.dscp:  # and only then: the ids of trials without it stay
             spec["dscp"] = self.dscp
         return spec
 
 
-def check_tcp(plan: "Plan", document: Document) -> Iterator[Problem]:
+def check_tcp(plan: "Plan") -> Iterator[FieldProblem]:
     """Check the names, hosts, priorities and rates of TCP traffic."""
     if plan.tcp and plan.fabric.switch.scheduled is not None:
         found = "TCP over scheduled switches"
-        yield document.problem(("tcp",), found, "Ethernet switches, whose lossy queues drop")
+        yield FieldProblem(("tcp",), found, "Ethernet switches, whose lossy queues drop")
     names = {job.name for job in plan.jobs}
     taken: dict[int, str] = {}
     for index, tcp in enumerate(plan.tcp):
@@ -239,11 +224,11 @@ def check_tcp(plan: "Plan", document: Document) -> Iterator[Problem]:
         if tcp.name in names:
             hint = "give each TCP traffic a `name`"
             found = f"`{tcp.name}` again"
-            yield document.problem((*path, "name"), found, "a name of no job or other traffic", hint)
+            yield FieldProblem((*path, "name"), found, "a name of no job or other traffic", hint)
         names.add(tcp.name)
-        yield from _check_hosts(plan, tcp, path, document, taken)
-        yield from _check_priority(plan, tcp, path, document)
-        yield from _check_rate(plan, tcp, path, document)
+        yield from _check_hosts(plan, tcp, path, taken)
+        yield from _check_priority(plan, tcp, path)
+        yield from _check_rate(plan, tcp, path)
 
 
 def tcp_hosts(plan: "Plan", tcp: Tcp) -> list[int]:
@@ -251,46 +236,44 @@ def tcp_hosts(plan: "Plan", tcp: Tcp) -> list[int]:
     return list(range(plan.fabric.topology.host_count)) if tcp.hosts is None else list(tcp.hosts)
 
 
-def _check_hosts(
-    plan: "Plan", tcp: Tcp, path: FieldPath, document: Document, taken: dict[int, str]
-) -> Iterator[Problem]:
+def _check_hosts(plan: "Plan", tcp: Tcp, path: FieldPath, taken: dict[int, str]) -> Iterator[FieldProblem]:
     """Check that the ranks are on hosts that exist and have no other TCP rank, and what the pattern needs."""
     hosts, host_count = tcp_hosts(plan, tcp), plan.fabric.topology.host_count
     place = (*path, "ranks")
     if len(hosts) < 2:
-        yield document.problem(place, f"{len(hosts)} rank" if hosts else "no rank", "2 ranks or more")
+        yield FieldProblem(place, f"{len(hosts)} rank" if hosts else "no rank", "2 ranks or more")
         return
     for host in hosts:
         if host >= host_count:
-            yield document.problem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+            yield FieldProblem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
             return
         if host in taken:
             other = f"host {host}, which TCP traffic `{taken[host]}` has"
             hint = "one entry for a host; more `connections` of each pair, or another collective"
-            yield document.problem(place, other, "hosts with one TCP rank", hint)
+            yield FieldProblem(place, other, "hosts with one TCP rank", hint)
             return
         taken[host] = tcp.name
-    yield from _check_pattern(tcp, len(hosts), path, document)
+    yield from _check_pattern(tcp, len(hosts), path)
 
 
-def _check_pattern(tcp: Tcp, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_pattern(tcp: Tcp, ranks: int, path: FieldPath) -> Iterator[FieldProblem]:
     known = engine.algorithms()
     if tcp.collective not in known:
         hint = close_match_hint(tcp.collective, known)
-        yield document.problem((*path, "collective"), f'"{tcp.collective}"', ", ".join(known), hint)
+        yield FieldProblem((*path, "collective"), f'"{tcp.collective}"', ", ".join(known), hint)
         return
     names = known[tcp.collective]
     if tcp.algorithm is not None and tcp.algorithm not in names:
         found = f'"{tcp.algorithm}", which is no algorithm of {tcp.collective}'
         hint = close_match_hint(tcp.algorithm, names)
-        yield document.problem((*path, "algorithm"), found, ", ".join(names), hint)
+        yield FieldProblem((*path, "algorithm"), found, ", ".join(names), hint)
         return
     refusal = engine.refusal(tcp.collective, tcp.algorithm or names[0], ranks)
     if refusal is not None:
-        yield document.problem((*path, "ranks"), f"{refusal.found} for {tcp.collective}", refusal.allowed)
+        yield FieldProblem((*path, "ranks"), f"{refusal.found} for {tcp.collective}", refusal.allowed)
 
 
-def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the priority is lossy, and marked if and only if congestion control reacts to marks.
 
     WRED drops frames that are not ECN-capable, in place of marks.
@@ -301,7 +284,7 @@ def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath, document: Document)
     if tcp.priority in lossless:
         found = f"priority {tcp.priority}, which PFC makes lossless"
         hint = "TCP needs losses or marks to find its rate; the default of 0 is lossy"
-        yield document.problem(place, found, "a lossy priority", hint)
+        yield FieldProblem(place, found, "a lossy priority", hint)
         return
     marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn]
     own = [ecn for ecn in marking if tcp.priority in (ecn.priorities or (data,))]
@@ -310,17 +293,17 @@ def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath, document: Document)
     if needs_marks and not is_marked:
         found = f"dctcp in priority {tcp.priority}, which no switch marks"
         hint = f"`fabric.switch.ecn: {{preset: alibaba, priorities: [{data}, {tcp.priority}]}}` marks it"
-        yield document.problem((*path, "congestion"), found, "dctcp in a priority of `ecn`", hint)
+        yield FieldProblem((*path, "congestion"), found, "dctcp in a priority of `ecn`", hint)
     elif is_marked and not needs_marks and not drops:
         found = f"priority {tcp.priority}, which is marked, for {tcp.congestion}"
         hint = "only `congestion: dctcp` is capable of ECN; `ecn.wred: on` drops what is not"
-        yield document.problem(place, found, "a priority that is not among those of `ecn`", hint)
+        yield FieldProblem(place, found, "a priority that is not among those of `ecn`", hint)
 
 
-def _check_rate(plan: "Plan", tcp: Tcp, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_rate(plan: "Plan", tcp: Tcp, path: FieldPath) -> Iterator[FieldProblem]:
     """Check the rate."""
     port_bps = plan.fabric.topology.host_link.rate_bps
     if tcp.rate_bps is not None and tcp.rate_bps > port_bps:
         found = f"{units.format_rate(tcp.rate_bps)}, more than a host's port has"
         hint = "`rate: unlimited` sends as fast as congestion control allows"
-        yield document.problem((*path, "rate"), found, f"at most {units.format_rate(port_bps)}", hint)
+        yield FieldProblem((*path, "rate"), found, f"at most {units.format_rate(port_bps)}", hint)

@@ -8,8 +8,7 @@ from typing import Final
 
 from fabricbench import units
 from fabricbench.plan import engine
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.sizes import SizeRange, size_list
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.rounds import check_round_sizes
@@ -36,9 +35,9 @@ RANKS_MAX: Final = 1 << 24
 """Most ranks of all trials of a plan together: each trial lists its own."""
 
 
-def check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_sizes(plan: Plan) -> Iterator[FieldProblem]:
     """Check that every job has a size, and that there are not too many."""
-    problems = list(_check_size_fields(plan, document)) or list(_check_ranges(plan, document))
+    problems = list(_check_size_fields(plan)) or list(_check_ranges(plan))
     yield from problems
     if problems:
         return
@@ -46,43 +45,43 @@ def check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
     for index, job in enumerate(plan.jobs):
         if swept is None and own_size(job) is None:
             hint = "add `sweep: {data_size: 16MB}`, or `data_size` to the job"
-            yield document.problem(
+            yield FieldProblem(
                 ("jobs", index, "data_size"), "nothing", "a data size, as there is no sweep of sizes", hint
             )
             return
     if swept is not None and all(own_size(job) is not None for job in plan.jobs):
         found, hint = "a sweep that changes no job", "leave the sweep out, or the `data_size` of a job"
-        yield document.problem(swept, found, "a job without its own data_size", hint)
+        yield FieldProblem(swept, found, "a job without its own data_size", hint)
     for index, job in enumerate(plan.jobs):
-        yield from check_round_sizes(job, ("jobs", index), len(own_size_fields(job, index)), document)
-    yield from _check_trials(plan, document)
+        yield from check_round_sizes(job, ("jobs", index), len(own_size_fields(job, index)))
+    yield from _check_trials(plan)
 
 
-def _check_size_fields(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_size_fields(plan: Plan) -> Iterator[FieldProblem]:
     """Check that sizes are given once, as data sizes or as message sizes."""
     given = sweep_paths(plan)
     if plan.sweep is not None and not given and not plan.sweep.names:
         allowed = "data_size or message_size, or the path of a field with its values"
-        yield document.problem(("sweep",), "no sizes and no fields", allowed)
+        yield FieldProblem(("sweep",), "no sizes and no fields", allowed)
     if len(given) > 1:
         found, hint = "sizes that `sweep` has beside `zip`", ""
         if given[0][-1] != given[1][-1]:
             found = "message sizes with data sizes"
             hint = "an override of `sweep` as a whole has one of them: sweep={data_size: 16MB}"
-        yield document.problem(given[1], found, "one of them", hint)
+        yield FieldProblem(given[1], found, "one of them", hint)
     for index, job in enumerate(plan.jobs):
         if job.data_bytes is not None and job.message_bytes is not None:
             path: FieldPath = ("jobs", index, "message_size")
-            yield document.problem(path, "a message size beside a data size", "one of them")
+            yield FieldProblem(path, "a message size beside a data size", "one of them")
 
 
-def _check_ranges(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_ranges(plan: Plan) -> Iterator[FieldProblem]:
     """Check that each range of sizes has any."""
     for path, sizes in _given_sizes(plan):
         if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
             found = f"{units.format_size(sizes.end_bytes)}, below the start"
             allowed = f"{units.format_size(sizes.start_bytes)} or more"
-            yield document.problem((*path, "end"), found, allowed)
+            yield FieldProblem((*path, "end"), found, allowed)
 
 
 def _given_sizes(plan: Plan) -> Iterator[tuple[FieldPath, int | tuple[int, ...] | SizeRange | None]]:
@@ -95,7 +94,7 @@ def _given_sizes(plan: Plan) -> Iterator[tuple[FieldPath, int | tuple[int, ...] 
         yield ("sweep", "message_size"), plan.sweep.message_size
 
 
-def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_trials(plan: Plan) -> Iterator[FieldProblem]:
     """Check the number of trials, and that no two are the same."""
     sizes, path = (sweep_sizes(plan), sweep_path(plan)) if not zips_sizes(plan) else ([], None)
     combinations = combination_count(plan.sweep)
@@ -106,22 +105,22 @@ def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
         most = max(counts)
         at = counts[most] if most > plan.iterations else ("iterations",)
         factors = "sizes times iterations" + (" times combinations" if combinations > 1 else "")
-        yield document.problem(at, f"{trials} trials", f"at most {TRIALS_MAX}: {factors}")
+        yield FieldProblem(at, f"{trials} trials", f"at most {TRIALS_MAX}: {factors}")
         return
     ranks = trials * sum(job_ranks(plan, job) for job in plan.jobs)
     if ranks > RANKS_MAX:
         at = ("iterations",) if plan.iterations > 1 else ("jobs",)
-        yield document.problem(at, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
+        yield FieldProblem(at, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
         return
     seen: set[int] = set()
     for size, at in sizes:
         if size in seen:
             found = f"{units.format_size(size)} again"
-            yield document.problem(at, found, "each size once", "`iterations` repeats trials")
+            yield FieldProblem(at, found, "each size once", "`iterations` repeats trials")
         seen.add(size)
 
 
-def check_shares(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_shares(plan: Plan) -> Iterator[FieldProblem]:
     """Check that every data size is an equal share for each rank, where the collective has such shares."""
     if zips_sizes(plan):
         return  # each size belongs to one combination, which is checked with it
@@ -131,22 +130,22 @@ def check_shares(plan: Plan, document: Document) -> Iterator[Problem]:
         # Of a range only its start can fail to divide: each other size is a multiple of it.
         for path, size in {path: size for size, path in reversed(sizes)}.items():
             if size % shares:
-                yield document.problem(path, *_unequal(job, size, shares))
+                yield FieldProblem(path, *_unequal(job, size, shares))
         size, path = max(sizes)
         if size > units.QUANTITY_MAX:
             found = f"a data size of {size} bytes for the {job.collective} of job `{job.name}`"
-            yield document.problem(path, found, f"at most {units.QUANTITY_MAX} bytes")
-    yield from _check_rounded(plan, document)
+            yield FieldProblem(path, found, f"at most {units.QUANTITY_MAX} bytes")
+    yield from _check_rounded(plan)
 
 
-def _check_rounded(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_rounded(plan: Plan) -> Iterator[FieldProblem]:
     """Check that no two sizes of the sweep are the same once they are rounded."""
     seen: dict[tuple[int, ...], int] = {}
     for size, path in sweep_sizes(plan):
         run = tuple(job_size(plan, job, size) for job in plan.jobs)
         if run in seen and seen[run] != size:
             found = f"{units.format_size(size)}, which is rounded to what {units.format_size(seen[run])} is"
-            yield document.problem(path, found, "sizes that differ once they are rounded")
+            yield FieldProblem(path, found, "sizes that differ once they are rounded")
         seen.setdefault(run, size)
 
 
@@ -159,7 +158,7 @@ def _run_sizes(plan: Plan, index: int) -> list[tuple[int, FieldPath]]:
     return list(zip(job_sizes(plan, job, 0), paths, strict=True))
 
 
-def size_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
+def size_warnings(plan: Plan) -> Iterator[FieldProblem]:
     """Yield the data sizes that are rounded, once for each job."""
     for index, job in enumerate(plan.jobs):
         given = own_size_fields(job, index) or sweep_sizes(plan)
@@ -170,7 +169,7 @@ def size_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
         if rounded:
             size, run, path = rounded[0]
             more = f" ({counted(len(rounded), 'size')} of it)" if len(rounded) > 1 else ""
-            yield document.problem(path, _rounding(plan, job, size, run) + more)
+            yield FieldProblem(path, _rounding(plan, job, size, run) + more)
 
 
 def rounding_notes(plan: Plan, trial_size_bytes: int, jobs: Sequence[int]) -> tuple[str, ...]:

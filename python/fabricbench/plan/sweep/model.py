@@ -1,10 +1,11 @@
 """The sweep of a plan: the data or message sizes of its trials, and the values of any other fields."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import BeforeValidator, Field
 from fabricbench.plan.fields.quantities import Size
 from fabricbench.plan.fields.sizes import Sizes
 
@@ -28,13 +29,13 @@ Values = Annotated[
 class FieldValues(PlanModel):
     """Fields by their dotted paths, each with its values; what a path may be, the checks of a sweep say."""
 
-    other_values: ClassVar[Any] = Values
-    others: ClassVar[Mapping[str, tuple[Any, ...]]]
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Values]
 
     @property
     def fields(self) -> Mapping[str, tuple[Any, ...]]:
         """The values of each field, in the order in which they are written; sizes are not among them."""
-        return self.others
+        return self.__pydantic_extra__
 
 
 class Zip(FieldValues):

@@ -2,8 +2,9 @@
 
 from typing import Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 
 STEPS_MAX: Final = 64
 """Halvings after which the bracket of any range is a single value."""

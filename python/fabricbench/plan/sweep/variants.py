@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from pydantic import Field
+
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.sweep.labels import RESERVED_NAMES
 from fabricbench.words import close_match_hint
@@ -59,7 +59,7 @@ def reference_variant(variants: tuple[Variant, ...]) -> str | None:
     return next(iter([*marked, *(variant.name for variant in variants)]), None)
 
 
-def check_variants(plan: "Plan", document: Document) -> Iterator[Problem]:
+def check_variants(plan: "Plan") -> Iterator[FieldProblem]:
     """Check what can be told of variants before they are applied."""
     seen: dict[str, int] = {}
     reference: str | None = None
@@ -67,24 +67,24 @@ def check_variants(plan: "Plan", document: Document) -> Iterator[Problem]:
         path: FieldPath = ("variants", index)
         if variant.name in seen:
             found = f"`{variant.name}` again"
-            yield document.problem((*path, "name"), found, "a name no other variant has")
+            yield FieldProblem((*path, "name"), found, "a name no other variant has")
         if variant.name in RESERVED_NAMES:
             hint = "`base` is a plan without variants, `solo` a job alone; such as `baseline`"
-            yield document.problem((*path, "name"), f"`{variant.name}`", "a name that has no meaning", hint)
+            yield FieldProblem((*path, "name"), f"`{variant.name}`", "a name that has no meaning", hint)
         if variant.reference and reference is not None:
             found = f"a second reference beside `{reference}`"
-            yield document.problem((*path, "reference"), found, "one reference at most")
+            yield FieldProblem((*path, "reference"), found, "one reference at most")
         reference = variant.name if variant.reference else reference
         seen[variant.name] = index
-        yield from _check_changes(variant, path, document)
+        yield from _check_changes(variant, path)
 
 
-def _check_changes(variant: Variant, path: FieldPath, document: Document) -> Iterator[Problem]:
+def _check_changes(variant: Variant, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that each field that a variant changes is one that may differ between variants."""
     for name in variant.changes:
         root = name.partition(".")[0]
         if root not in VARIANT_FIELDS or not all(name.split(".")):
             hint = _COMMON_HINTS.get(root, "") or close_match_hint(root, VARIANT_FIELDS)
-            yield document.problem(
+            yield FieldProblem(
                 (*path, "set", name), "a field that no variant can change", ", ".join(VARIANT_FIELDS), hint
             )

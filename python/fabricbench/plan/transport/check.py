@@ -5,39 +5,38 @@ from typing import Final
 
 from fabricbench import units
 from fabricbench.plan import engine
-from fabricbench.plan.document.document import Document
-from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.model import Plan
 from fabricbench.plan.transport.dcqcn import Dcqcn
 
 _RATE_CONTROL: Final[FieldPath] = ("transport", "rate_control")
 
 
-def check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
+def check_transport(plan: Plan) -> Iterator[FieldProblem]:
     """Check that one rate control is chosen, if any, and that it can work on the fabric."""
-    yield from _check_mtu(plan, document)
+    yield from _check_mtu(plan)
     control = plan.transport.rate_control
     if control is None:
         return
     if len(control.kinds) != 1:
         found = " and ".join(f"`{kind}`" for kind in control.kinds) or "nothing"
-        yield document.problem(_RATE_CONTROL, found, "one of `dcqcn`, `swift` and `timely`")
+        yield FieldProblem(_RATE_CONTROL, found, "one of `dcqcn`, `swift` and `timely`")
         return
     if plan.fabric.nic.packets_per_turn > 1 and not control.is_line_rate:
         found = f"turns of several packets with `{control.kinds[0]}`"
         hint = "a queue pair that its rate control paces sends packet by packet"
-        yield document.problem(("fabric", "nic", "packets_per_turn"), found, "1, or `line-rate`", hint)
+        yield FieldProblem(("fabric", "nic", "packets_per_turn"), found, "1, or `line-rate`", hint)
     if control.dcqcn is not None:
-        yield from _check_dcqcn(control.dcqcn, plan, document)
+        yield from _check_dcqcn(control.dcqcn, plan)
     elif any(job.storage is not None for job in plan.jobs):
         found = f"`{control.kinds[0]}` with a storage job"
         hint = "data of a READ are not acknowledged one by one"
-        yield document.problem(_RATE_CONTROL, found, "`line-rate` or `dcqcn` with storage", hint)
+        yield FieldProblem(_RATE_CONTROL, found, "`line-rate` or `dcqcn` with storage", hint)
     if control.timely is not None:
-        yield from _check_rate_min(control.timely.rate_min_bps, plan, (*_RATE_CONTROL, "timely"), document)
+        yield from _check_rate_min(control.timely.rate_min_bps, plan, (*_RATE_CONTROL, "timely"))
 
 
-def _check_mtu(plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_mtu(plan: Plan) -> Iterator[FieldProblem]:
     """Check that what is sent fits the MTU of the ports."""
     port_mtu = plan.transport.port_mtu_bytes
     if port_mtu is None:
@@ -46,20 +45,20 @@ def _check_mtu(plan: Plan, document: Document) -> Iterator[Problem]:
     if fits is not None and plan.transport.mtu_bytes > fits:
         allowed = f"at most {fits} with `port_mtu: {port_mtu}`"
         hint = "leave `transport.mtu` out, and it is what fits"
-        yield document.problem(("transport", "mtu"), str(plan.transport.mtu_bytes), allowed, hint)
+        yield FieldProblem(("transport", "mtu"), str(plan.transport.mtu_bytes), allowed, hint)
     for index, tcp in enumerate(plan.tcp):
         if tcp.mtu_bytes > port_mtu:
             allowed = f"at most {port_mtu}, the `transport.port_mtu`"
-            yield document.problem(("tcp", index, "mtu"), str(tcp.mtu_bytes), allowed)
+            yield FieldProblem(("tcp", index, "mtu"), str(tcp.mtu_bytes), allowed)
 
 
-def _check_dcqcn(dcqcn: Dcqcn, plan: Plan, document: Document) -> Iterator[Problem]:
+def _check_dcqcn(dcqcn: Dcqcn, plan: Plan) -> Iterator[FieldProblem]:
     """Check that DCQCN can work: marks to react to, and rates within those of the port."""
     if ignored := dcqcn.without_effect:
         path = (*_RATE_CONTROL, "dcqcn", ignored[0])
         found = "a parameter of a sender that does not react"
         hint = "leave it out, or take `reaction: on`"
-        yield document.problem(path, found, "`cnp_interval` alone", hint)
+        yield FieldProblem(path, found, "`cnp_interval` alone", hint)
     data = plan.transport.priorities.data
     marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn is not None]
     marks_data = any(data in (ecn.priorities or (data,)) for ecn in marking)
@@ -67,15 +66,13 @@ def _check_dcqcn(dcqcn: Dcqcn, plan: Plan, document: Document) -> Iterator[Probl
     if not has_own_cnps and not marks_data:
         found = "DCQCN without ECN marking of data, so that it never gets a CNP"
         hint = "add `fabric.switch.ecn: alibaba`, or take `line-rate`"
-        yield document.problem(_RATE_CONTROL, found, "DCQCN with ECN", hint)
-    yield from _check_rate_min(dcqcn.rate_min_bps, plan, (*_RATE_CONTROL, "dcqcn"), document)
+        yield FieldProblem(_RATE_CONTROL, found, "DCQCN with ECN", hint)
+    yield from _check_rate_min(dcqcn.rate_min_bps, plan, (*_RATE_CONTROL, "dcqcn"))
 
 
-def _check_rate_min(
-    rate_min_bps: int | None, plan: Plan, path: FieldPath, document: Document
-) -> Iterator[Problem]:
+def _check_rate_min(rate_min_bps: int | None, plan: Plan, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the smallest rate is one that the port has."""
     port_bps = plan.fabric.topology.host_link.rate_bps
     if rate_min_bps is not None and rate_min_bps > port_bps:
         allowed = f"at most the rate of the host's port, {units.format_rate(port_bps)}"
-        yield document.problem((*path, "rate_min"), units.format_rate(rate_min_bps), allowed)
+        yield FieldProblem((*path, "rate_min"), units.format_rate(rate_min_bps), allowed)

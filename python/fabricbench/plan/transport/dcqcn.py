@@ -4,9 +4,10 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Annotated, Final, Literal
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import DcqcnRateControl, LineRateRateControl
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import AnySize, Duration, Rate, Ratio, RatioOrZero
 from fabricbench.units import parse_rate, parse_size, parse_time
 
@@ -210,8 +211,12 @@ class Dcqcn(PlanModel):
         if self.reacts:
             return []
         others = {"preset", "reaction", "cnp_interval_ps"}
-        given = [name for name in self.model_fields if name not in others and getattr(self, name) is not None]
-        return [self.model_fields[name].alias or name for name in given]
+        fields = type(self).model_fields.items()
+        return [
+            field.alias or name
+            for name, field in fields
+            if name not in others and getattr(self, name) is not None
+        ]
 
     def run_spec(self, port_bps: int) -> DcqcnRateControl | LineRateRateControl:
         """Write DCQCN out for the engine, for hosts with ports of `port_bps`."""

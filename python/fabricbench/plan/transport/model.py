@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field, model_validator
+
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import LIMITS, DscpSpec, PrioritySpec, TransportSpec
 from fabricbench.plan._run_spec import RateControl as RateControlSpec
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import DscpValue, Duration, MessageSize, Priority, limits_of
 from fabricbench.plan.transport.dcqcn import Dcqcn
 from fabricbench.plan.transport.swift import Swift
@@ -42,7 +43,7 @@ class Priorities(PlanModel):
 
     def run_spec(self) -> PrioritySpec:
         """Write the priorities out for the engine."""
-        return {"data": self.data, "ack": self.ack, "cnp": self.cnp}
+        return self.to_spec(PrioritySpec)
 
 
 class Dscp(PlanModel):
@@ -66,7 +67,7 @@ class Dscp(PlanModel):
 
     def run_spec(self) -> DscpSpec:
         """Write the code points out for the engine."""
-        return {"data": self.data, "ack": self.ack, "cnp": self.cnp}
+        return self.to_spec(DscpSpec)
 
 
 class RateControl(PlanModel):
@@ -202,6 +203,7 @@ class Transport(PlanModel):
         json_schema_extra={"default": "line-rate"},
     )
 
+    @model_validator(mode="before")
     @classmethod
     def prepared(cls, data: Any) -> Any:
         """Return the transport with the RoCE MTU that fits the port's, where only that is written."""
@@ -219,20 +221,11 @@ class Transport(PlanModel):
         rate_control: RateControlSpec = {"kind": "line-rate"}
         if self.rate_control:
             rate_control = self.rate_control.run_spec(port_bps)
-        spec: TransportSpec = {
-            "mtu_bytes": self.mtu_bytes,
-            "message_bytes": self.message_bytes,
-            "qp_mode": self.qp_mode,
-            "qps_per_rank_pair": self.qps_per_rank_pair,
-            "ack_every": self.ack_every,
-            "window_packets": self.window_packets,
-            "recovery": self.recovery,
-            "ooo_window_packets": self.ooo_window_packets,
-            "priorities": self.priorities.run_spec(),
-            "timeout_ps": self.timeout_ps,
-            "retry_count": self.retry_count,
-            "rate_control": rate_control,
-        }
+        spec: TransportSpec = self.to_spec(
+            TransportSpec,
+            priorities=self.priorities.run_spec(),
+            rate_control=rate_control,
+        )
         if self.dscp != Dscp():  # and only then: the ids of trials without it stay
             spec["dscp"] = self.dscp.run_spec()
         return spec

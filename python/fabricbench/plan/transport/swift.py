@@ -3,9 +3,10 @@
 from fractions import Fraction
 from typing import Annotated, Final
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import SwiftRateControl
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PPM, Duration, Ratio
 
 _ONE: Final = 1 << 20

@@ -1,8 +1,9 @@
 """TIMELY at the sender (Mittal et al., SIGCOMM 2015): its fields in a plan."""
 
+from pydantic import Field
+
 from fabricbench.plan._run_spec import TimelyRateControl
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import PPM, Duration, MessageSize, Rate, Ratio
 
 
@@ -75,15 +76,11 @@ class Timely(PlanModel):
     def run_spec(self, port_bps: int) -> TimelyRateControl:
         """Write TIMELY out for the engine, for hosts with ports of `port_bps`."""
         increase_bps = self.additive_increase_bps
-        return {
-            "kind": "timely",
-            "alpha_ppm": round(self.alpha * PPM),
-            "beta_ppm": round(self.beta * PPM),
-            "decrease_max_ppm": round(self.decrease_max * PPM),
-            "rtt_low_ps": self.rtt_low_ps,
-            "rtt_high_ps": self.rtt_high_ps,
-            "rtt_min_ps": self.rtt_min_ps,
-            "additive_increase_bps": max(1, port_bps // 1000) if increase_bps is None else increase_bps,
-            "segment_bytes": self.segment_bytes,
-            "rate_min_bps": self.rate_min_bps,
-        }
+        return self.to_spec(
+            TimelyRateControl,
+            kind="timely",
+            alpha_ppm=round(self.alpha * PPM),
+            beta_ppm=round(self.beta * PPM),
+            decrease_max_ppm=round(self.decrease_max * PPM),
+            additive_increase_bps=max(1, port_bps // 1000) if increase_bps is None else increase_bps,
+        )

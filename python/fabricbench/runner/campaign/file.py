@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
+
 from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.shipped import find_plan, shipped_plans
-from fabricbench.plan.document.validate import problems_of
-from fabricbench.plan.errors import PlanError, Problem
-from fabricbench.plan.fields.base import PlanModel, UnreadableError
-from fabricbench.plan.fields.declared import Field
+from fabricbench.plan.document.validate import read_model
+from fabricbench.plan.errors import FieldProblem, PlanError, Problem
+from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name
 from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.sweep.model import SIZE_FIELDS
@@ -99,7 +100,7 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
             loaded.append(load(name, list(_overrides(read, entry, name)), limits))
             check_no_search(loaded[-1], "a campaign")
         except PlanError as error:
-            problems += _problems(error, document, index)
+            problems += document.problems(_field_problems(error, index))
     if problems:
         raise PlanError(problems)
     return Campaign(read.name, read.title, tuple(loaded), len(read.plans) - len(loaded))
@@ -116,10 +117,7 @@ def campaign_name(path: Path) -> str:
 
 def _read(path: Path) -> tuple[Document, CampaignFile]:
     document = read_file(path, str(path))
-    try:
-        return document, CampaignFile.model_validate(document.data)
-    except UnreadableError as error:
-        raise PlanError(problems_of(error, document, CampaignFile)) from error
+    return document, read_model(document, CampaignFile)
 
 
 def _place(plan: str, path: Path) -> str:
@@ -157,8 +155,8 @@ def _sizes_of(name: str, changes: list[str]) -> dict[str, Any]:
     return {field: sweep[field] for field in SIZE_FIELDS if field in sweep} if isinstance(sweep, dict) else {}
 
 
-def _problems(error: PlanError, document: Document, index: int) -> Iterator[Problem]:
+def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
     """Yield the problems of a plan, located at its entry in the campaign file."""
     for each in error.problems:
         told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield document.problem(("plans", index, "plan"), f"a mistake: {told}", "", hint)
+        yield FieldProblem(("plans", index, "plan"), f"a mistake: {told}", "", hint)
