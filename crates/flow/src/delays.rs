@@ -10,7 +10,7 @@
 use crate::path::{Path, Paths};
 use crate::work::{of_bytes, time_for};
 use jobs::Jobs;
-use spec::{JobSpec, RateControl, RunSpec, SpecError, TransportSpec};
+use spec::{JobSpec, RateControlSpec, RunSpec, SpecError, TransportSpec};
 use std::collections::HashMap;
 use topology::Graph;
 use units::{HostId, Rate, Span};
@@ -85,7 +85,7 @@ pub(crate) fn check_rings<'a>(
 
 /// Whether paths must be examined.
 pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
-    !matches!(spec.transport.rate_control, RateControl::LineRate { .. } | RateControl::Dcqcn { .. })
+    !matches!(spec.transport.rate_control, RateControlSpec::LineRate { .. } | RateControlSpec::Dcqcn(_))
         || may_expire(spec, graph)
 }
 
@@ -145,11 +145,11 @@ impl<'a> Delays<'a> {
             self.acknowledged = (acknowledged, hosts);
         }
         let target = match self.transport.rate_control {
-            RateControl::Swift { base_target_ps, hop_target_ps, .. } => {
-                Span(base_target_ps + hop_target_ps * path.legs.len() as u64)
+            RateControlSpec::Swift(swift) => {
+                Span(swift.base_target_ps + swift.hop_target_ps * path.legs.len() as u64)
             }
-            RateControl::Timely { rtt_high_ps, .. } => Span(rtt_high_ps),
-            RateControl::LineRate { .. } | RateControl::Dcqcn { .. } => return,
+            RateControlSpec::Timely(timely) => Span(timely.rtt_high_ps),
+            RateControlSpec::LineRate { .. } | RateControlSpec::Dcqcn(_) => return,
         };
         let excess = self.late.map_or(0, |(packet, target, _)| packet.0 - target.0);
         if packet.0.saturating_sub(target.0) > excess {

@@ -5,7 +5,7 @@ use crate::train::{Frames, Hop};
 use crate::work::{RATE_BITS, of_bytes, time_for};
 use jobs::{Jobs, QueuePair};
 use paths::PathHash;
-use spec::{LossRecovery, RateControl, RunSpec, SpecError, TransportSpec};
+use spec::{LossRecovery, RateControlSpec, RunSpec, SpecError, TransportSpec};
 use std::cell::Cell;
 use std::collections::HashMap;
 use topology::Routes;
@@ -91,9 +91,7 @@ struct OnWire {
 /// Maximum number of outstanding packets of a queue pair, as long as no delay is above the target of Swift.
 fn window_packets(transport: &TransportSpec) -> u32 {
     let window = match transport.rate_control {
-        RateControl::Swift { window_max_2e20, .. } => {
-            (window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32
-        }
+        RateControlSpec::Swift(swift) => (swift.window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32,
         _ => u32::MAX,
     };
     match transport.recovery {

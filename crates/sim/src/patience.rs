@@ -2,7 +2,7 @@
 
 use crate::estimate;
 use crate::setup::Fabric;
-use spec::{FailureSpec, JobSpec, LossRecovery, RateControl, RunSpec};
+use spec::{FailureSpec, JobSpec, LossRecovery, RateControlSpec, RunSpec};
 use units::{Rate, Span};
 
 /// Upper limit of the time in the queues of a path, with small buffers and fast links.
@@ -39,14 +39,15 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
 /// The longest interval between two packets of a queue pair under rate control [ps]. Round trips longer than
 /// the timeout are not measured, since their packets are resent.
 fn slowest_pace(spec: &RunSpec) -> u64 {
+    let packet_bytes = u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX;
+    let at_rate = |rate_bps| Rate::from_bps(rate_bps).span_of(packet_bytes).0;
     match spec.transport.rate_control {
-        RateControl::LineRate { .. } => 0,
-        RateControl::Dcqcn { rate_min_bps, .. } | RateControl::Timely { rate_min_bps, .. } => {
-            Rate::from_bps(rate_min_bps).span_of(u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX).0
-        }
-        RateControl::Swift { base_target_ps, window_min_2e20, .. } => {
-            let round_trip = u128::from(base_target_ps.max(spec.transport.timeout_ps));
-            (round_trip << 20).div_ceil(window_min_2e20.into()).try_into().unwrap_or(u64::MAX)
+        RateControlSpec::LineRate { .. } => 0,
+        RateControlSpec::Dcqcn(dcqcn) => at_rate(dcqcn.rate_min_bps),
+        RateControlSpec::Timely(timely) => at_rate(timely.rate_min_bps),
+        RateControlSpec::Swift(swift) => {
+            let round_trip = u128::from(swift.base_target_ps.max(spec.transport.timeout_ps));
+            (round_trip << 20).div_ceil(swift.window_min_2e20.into()).try_into().unwrap_or(u64::MAX)
         }
     }
 }

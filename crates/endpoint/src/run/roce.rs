@@ -15,7 +15,7 @@ use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
 use crate::{Classes, Clock, Endpoint, Loss, Options, PairId};
-use jobs::{Jobs, cnp_interval, controller, destination_qpn};
+use jobs::{Jobs, destination_qpn};
 use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
 use peers::{Address, Peers};
@@ -100,7 +100,10 @@ impl Roce {
             jobs: Arc::clone(jobs),
             settings,
             endpoint,
-            controller: controller(spec, Rate::from_bps(spec.fabric.topology.host_link().rate_bps)),
+            controller: spec.transport.rate_control.controller(
+                spec.transport.mtu_bytes,
+                Rate::from_bps(spec.fabric.topology.host_link().rate_bps),
+            ),
             roles: Vec::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -151,7 +154,7 @@ impl Roce {
             first_psn,
             peer_first_psn: first_psn,
             rate: self.controller.clone(),
-            cnp_interval: cnp_interval(&self.spec),
+            cnp_interval: self.spec.transport.rate_control.cnp_interval(),
             reads: Reads::NONE,
             memory: match end {
                 End::Sender => None,

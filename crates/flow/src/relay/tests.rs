@@ -8,7 +8,7 @@ use crate::watch::Progress;
 use jobs::{Observer, Stopped};
 use proptest::prelude::*;
 use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
-use spec::{ChunksObserved, ForwardingSpec, QpMode, RateControl, RunSpec, TopologySpec};
+use spec::{ChunksObserved, ForwardingSpec, QpMode, RateControlSpec, RunSpec, TopologySpec};
 
 /// All output of a run.
 #[derive(Default)]
@@ -139,7 +139,7 @@ fn a_step_takes_what_its_slowest_way_takes() {
 #[test]
 fn what_would_share_a_link_is_left_to_events() {
     let mut spec = ring();
-    spec.transport.rate_control = RateControl::LINE_RATE;
+    spec.transport.rate_control = RateControlSpec::LINE_RATE;
     assert!(!is_found(&spec), "acknowledgements slow down who sends at line rate");
     let mut spec = ring();
     spec.jobs[0].hosts = vec![0, 4, 1, 5, 2, 6, 3, 7];
@@ -171,7 +171,7 @@ fn many_short_blocks_on_queue_pairs_of_their_own_are_counted() {
     spec.transport.qp_mode = QpMode::PerChunk;
     spec.observe.chunks = ChunksObserved::Summary;
     assert!(crate::check(&spec).is_ok());
-    spec.transport.rate_control = RateControl::LINE_RATE;
+    spec.transport.rate_control = RateControlSpec::LINE_RATE;
     assert!(crate::check(&spec).is_err(), "acknowledgements slow them, which takes events");
 }
 
@@ -238,7 +238,7 @@ prop_compose! {
         }
         if window {
             spec.transport.window_packets = 64;
-            spec.transport.rate_control = RateControl::LINE_RATE;
+            spec.transport.rate_control = RateControlSpec::LINE_RATE;
         }
         if planes > 1 { over_planes(spec, planes) } else { spec }
     }

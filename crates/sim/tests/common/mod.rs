@@ -8,10 +8,10 @@ use record::{
     SeriesRow,
 };
 use spec::{
-    BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec, CustomLinkSpec,
-    CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec,
-    ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery, MarkerSpec,
-    MessageCostSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControl,
+    AdapterConfig, BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec,
+    CustomLinkSpec, CustomSwitchSpec, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec,
+    FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery,
+    MarkerSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControlSpec,
     RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
     SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, WredCurveSpec,
     WredSpec, XoffSpec,
@@ -89,8 +89,8 @@ fn nic() -> NicSpec {
 }
 
 /// What messages cost a NIC that is not ideal.
-pub(crate) const fn message_costs() -> MessageCostSpec {
-    MessageCostSpec {
+pub(crate) const fn message_costs() -> AdapterConfig {
+    AdapterConfig {
         message_cost_ps: 300_000,
         message_interval_ps: 70_000,
         start_bytes: 20_000,
@@ -142,7 +142,7 @@ pub(crate) fn collective(
             dscp: None,
             timeout_ps: 67_108_864_000,
             retry_count: 7,
-            rate_control: RateControl::LINE_RATE,
+            rate_control: RateControlSpec::LINE_RATE,
         },
         jobs: vec![JobSpec {
             name: "test".into(),
@@ -322,22 +322,25 @@ pub(crate) fn dynamic_ecn(kmin_bytes: u64, kmax_bytes: u64, interval_us: u64) ->
     EcnSpec { dynamic: Some(dynamic), ..ecn(kmin_bytes, kmax_bytes) }
 }
 
-/// DCQCN with the parameters of the paper, the increases scaled from its 40 Gb/s to 400.
-pub(crate) fn dcqcn() -> RateControl {
-    RateControl::Dcqcn {
-        g_2e20: (1 << 20) / 256,
-        initial_alpha_2e20: None,
-        alpha_timer_ps: 55_000_000,
-        rate_cut_period_ps: 50_000_000,
-        increase_timer_ps: 55_000_000,
-        byte_counter_bytes: 10 << 20,
-        fast_recovery_rounds: 5,
-        additive_increase_bps: 400_000_000,
-        hyper_increase_bps: 4_000_000_000,
-        rate_min_bps: 100_000_000,
-        clamp_target_rate: true,
-        cnp_interval_ps: 50_000_000,
-    }
+/// Parameters of DCQCN from the paper, the increases scaled from its 40 Gb/s to 400.
+pub(crate) const DCQCN: DcqcnConfig = DcqcnConfig {
+    g_2e20: (1 << 20) / 256,
+    initial_alpha_2e20: None,
+    alpha_timer_ps: 55_000_000,
+    rate_cut_period_ps: 50_000_000,
+    increase_timer_ps: 55_000_000,
+    byte_counter_bytes: 10 << 20,
+    fast_recovery_rounds: 5,
+    additive_increase_bps: 400_000_000,
+    hyper_increase_bps: 4_000_000_000,
+    rate_min_bps: 100_000_000,
+    clamp_target_rate: true,
+    cnp_interval_ps: 50_000_000,
+};
+
+/// DCQCN with the parameters of [`DCQCN`].
+pub(crate) const fn dcqcn() -> RateControlSpec {
+    RateControlSpec::Dcqcn(DCQCN)
 }
 
 /// Keeps everything a run hands out.

@@ -17,6 +17,8 @@ mod tcp;
 mod topology;
 mod transport;
 
+pub use self::transport::{LossRecovery, PrioritySpec, QpMode, TransportSpec};
+pub use ::transport::{AdapterConfig, DcqcnConfig, RateControlSpec, SwiftConfig, TimelyConfig};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use colours::{ColourSpec, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec};
 pub use ecn::{DynamicEcnSpec, EcnSpec};
@@ -25,7 +27,7 @@ pub use fabric::{
 };
 pub use failures::FailureSpec;
 pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec};
-pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, MessageCostSpec, NicDirection, NicSpec};
+pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, NicDirection, NicSpec};
 pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use pools::{EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec};
 pub use scheduled::ScheduledSpec;
@@ -35,7 +37,6 @@ pub use switch::{
 };
 pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
 pub use topology::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
-pub use transport::{LossRecovery, PrioritySpec, QpMode, RateControl, TransportSpec};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! TCP beside RDMA.
 
-use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::{DURATION_PS_MAX, RATE_BPS_MAX};
 
 /// TCP traffic of some hosts. Its connections are open from the start and never close.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

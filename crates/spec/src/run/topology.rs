@@ -1,8 +1,8 @@
 //! The shape of the network.
 
-use super::limits::RATE_BPS_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::RATE_BPS_MAX;
 
 /// A cable and the ports at its two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
