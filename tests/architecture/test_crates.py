@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "topology": {"units"},
     "workload": {"units"},
     "record": set(),
-    "spec": {"units"},
+    "spec": {"units", "wire", "transport", "topology"},
     "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},
     "jobs": {"units", "wire", "transport", "workload", "record", "spec"},
     "paths": {"units", "wire", "topology", "spec"},
@@ -96,4 +96,4 @@ def test_only_dependencies_of_tests_are_free() -> None:
             package("fabricbench-sim", ("fabricbench-spec", "build")),
         ]
     }
-    assert dependencies(metadata) == {"units": set(), "spec": {"units"}, "sim": {"spec"}}
+    assert dependencies(metadata) == {"units": set(), "spec": {"units", "wire", "transport", "topology"}, "sim": {"spec"}}

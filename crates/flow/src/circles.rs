@@ -41,7 +41,7 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
 
 /// Whether cycles are possible, so that paths must be searched.
 pub(crate) fn may_have_any(spec: &RunSpec) -> bool {
-    matches!(spec.fabric.topology, TopologySpec::Custom { .. }) || !spec.fabric.failures.is_empty()
+    matches!(spec.fabric.topology, TopologySpec::Custom(_)) || !spec.fabric.failures.is_empty()
 }
 
 fn refusal(network: &Network, circle: &[u32]) -> SpecError {

@@ -7,13 +7,14 @@ mod common;
 use common::{Recorder, collective, ecn, leaf_spine, run, single_switch, tcp};
 use record::ConnectionRow;
 use spec::{
-    EcnSpec, LinkSpec, RatioSpec, RepeatSpec, RunSpec, RunStatus, TcpCongestion, TcpSpec, TopologySpec,
+    EcnSpec, LinkSpec, RatioSpec, RepeatSpec, RunSpec, RunStatus, SingleSwitch, TcpCongestion, TcpSpec,
+    TopologySpec,
 };
 
 /// TCP on hosts of 10 Gb/s beside a job of a few bytes, which no run can be without.
 fn alone(hosts: u32, traffic: TcpSpec) -> RunSpec {
     let link = LinkSpec { rate_bps: 10_000_000_000, ..common::link(3) };
-    let topology = TopologySpec::SingleSwitch { hosts: hosts + 2, host_link: link };
+    let topology = TopologySpec::SingleSwitch(SingleSwitch { hosts: hosts + 2, host_link: link });
     let mut spec = collective(topology, 2, "send-receive", "parallel", 64);
     spec.jobs[0].hosts = vec![hosts, hosts + 1];
     spec.tcp = vec![traffic];
@@ -22,7 +23,7 @@ fn alone(hosts: u32, traffic: TcpSpec) -> RunSpec {
 
 /// A path so long that the queue adds little to the round trip: 100 us each way.
 fn long(mut spec: RunSpec) -> RunSpec {
-    if let TopologySpec::SingleSwitch { host_link, .. } = &mut spec.fabric.topology {
+    if let TopologySpec::SingleSwitch(SingleSwitch { host_link, .. }) = &mut spec.fabric.topology {
         host_link.cable.delay_ps = 50_000_000;
     }
     spec

@@ -5,7 +5,8 @@ mod common;
 use common::{collective, ecn, run};
 use record::{ChunkRow, SeriesRow};
 use spec::{
-    CableSpec, DcqcnConfig, LinkSpec, RateControlSpec, RunSpec, SwiftConfig, TimelyConfig, TopologySpec,
+    CableSpec, DcqcnConfig, LinkSpec, RateControlSpec, RunSpec, SingleSwitch, SwiftConfig, TimelyConfig,
+    TopologySpec,
 };
 
 /// DCQCN with the parameters of the paper, as they are.
@@ -21,7 +22,7 @@ fn paper() -> RateControlSpec {
 /// `flows` long flows into one port of 40 Gb/s.
 fn long_flows(flows: u32, bytes: u64) -> RunSpec {
     let link = LinkSpec { rate_bps: 40_000_000_000, cable: CableSpec { delay_ps: 15_000 } };
-    let topology = TopologySpec::SingleSwitch { hosts: flows + 1, host_link: link };
+    let topology = TopologySpec::SingleSwitch(SingleSwitch { hosts: flows + 1, host_link: link });
     let mut spec = collective(topology, flows + 1, "incast", "parallel", bytes);
     spec.transport.mtu_bytes = 1024;
     spec.transport.rate_control = paper();
@@ -233,7 +234,7 @@ fn a_decrease_of_timely_is_limited_so_that_starting_at_line_rate_costs_little() 
     // 8 MB from each of two senders of 400 Gb/s: rates fall when the queue of both has grown for an RTT.
     let time = |decrease_max_ppm| {
         let link = LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 15_000 } };
-        let topology = TopologySpec::SingleSwitch { hosts: 3, host_link: link };
+        let topology = TopologySpec::SingleSwitch(SingleSwitch { hosts: 3, host_link: link });
         let mut spec = collective(topology, 3, "incast", "parallel", 64 << 20);
         spec.transport.rate_control = RateControlSpec::Timely(TimelyConfig {
             alpha_ppm: 875_000,

@@ -22,8 +22,8 @@ mod oversubscription;
 mod routes;
 
 pub use builder::{
-    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkParams, MultiPlane,
-    RailOptimised, RailPods, SingleSwitch,
+    Builder, CableSpec, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkSpec, MultiPlane,
+    RailOptimised, RailPods, SingleSwitch, TopologySpec,
 };
 pub use error::TopologyError;
 pub use graph::{Attachment, End, Graph, Link, Node, NodeKind, Port};

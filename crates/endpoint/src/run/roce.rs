@@ -26,7 +26,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use transport::{Config, Controller, Reads, Recovery, Status};
-use units::{Rate, Seed, Span};
+use units::{Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 
@@ -100,10 +100,10 @@ impl Roce {
             jobs: Arc::clone(jobs),
             settings,
             endpoint,
-            controller: spec.transport.rate_control.controller(
-                spec.transport.mtu_bytes,
-                Rate::from_bps(spec.fabric.topology.host_link().rate_bps),
-            ),
+            controller: spec
+                .transport
+                .rate_control
+                .controller(spec.transport.mtu_bytes, spec.fabric.topology.builder().host_link().rate()),
             roles: Vec::new(),
             senders: Vec::new(),
             receivers: Vec::new(),

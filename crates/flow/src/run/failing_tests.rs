@@ -6,7 +6,7 @@ use crate::set_up::check;
 use crate::watch::Progress;
 use jobs::{Observer, Stopped};
 use record::{Batch, ChunkRow, EventRow};
-use spec::{FailureSpec, LossRecovery, RunSpec, RunStatus, TopologySpec};
+use spec::{FailureSpec, FatTree, LeafSpine, LossRecovery, RunSpec, RunStatus, TopologySpec};
 
 /// A full frame with preamble and gap at 400 Gb/s [ps].
 const FRAME_PS: u64 = (4096 + 62 + 20) * 20;
@@ -37,16 +37,18 @@ impl Observer<Progress> for Told {
 /// Two leaves of two hosts each, over `spines` spines; host 0 sends `frames` frames to host 2.
 fn one_flow(spines: u32, frames: u64) -> RunSpec {
     let mut spec: RunSpec = serde_json::from_str(include_str!("../relay/ring.json")).expect("it is a spec");
-    let TopologySpec::FatTree { host_link, .. } = &spec.fabric.topology else { panic!("it is a fat tree") };
+    let TopologySpec::FatTree(FatTree { host_link, .. }) = &spec.fabric.topology else {
+        panic!("it is a fat tree")
+    };
     let link = *host_link;
-    spec.fabric.topology = TopologySpec::LeafSpine {
+    spec.fabric.topology = TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf: 2,
         spines,
         links_per_spine: 1,
         host_link: link,
         fabric_link: link,
-    };
+    });
     let job = &mut spec.jobs[0];
     (job.collective, job.algorithm) = ("incast".into(), "parallel".into());
     (job.hosts, job.root, job.data_bytes) = (vec![0, 2], 1, frames * 4096);

@@ -8,13 +8,13 @@ use record::{
     SeriesRow,
 };
 use spec::{
-    AdapterConfig, BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec,
-    CustomLinkSpec, CustomSwitchSpec, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec,
-    FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery,
+    AdapterConfig, BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec, Custom,
+    CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec,
+    FailureSpec, ForwardingSpec, JobSpec, LeafSpine, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery,
     MarkerSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControlSpec,
     RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
-    SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, WredCurveSpec,
-    WredSpec, XoffSpec,
+    SharedMemorySpec, SingleSwitch, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec,
+    WredCurveSpec, WredSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -24,31 +24,31 @@ pub(crate) fn link(length_m: u64) -> LinkSpec {
 
 /// Two leaves of `hosts_per_leaf`, four spines.
 pub(crate) fn leaf_spine(hosts_per_leaf: u32) -> TopologySpec {
-    TopologySpec::LeafSpine {
+    TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf,
         spines: 4,
         links_per_spine: 1,
         host_link: link(3),
         fabric_link: link(30),
-    }
+    })
 }
 
 /// Hosts on one switch.
 pub(crate) fn single_switch(hosts: u32) -> TopologySpec {
-    TopologySpec::SingleSwitch { hosts, host_link: link(3) }
+    TopologySpec::SingleSwitch(SingleSwitch { hosts, host_link: link(3) })
 }
 
 /// A ring of switches `s0`, `s1`, ... with hosts on each.
 pub(crate) fn switch_ring(switches: u32, hosts: u32) -> TopologySpec {
     let name = |index: u32| format!("s{}", index % switches);
-    TopologySpec::Custom {
-        switches: (0..switches).map(|index| CustomSwitchSpec { name: name(index), hosts }).collect(),
+    TopologySpec::Custom(Custom {
+        switches: (0..switches).map(|index| CustomSwitch { name: name(index), hosts }).collect(),
         links: (0..switches)
-            .map(|index| CustomLinkSpec { between: [name(index), name(index + 1)], count: 1, link: link(30) })
+            .map(|index| CustomLink { between: [name(index), name(index + 1)], count: 1, link: link(30) })
             .collect(),
         host_link: link(3),
-    }
+    })
 }
 
 /// Store-and-forward switches of 64 MiB without PFC, ECN or credits.
@@ -604,12 +604,12 @@ pub(crate) fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
 /// Two leaves of four hosts and one spine, with fabric links of a quarter of the rate.
 pub(crate) fn slow_spine() -> TopologySpec {
     let slow = LinkSpec { rate_bps: 100_000_000_000, cable: CableSpec { delay_ps: 150_000 } };
-    TopologySpec::LeafSpine {
+    TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf: 4,
         spines: 1,
         links_per_spine: 1,
         host_link: link(3),
         fabric_link: slow,
-    }
+    })
 }

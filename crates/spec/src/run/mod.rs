@@ -14,10 +14,13 @@ mod scheduled;
 mod storage;
 mod switch;
 mod tcp;
-mod topology;
 mod transport;
 
 pub use self::transport::{LossRecovery, PrioritySpec, QpMode, TransportSpec};
+pub use ::topology::{
+    Builder, CableSpec, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkSpec, MultiPlane,
+    RailOptimised, RailPods, SingleSwitch, TopologySpec,
+};
 pub use ::transport::{AdapterConfig, DcqcnConfig, RateControlSpec, SwiftConfig, TimelyConfig};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use colours::{ColourSpec, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec};
@@ -36,7 +39,6 @@ pub use switch::{
     BufferSpec, ForwardingSpec, RatioSpec, ReleaseSpec, SchedulingSpec, SwitchSettingsSpec, SwitchSpec,
 };
 pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
-pub use topology::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
