@@ -6,10 +6,10 @@ use common::{collective, leaf_spine, run, run_with, single_switch, supported, sw
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ArrivalProcess, ArrivalsSpec, ChunksObserved, Custom, CustomLink, CustomSwitch, EcmpHash, FatTree,
-    ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, MultiPlane, NicDirection,
-    QpMode, RailOptimised, RailPods, RatioSpec, RendezvousSpec, RepeatSpec, RunSpec, RunStatus,
-    SchedulingSpec, StormActionSpec, TcpCongestion, TopologySpec, WatchdogSpec,
+    ArrivalProcess, ArrivalsSpec, ChunksObserved, CongestionKind, Custom, CustomLink, CustomSwitch, EcmpHash,
+    FatTree, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, MultiPlane,
+    NicDirection, QpMode, RailOptimised, RailPods, RatioSpec, RendezvousSpec, RepeatSpec, RunSpec, RunStatus,
+    SchedulingSpec, StormActionSpec, TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -175,12 +175,12 @@ fn schedule(spec: &mut RunSpec) {
     }
 }
 
-type TcpDraw = (&'static str, TcpCongestion, Option<u64>, Option<u64>);
+type TcpDraw = (&'static str, CongestionKind, Option<u64>, Option<u64>);
 
 fn any_tcp() -> impl Strategy<Value = TcpDraw> {
     let collectives = prop::sample::select(vec!["permutation", "incast", "all-to-all"]);
     let kinds =
-        prop::sample::select(vec![TcpCongestion::Newreno, TcpCongestion::Cubic, TcpCongestion::Dctcp]);
+        prop::sample::select(vec![CongestionKind::NewReno, CongestionKind::Cubic, CongestionKind::Dctcp]);
     (collectives, kinds, prop::option::of(1_u64..60), prop::option::of(10_u64..300))
 }
 
@@ -188,17 +188,17 @@ fn any_tcp() -> impl Strategy<Value = TcpDraw> {
 fn add_tcp(
     spec: &mut RunSpec,
     hosts: &[u32],
-    (collective, congestion, rate_gbps): (&str, TcpCongestion, Option<u64>),
+    (collective, congestion, rate_gbps): (&str, CongestionKind, Option<u64>),
     duration_us: Option<u64>,
 ) {
     let mut tcp = common::tcp(&hosts[6..], collective, rate_gbps);
     tcp.duration_ps = duration_us.map(|us| us * 1_000_000);
     (tcp.write_bytes, tcp.start_ps) = (20_000, 2_000_000);
     (tcp.rto_min_ps, tcp.delayed_ack_ps) = (60_000_000, 20_000_000);
-    if let Some(ecn) = spec.fabric.switch.ecn.as_mut().filter(|_| congestion == TcpCongestion::Dctcp) {
+    if let Some(ecn) = spec.fabric.switch.ecn.as_mut().filter(|_| congestion == CongestionKind::Dctcp) {
         ecn.priorities.push(tcp.priority);
         tcp.congestion = congestion;
-    } else if congestion == TcpCongestion::Newreno {
+    } else if congestion == CongestionKind::NewReno {
         tcp.congestion = congestion;
     }
     spec.tcp.push(tcp);

@@ -8,13 +8,13 @@ use record::{
     SeriesRow,
 };
 use spec::{
-    AdapterConfig, BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec, Custom,
-    CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec,
-    FailureSpec, ForwardingSpec, JobSpec, LeafSpine, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery,
-    MarkerSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControlSpec,
-    RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
-    SharedMemorySpec, SingleSwitch, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec,
-    WredCurveSpec, WredSpec, XoffSpec,
+    AdapterConfig, BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec,
+    CongestionKind, Custom, CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec,
+    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LeafSpine, LinkLayerSpec, LinkSpec,
+    LoadBalancing, LossRecovery, MarkerSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec,
+    QpMode, RateControlSpec, RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
+    ScheduledSpec, SchedulingSpec, SharedMemorySpec, SingleSwitch, SwitchSpec, TcpSpec, TopologySpec,
+    TransportSpec, WredCurveSpec, WredSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -507,7 +507,7 @@ pub(crate) fn tcp(hosts: impl Into<Vec<u32>>, collective: &str, rate_gbps: Optio
         priority: 0,
         dscp: None,
         mtu_bytes: 1500,
-        congestion: TcpCongestion::Cubic,
+        congestion: CongestionKind::Cubic,
         initial_window_segments: 10,
         window_bytes: 2_000_000,
         ack_every: 2,

@@ -21,6 +21,7 @@ pub use ::topology::{
     Builder, CableSpec, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkSpec, MultiPlane,
     RailOptimised, RailPods, SingleSwitch, TopologySpec,
 };
+pub use ::transport::tcp::CongestionKind;
 pub use ::transport::{AdapterConfig, DcqcnConfig, RateControlSpec, SwiftConfig, TimelyConfig};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use colours::{ColourSpec, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec};
@@ -38,7 +39,7 @@ pub use storage::{StorageLength, StorageSpec};
 pub use switch::{
     BufferSpec, ForwardingSpec, RatioSpec, ReleaseSpec, SchedulingSpec, SwitchSettingsSpec, SwitchSpec,
 };
-pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
+pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpSpec};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

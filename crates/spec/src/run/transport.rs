@@ -3,7 +3,8 @@
 use super::DscpSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use transport::{Config, RateControlSpec};
+use transport::{Config, RateControlSpec, Recovery};
+use units::Span;
 use wire::Psn;
 
 /// The RoCEv2 reliable connections.
@@ -48,6 +49,31 @@ pub struct TransportSpec {
     pub retry_count: u32,
     /// How the requester paces itself.
     pub rate_control: RateControlSpec,
+}
+
+impl TransportSpec {
+    /// Parameters of its connections. With selective recovery a requester sends at most as far as the responder
+    /// accepts packets.
+    #[must_use]
+    pub fn connection(&self) -> Config {
+        let Self { ooo_window_packets, .. } = *self;
+        let (recovery, window_packets) = match self.recovery {
+            LossRecovery::GoBackN => (Recovery::GoBackN, self.window_packets),
+            LossRecovery::Selective => {
+                (Recovery::Selective { ooo_window_packets }, self.window_packets.min(ooo_window_packets))
+            }
+            LossRecovery::None => (Recovery::None, self.window_packets),
+        };
+        Config {
+            mtu_bytes: self.mtu_bytes,
+            message_bytes: self.message_bytes,
+            ack_every: self.ack_every.min(window_packets),
+            window_packets,
+            timeout: Span(self.timeout_ps),
+            retry_count: self.retry_count,
+            recovery,
+        }
+    }
 }
 
 /// Which transfers share a queue pair.
