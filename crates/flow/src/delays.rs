@@ -10,7 +10,7 @@
 use crate::path::{Path, Paths};
 use crate::work::{of_bytes, time_for};
 use jobs::Jobs;
-use spec::{JobSpec, RateControlSpec, RunSpec, SpecError, TransportSpec};
+use spec::{JobSpec, RunSpec, SpecError, TransportSpec};
 use std::collections::HashMap;
 use topology::Graph;
 use units::{HostId, Rate, Span};
@@ -85,8 +85,7 @@ pub(crate) fn check_rings<'a>(
 
 /// Whether paths must be examined.
 pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
-    !matches!(spec.transport.rate_control, RateControlSpec::LineRate { .. } | RateControlSpec::Dcqcn(_))
-        || may_expire(spec, graph)
+    spec.transport.rate_control.target_delay(0).is_some() || may_expire(spec, graph)
 }
 
 /// Whether the timeout is not above an upper bound of all delays.
@@ -144,13 +143,8 @@ impl<'a> Delays<'a> {
         if acknowledged > self.acknowledged.0 {
             self.acknowledged = (acknowledged, hosts);
         }
-        let target = match self.transport.rate_control {
-            RateControlSpec::Swift(swift) => {
-                Span(swift.base_target_ps + swift.hop_target_ps * path.legs.len() as u64)
-            }
-            RateControlSpec::Timely(timely) => Span(timely.rtt_high_ps),
-            RateControlSpec::LineRate { .. } | RateControlSpec::Dcqcn(_) => return,
-        };
+        let links = path.legs.len() as u64;
+        let Some(target) = self.transport.rate_control.target_delay(links) else { return };
         let excess = self.late.map_or(0, |(packet, target, _)| packet.0 - target.0);
         if packet.0.saturating_sub(target.0) > excess {
             self.late = Some((packet, target, hosts));

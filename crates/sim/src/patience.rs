@@ -2,7 +2,7 @@
 
 use crate::estimate;
 use crate::setup::Fabric;
-use spec::{FailureSpec, JobSpec, LossRecovery, RateControlSpec, RunSpec};
+use spec::{FailureSpec, JobSpec, LossRecovery, RunSpec};
 use units::{Rate, Span};
 
 /// Upper limit of the time in the queues of a path, with small buffers and fast links.
@@ -26,7 +26,10 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let watchdogs = fabric.settings.all().iter().filter_map(|switch| switch.pfc.as_ref()?.watchdog);
     let storm =
         watchdogs.map(|each| each.detection_ps.saturating_add(each.restoration_ps)).max().unwrap_or(0);
-    let timeouts = spec.transport.timeout_ps.saturating_add(slowest_pace(spec)).saturating_mul(retries);
+    let packet_bytes = u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX;
+    let timeout = Span(spec.transport.timeout_ps);
+    let interval_max = spec.transport.rate_control.interval_max(packet_bytes, timeout);
+    let timeouts = timeout.0.saturating_add(interval_max.0).saturating_mul(retries);
     let timeouts = match spec.transport.recovery {
         // Nothing is resent: frames that still arrive are in queues.
         LossRecovery::None => timeouts.min(queueing(fabric)),
@@ -34,22 +37,6 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     };
     let crossing = slowest_frame(spec, fabric).saturating_mul(SWITCHES_MAX);
     Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(crossing))
-}
-
-/// The longest interval between two packets of a queue pair under rate control [ps]. Round trips longer than
-/// the timeout are not measured, since their packets are resent.
-fn slowest_pace(spec: &RunSpec) -> u64 {
-    let packet_bytes = u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX;
-    let at_rate = |rate_bps| Rate::from_bps(rate_bps).span_of(packet_bytes).0;
-    match spec.transport.rate_control {
-        RateControlSpec::LineRate { .. } => 0,
-        RateControlSpec::Dcqcn(dcqcn) => at_rate(dcqcn.rate_min_bps),
-        RateControlSpec::Timely(timely) => at_rate(timely.rate_min_bps),
-        RateControlSpec::Swift(swift) => {
-            let round_trip = u128::from(swift.base_target_ps.max(spec.transport.timeout_ps));
-            (round_trip << 20).div_ceil(swift.window_min_2e20.into()).try_into().unwrap_or(u64::MAX)
-        }
-    }
 }
 
 /// Upper limit of the time in the queues of a path: all buffers drained by the slowest link [ps].

@@ -112,6 +112,34 @@ impl RateControlSpec {
             Self::Swift(_) | Self::Timely(_) => None,
         }
     }
+
+    /// Round-trip time above which a queue pair slows down on a path of this many links; `None` if no
+    /// round-trip time does.
+    #[must_use]
+    pub const fn target_delay(&self, links: u64) -> Option<Span> {
+        match *self {
+            Self::LineRate { .. } | Self::Dcqcn(_) => None,
+            Self::Swift(config) => Some(Span(config.base_target_ps + config.hop_target_ps * links)),
+            Self::Timely(config) => Some(Span(config.rtt_high_ps)),
+        }
+    }
+
+    /// Longest interval between two packets of a queue pair. Round-trip times above `timeout` are not measured,
+    /// since their packets are resent.
+    #[must_use]
+    pub fn interval_max(&self, packet_bytes: u64, timeout: Span) -> Span {
+        let at_rate = |rate_bps| Rate::from_bps(rate_bps).span_of(packet_bytes);
+        match *self {
+            Self::LineRate { .. } => Span::ZERO,
+            Self::Dcqcn(config) => at_rate(config.rate_min_bps),
+            Self::Timely(config) => at_rate(config.rate_min_bps),
+            Self::Swift(config) => {
+                let round_trip = u128::from(config.base_target_ps.max(timeout.0));
+                let gap = (round_trip << 20).div_ceil(config.window_min_2e20.into());
+                Span(gap.try_into().unwrap_or(u64::MAX))
+            }
+        }
+    }
 }
 
 /// Rate controller of a queue pair, chosen when a run is set up. All queue pairs of a run use the same
