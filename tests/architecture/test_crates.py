@@ -96,4 +96,4 @@ def test_only_dependencies_of_tests_are_free() -> None:
             package("fabricbench-sim", ("fabricbench-spec", "build")),
         ]
     }
-    assert dependencies(metadata) == {"units": set(), "spec": {"units", "wire", "transport", "topology"}, "sim": {"spec"}}
+    assert dependencies(metadata) == {"units": set(), "spec": {"units"}, "sim": {"spec"}}

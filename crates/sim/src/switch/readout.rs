@@ -585,10 +585,10 @@ mod tests {
     }
 
     fn any_xoff() -> impl Strategy<Value = XoffSpec> {
-        let dynamic = (1..4_u64, 2..5_u64).prop_map(|(numerator, denominator)| XoffSpec::Dynamic {
+        let dynamic = (1..4_u32, 2..5_u32).prop_map(|(numerator, denominator)| XoffSpec::Dynamic {
             alpha: RatioSpec { numerator, denominator },
         });
-        prop_oneof![(400..3_000_u64).prop_map(|bytes| XoffSpec::Static { bytes }), dynamic]
+        prop_oneof![(400..3_000_u32).prop_map(|bytes| XoffSpec::Static { bytes }), dynamic]
     }
 
     proptest! {
