@@ -588,7 +588,7 @@ mod tests {
         let dynamic = (1..4_u32, 2..5_u32).prop_map(|(numerator, denominator)| XoffSpec::Dynamic {
             alpha: RatioSpec { numerator, denominator },
         });
-        prop_oneof![(400..3_000_u32).prop_map(|bytes| XoffSpec::Static { bytes }), dynamic]
+        prop_oneof![(400..3_000_u64).prop_map(|bytes| XoffSpec::Static { bytes }), dynamic]
     }
 
     proptest! {
