@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "topology": {"units"},
     "workload": {"units"},
     "record": set(),
-    "spec": {"units"},
+    "spec": {"units", "wire", "transport", "topology"},
     "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},
     "jobs": {"units", "wire", "transport", "workload", "record", "spec"},
     "paths": {"units", "wire", "topology", "spec"},

@@ -4,13 +4,12 @@ use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Pair, PairId};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::{
     Config, Controller, Counters, DcqcnConfig, DcqcnPacer, PostError, Reads, Recovery, Region, Settings,
     Status,
 };
-use units::{Instant, Seed, Span};
+use units::{Instant, Rate, Seed, Span};
 use wire::Psn;
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
@@ -183,20 +182,21 @@ impl Transfer {
 
 /// DCQCN with the defaults of ConnectX adapters and this line rate.
 fn dcqcn(line_rate_bps: u64) -> Controller {
-    Controller::Dcqcn(DcqcnPacer::new(Arc::new(DcqcnConfig {
-        g: (1 << 20) * 5 / 1024,
-        initial_alpha: DcqcnConfig::ALPHA_ONE,
-        alpha_timer: Span::from_us(1),
-        rate_cut_period: Span::from_us(4),
-        increase_timer: Span::from_us(300),
+    let config = DcqcnConfig {
+        g_2e20: (1 << 20) * 5 / 1024,
+        initial_alpha_2e20: None,
+        alpha_timer_ps: 1_000_000,
+        rate_cut_period_ps: 4_000_000,
+        increase_timer_ps: 300_000_000,
         byte_counter_bytes: 32 << 10,
         fast_recovery_rounds: 1,
         additive_increase_bps: 5_000_000,
         hyper_increase_bps: 50_000_000,
         rate_min_bps: 1_000_000,
         clamp_target_rate: false,
-        line_rate_bps,
-    })))
+        cnp_interval_ps: CNP_INTERVAL.0,
+    };
+    Controller::Dcqcn(DcqcnPacer::new(config, Rate::from_bps(line_rate_bps)))
 }
 
 impl Description {

@@ -204,7 +204,7 @@ mod tests {
     use crate::set_up::{jobs_of, paths_of};
     use crate::sharing::Sharing;
     use proptest::prelude::*;
-    use spec::RateControl;
+    use spec::RateControlSpec;
 
     /// Collectives of eight ranks, of a closed form and of a list.
     const COLLECTIVES: [(&str, &str); 5] = [
@@ -232,7 +232,7 @@ mod tests {
             spec.transport.qps_per_rank_pair = parts;
             spec.transport.qp_mode = if is_per_pair { QpMode::PerPair } else { QpMode::PerChunk };
             if !is_paced {
-                spec.transport.rate_control = RateControl::LINE_RATE;
+                spec.transport.rate_control = RateControlSpec::LINE_RATE;
             }
             let mut paths = paths_of(&spec).unwrap();
             let volumes = [volume(&spec, 0, &spec.jobs[0]).unwrap()];

@@ -7,20 +7,17 @@
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
 //! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with their random UDP source
 //!    ports and first PSNs, and their numbers on the wire ([`destination_qpn`]);
-//! 4. `controllers`: rate control of queue pairs ([`controller`]);
-//! 5. `tally`: selection of chunks that get a row ([`Chosen`]), and statistics of all chunks ([`Tally`]);
-//! 6. `observer`: receiver of rows and progress ([`Observer`]).
+//! 4. `tally`: selection of chunks that get a row ([`Chosen`]), and statistics of all chunks ([`Tally`]);
+//! 5. `observer`: receiver of rows and progress ([`Observer`]).
 //!
 //! A chunk is the part of a transfer that one queue pair sends.
 
-mod controllers;
 mod jobs;
 mod observer;
 mod rank_connections;
 mod schedules;
 mod tally;
 
-pub use controllers::{cnp_interval, controller};
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, destination_qpn, split};
 pub use observer::{Observer, RunError, Stopped};
 pub use rank_connections::{Ends, Laps, RankConnections, Transfers};

@@ -16,5 +16,5 @@ mod link_names;
 
 pub use entropy::{Direction, PathHash, ecmp_seed, five_tuple_hash, hash_choice};
 pub use failures::{Corruption, FailureEvent, Failures, LinkChange, Reroute, ThroughputChange};
-pub use graph::{builder, framing, graph, roce_mtu_bytes};
+pub use graph::{framing, graph, roce_mtu_bytes};
 pub use link_names::LinkNames;

@@ -2,7 +2,7 @@
 
 use crate::estimate;
 use crate::setup::Fabric;
-use spec::{FailureSpec, JobSpec, LossRecovery, RateControl, RunSpec};
+use spec::{FailureSpec, JobSpec, LossRecovery, RunSpec};
 use units::{Rate, Span};
 
 /// Upper limit of the time in the queues of a path, with small buffers and fast links.
@@ -26,7 +26,10 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let watchdogs = fabric.settings.all().iter().filter_map(|switch| switch.pfc.as_ref()?.watchdog);
     let storm =
         watchdogs.map(|each| each.detection_ps.saturating_add(each.restoration_ps)).max().unwrap_or(0);
-    let timeouts = spec.transport.timeout_ps.saturating_add(slowest_pace(spec)).saturating_mul(retries);
+    let packet_bytes = u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX;
+    let timeout = Span(spec.transport.timeout_ps);
+    let interval_max = spec.transport.rate_control.interval_max(packet_bytes, timeout);
+    let timeouts = timeout.0.saturating_add(interval_max.0).saturating_mul(retries);
     let timeouts = match spec.transport.recovery {
         // Nothing is resent: frames that still arrive are in queues.
         LossRecovery::None => timeouts.min(queueing(fabric)),
@@ -34,21 +37,6 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     };
     let crossing = slowest_frame(spec, fabric).saturating_mul(SWITCHES_MAX);
     Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(crossing))
-}
-
-/// The longest interval between two packets of a queue pair under rate control [ps]. Round trips longer than
-/// the timeout are not measured, since their packets are resent.
-fn slowest_pace(spec: &RunSpec) -> u64 {
-    match spec.transport.rate_control {
-        RateControl::LineRate { .. } => 0,
-        RateControl::Dcqcn { rate_min_bps, .. } | RateControl::Timely { rate_min_bps, .. } => {
-            Rate::from_bps(rate_min_bps).span_of(u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX).0
-        }
-        RateControl::Swift { base_target_ps, window_min_2e20, .. } => {
-            let round_trip = u128::from(base_target_ps.max(spec.transport.timeout_ps));
-            (round_trip << 20).div_ceil(window_min_2e20.into()).try_into().unwrap_or(u64::MAX)
-        }
-    }
 }
 
 /// Upper limit of the time in the queues of a path: all buffers drained by the slowest link [ps].

@@ -6,13 +6,13 @@ use common::{Recorder, collective, dcqcn, run, run_in_full, run_with, single_swi
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ClockSpec, HostClockSpec, ImpairmentSpec, LossRecovery, MessageCostSpec, NicDirection, RunSpec, RunStatus,
+    AdapterConfig, ClockSpec, HostClockSpec, ImpairmentSpec, LossRecovery, NicDirection, RunSpec, RunStatus,
 };
 
 const FRAMES: u64 = 20_000;
 /// A full frame on a link of 400 Gb/s, preamble and gap included [ps].
 const FRAME_PS: u64 = (4096 + 62 + 20) * 20;
-const NO_START: MessageCostSpec = MessageCostSpec {
+const NO_START: AdapterConfig = AdapterConfig {
     message_cost_ps: 0,
     message_interval_ps: 0,
     start_bytes: 0,
@@ -46,7 +46,7 @@ fn short_messages_begin_their_cost_apart() {
         let ideal = one_flow(messages * 512, 512);
         let cost_ps = 250_000;
         let mut costly = ideal.clone();
-        costly.fabric.nic.messages = Some(MessageCostSpec { message_cost_ps: cost_ps, ..NO_START });
+        costly.fabric.nic.messages = Some(AdapterConfig { message_cost_ps: cost_ps, ..NO_START });
         let frame_ps = (512 + 78 + 20) * 20;
         let expected = completed_ps(&ideal) + messages * cost_ps - (messages - 1) * frame_ps;
         assert_eq!(completed_ps(&costly), expected, "{messages} messages");
@@ -78,7 +78,7 @@ fn queue_pairs_take_turns_of_so_many_packets() {
 fn long_messages_pay_once() {
     let ideal = one_flow(100 * 131_072, 131_072);
     let mut costly = ideal.clone();
-    costly.fabric.nic.messages = Some(MessageCostSpec { message_cost_ps: 900_000, ..NO_START });
+    costly.fabric.nic.messages = Some(AdapterConfig { message_cost_ps: 900_000, ..NO_START });
     assert_eq!(completed_ps(&costly), completed_ps(&ideal) + 900_000);
 }
 
@@ -89,7 +89,7 @@ fn a_port_begins_messages_no_faster_than_its_interval() {
     spec.transport.qps_per_rank_pair = 8;
     let ideal_ps = completed_ps(&spec);
     let interval_ps = 60_000;
-    spec.fabric.nic.messages = Some(MessageCostSpec { message_interval_ps: interval_ps, ..NO_START });
+    spec.fabric.nic.messages = Some(AdapterConfig { message_interval_ps: interval_ps, ..NO_START });
     let frame_ps = (512 + 78 + 20) * 20;
     assert_eq!(completed_ps(&spec), ideal_ps + 799 * (interval_ps - frame_ps));
 }
@@ -101,7 +101,7 @@ fn a_transfer_starts_at_the_rate_of_its_start() {
     let ideal_ps = completed_ps(&spec);
     let start_bytes = 8 * 4_178;
     spec.fabric.nic.messages =
-        Some(MessageCostSpec { start_bytes, start_rate_bps: 200_000_000_000, ..NO_START });
+        Some(AdapterConfig { start_bytes, start_rate_bps: 200_000_000_000, ..NO_START });
     // The eighth is the last that is slow. The first is longer by 16 bytes, which the port of the switch makes up
     // for meanwhile.
     assert_eq!(completed_ps(&spec), ideal_ps + 8 * FRAME_PS);
@@ -111,7 +111,7 @@ fn a_transfer_starts_at_the_rate_of_its_start() {
 #[test]
 fn costs_are_skipped_where_they_repeat() {
     let mut spec = one_flow(FRAMES * 4096, 16_384);
-    spec.fabric.nic.messages = Some(MessageCostSpec {
+    spec.fabric.nic.messages = Some(AdapterConfig {
         message_cost_ps: 700_000,
         message_interval_ps: 100_000,
         start_bytes: 30_000,

@@ -9,12 +9,12 @@ use common::{
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ChipSpec, EcmpHash, ForwardingSpec, JobSpec, LoadBalancing, RunSpec, RunStatus, RunSummary, TopologySpec,
-    XoffSpec,
+    ChipSpec, EcmpHash, FatTree, ForwardingSpec, JobSpec, LoadBalancing, RunSpec, RunStatus, RunSummary,
+    TopologySpec, XoffSpec,
 };
 
 fn fat_tree() -> TopologySpec {
-    TopologySpec::FatTree {
+    TopologySpec::FatTree(FatTree {
         pods: 2,
         leaves_per_pod: 2,
         hosts_per_leaf: 2,
@@ -23,7 +23,7 @@ fn fat_tree() -> TopologySpec {
         host_link: link(3),
         fabric_link: link(30),
         core_link: link(300),
-    }
+    })
 }
 
 fn balancings() -> Vec<LoadBalancing> {

@@ -104,7 +104,7 @@ fn all_to_all_takes_each_port_for_its_data_and_acks() {
 
 #[test]
 fn a_full_mesh_is_never_slower_than_a_switch() {
-    let mesh = spec::TopologySpec::FullMesh { hosts: 8, host_link: common::link(3) };
+    let mesh = spec::TopologySpec::FullMesh(spec::FullMesh { hosts: 8, host_link: common::link(3) });
     let time = |topology| completion_ps(&run(&collective(topology, 8, "all-to-all", "parallel", 64 << 20)).0);
     assert!(time(mesh) < time(single_switch(8)));
 }

@@ -3,10 +3,12 @@
 mod common;
 
 use common::{
-    Recorder, collective, completion_ps, dcqcn, dynamic_ecn, dynamic_pfc, ecn, leaf_spine, run, single_switch,
+    DCQCN, Recorder, collective, completion_ps, dcqcn, dynamic_ecn, dynamic_pfc, ecn, leaf_spine, run,
+    single_switch,
 };
 use spec::{
-    ImpairmentSpec, LoadBalancing, NicDirection, RateControl, RatioSpec, RunSpec, RunStatus, XoffSpec,
+    DcqcnConfig, ImpairmentSpec, LoadBalancing, NicDirection, RateControlSpec, RatioSpec, RunSpec, RunStatus,
+    XoffSpec,
 };
 
 /// Seven senders into one host, 16 MB of buffer.
@@ -204,14 +206,14 @@ fn senders_at_line_rate_count_notifications_and_do_not_slow_down() {
     let mut spec = collective(single_switch(5), 5, "incast", "parallel", 4 << 20);
     let unmarked = run(&spec).1.chunks;
     spec.fabric.switch.ecn = Some(ecn(10_000, 300_000));
-    spec.transport.rate_control = RateControl::LineRate { cnp_interval_ps: Some(50_000_000) };
+    spec.transport.rate_control = RateControlSpec::LineRate { cnp_interval_ps: Some(50_000_000) };
     let notified = run(&spec).1.chunks;
     for (before, after) in unmarked.iter().zip(&notified) {
         assert!(after.ecn_ce_rx > 900 && after.cnp_tx >= 6, "{} marks, {}", after.ecn_ce_rx, after.cnp_tx);
         assert_eq!(after.cnp_rx, after.cnp_tx);
         assert_eq!((before.src_rank, before.delivered_ps), (after.src_rank, after.delivered_ps));
     }
-    spec.transport.rate_control = RateControl::LINE_RATE;
+    spec.transport.rate_control = RateControlSpec::LINE_RATE;
     assert!(run(&spec).1.chunks.iter().all(|chunk| chunk.ecn_ce_rx > 900 && chunk.cnp_tx == 0));
 }
 
@@ -220,13 +222,12 @@ fn senders_at_line_rate_count_notifications_and_do_not_slow_down() {
 fn a_receiver_notifies_once_in_an_interval_however_many_frames_are_marked() {
     let mut spec = collective(single_switch(3), 3, "incast", "parallel", 4 << 20);
     spec.fabric.switch.ecn = Some(ecn(0, 1));
-    spec.transport.rate_control = dcqcn();
     for interval_ps in [10_000_000, 40_000_000] {
-        let RateControl::Dcqcn { cnp_interval_ps, rate_min_bps, .. } = &mut spec.transport.rate_control
-        else {
-            panic!("DCQCN")
-        };
-        (*cnp_interval_ps, *rate_min_bps) = (interval_ps, 400_000_000_000);
+        spec.transport.rate_control = RateControlSpec::Dcqcn(DcqcnConfig {
+            cnp_interval_ps: interval_ps,
+            rate_min_bps: 400_000_000_000,
+            ..DCQCN
+        });
         let (_, recorder) = run(&spec);
         for chunk in &recorder.chunks {
             assert!(chunk.ecn_ce_rx > 1_000, "{} of 1,024 frames are marked", chunk.ecn_ce_rx);

@@ -75,7 +75,7 @@ fn series_keep_within_their_points_and_cover_the_run() {
 
 #[test]
 fn scale_up_traffic_never_touches_the_fabric() {
-    let topology = spec::TopologySpec::RailOptimised {
+    let topology = spec::TopologySpec::RailOptimised(spec::RailOptimised {
         servers: 2,
         rails: 4,
         spines: 2,
@@ -83,7 +83,7 @@ fn scale_up_traffic_never_touches_the_fabric() {
         host_link: common::link(3),
         fabric_link: common::link(30),
         scale_up_link: Some(spec::LinkSpec { rate_bps: 3_600_000_000_000, ..common::link(1) }),
-    };
+    });
     let (_, recorder) = run(&collective(topology, 4, "all-to-all", "parallel", 1 << 20));
     let frames = |name: &str| -> u64 {
         recorder.ports.iter().filter(|port| port.node.starts_with(name)).map(|port| port.rx_frames).sum()
@@ -94,7 +94,7 @@ fn scale_up_traffic_never_touches_the_fabric() {
 
 /// The same leaf-spine fabric twice.
 fn two_planes() -> spec::TopologySpec {
-    spec::TopologySpec::MultiPlane {
+    spec::TopologySpec::MultiPlane(spec::MultiPlane {
         planes: 2,
         leaves: 2,
         hosts_per_leaf: 4,
@@ -102,7 +102,7 @@ fn two_planes() -> spec::TopologySpec {
         links_per_spine: 1,
         host_link: common::link(3),
         fabric_link: common::link(30),
-    }
+    })
 }
 
 #[test]

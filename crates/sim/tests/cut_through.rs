@@ -6,7 +6,7 @@ use common::{
     Recorder, collective, dynamic_pfc, leaf_spine, link, run, run_with, single_switch, switch_ring, tables,
 };
 use fabricbench_sim::Path;
-use spec::{CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, LinkSpec, RunSpec, RunStatus, TopologySpec};
+use spec::{Custom, CustomLink, CustomSwitch, ForwardingSpec, LinkSpec, RunSpec, RunStatus, TopologySpec};
 
 /// One byte at 400 Gb/s [ps].
 const BYTE_PS: u64 = 20;
@@ -49,15 +49,15 @@ fn a_hop_costs_a_frame_when_stored_and_a_head_when_cut_through() {
 /// Hosts at 400 Gb/s, the link between their switches at `gbps`.
 fn pair(gbps: u64) -> TopologySpec {
     let name = |index: u32| format!("s{index}");
-    TopologySpec::Custom {
-        switches: (0..2).map(|index| CustomSwitchSpec { name: name(index), hosts: 4 }).collect(),
-        links: vec![CustomLinkSpec {
+    TopologySpec::Custom(Custom {
+        switches: (0..2).map(|index| CustomSwitch { name: name(index), hosts: 4 }).collect(),
+        links: vec![CustomLink {
             between: [name(0), name(1)],
             count: 1,
             link: LinkSpec { rate_bps: gbps * 1_000_000_000, ..link(30) },
         }],
         host_link: link(3),
-    }
+    })
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Recorder, collective, completion_ps, leaf_spine, link, run, run_in_full, tables};
 use record::PortRow;
-use spec::{EcmpHash, FailureSpec, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
+use spec::{EcmpHash, FailureSpec, LeafSpine, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
 
 /// One byte at 400 Gb/s [ps].
 const BYTE_PS: u64 = 20;
@@ -29,14 +29,14 @@ fn rate(at_ps: u64, link: &str, gbps: u64) -> FailureSpec {
 
 /// Two leaves of one host each, over that many spines; host 0 sends one message to host 1.
 fn one_flow(spines: u32, frames: u64) -> RunSpec {
-    let topology = TopologySpec::LeafSpine {
+    let topology = TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf: 1,
         spines,
         links_per_spine: 1,
         host_link: link(3),
         fabric_link: link(30),
-    };
+    });
     let mut spec = collective(topology, 2, "incast", "parallel", frames * 4096);
     spec.jobs[0].root = 1;
     spec.transport.message_bytes = 1 << 30;

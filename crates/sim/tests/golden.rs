@@ -5,11 +5,11 @@
 mod common;
 
 use common::{collective, leaf_spine, run, single_switch};
-use spec::{RunSpec, TopologySpec};
+use spec::{FatTree, RunSpec, TopologySpec};
 use std::fmt::Write;
 
 fn three_tiers() -> TopologySpec {
-    TopologySpec::FatTree {
+    TopologySpec::FatTree(FatTree {
         pods: 2,
         leaves_per_pod: 2,
         hosts_per_leaf: 2,
@@ -18,7 +18,7 @@ fn three_tiers() -> TopologySpec {
         host_link: common::link(3),
         fabric_link: common::link(30),
         core_link: common::link(300),
-    }
+    })
 }
 
 fn overrun() -> RunSpec {

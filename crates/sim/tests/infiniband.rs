@@ -7,8 +7,8 @@ use common::{collective, completion_ps, leaf_spine, run, run_with, single_switch
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ForwardingSpec, ImpairmentSpec, LinkLayerSpec, LoadBalancing, LossRecovery, NicDirection, PrioritySpec,
-    QpMode, RunSpec, RunStatus, SchedulingSpec, TopologySpec,
+    ForwardingSpec, ImpairmentSpec, LeafSpine, LinkLayerSpec, LoadBalancing, LossRecovery, NicDirection,
+    PrioritySpec, QpMode, RunSpec, RunStatus, SchedulingSpec, TopologySpec,
 };
 
 /// One byte at 400 Gb/s [ps].
@@ -199,7 +199,7 @@ prop_compose! {
 /// Uplinks of half the rate.
 fn slow_spines() -> TopologySpec {
     let mut topology = leaf_spine(6);
-    if let TopologySpec::LeafSpine { fabric_link, .. } = &mut topology {
+    if let TopologySpec::LeafSpine(LeafSpine { fabric_link, .. }) = &mut topology {
         fabric_link.rate_bps /= 2;
     }
     topology

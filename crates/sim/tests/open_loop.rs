@@ -4,7 +4,8 @@ mod common;
 
 use common::{collective, leaf_spine, run, single_switch};
 use spec::{
-    ArrivalProcess, ArrivalsSpec, ForwardingSpec, LossRecovery, QpMode, RunSpec, RunStatus, TopologySpec,
+    ArrivalProcess, ArrivalsSpec, ForwardingSpec, FullMesh, LossRecovery, QpMode, RunSpec, RunStatus,
+    TopologySpec,
 };
 
 /// Traffic of 8 KB messages at `rate_gbps` for 200 us.
@@ -76,7 +77,7 @@ fn constant_traffic_has_equal_gaps_out_of_step() {
 #[test]
 fn a_message_alone_takes_the_unloaded_time_to_the_picosecond() {
     let slow_spine = common::slow_spine();
-    let mesh = TopologySpec::FullMesh { hosts: 8, host_link: common::link(3) };
+    let mesh = TopologySpec::FullMesh(FullMesh { hosts: 8, host_link: common::link(3) });
     for topology in [single_switch(8), leaf_spine(4), slow_spine, mesh] {
         for bytes in [100, 4096, 10_000, 400 << 10] {
             for (recovery, forwarding) in [

@@ -6,8 +6,9 @@ use common::{Recorder, any_residence, collective, dynamic_pfc, link, reside, run
 use proptest::prelude::*;
 use record::{ChunkRow, ChunkStatus, PortRow};
 use spec::{
-    BufferSpec, CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, ImpairmentSpec, LinkSpec, LoadBalancing,
-    LossRecovery, NicDirection, PfcSpec, RatioSpec, RunSpec, RunStatus, RunSummary, TopologySpec, XoffSpec,
+    BufferSpec, Custom, CustomLink, CustomSwitch, ForwardingSpec, ImpairmentSpec, LinkSpec, LoadBalancing,
+    LossRecovery, NicDirection, PfcSpec, RatioSpec, RunSpec, RunStatus, RunSummary, SingleSwitch,
+    TopologySpec, XoffSpec,
 };
 
 const MTU: u64 = 4096;
@@ -25,17 +26,17 @@ prop_compose! {
         let count = hosts.len();
         let tree = (1..count).map(|switch| (switch, parents[switch - 1] % switch));
         let across = more.iter().map(|&(a, b)| (a % count, b % count)).filter(|(a, b)| a != b);
-        let links = tree.chain(across).zip(cables).map(|((a, b), (gbps, length_m))| CustomLinkSpec {
+        let links = tree.chain(across).zip(cables).map(|((a, b), (gbps, length_m))| CustomLink {
             between: [format!("s{a}"), format!("s{b}")],
             count: 1,
             link: LinkSpec { rate_bps: gbps * 1_000_000_000, ..link(length_m) },
         });
-        let switch = |(index, hosts)| CustomSwitchSpec { name: format!("s{index}"), hosts };
-        TopologySpec::Custom {
+        let switch = |(index, hosts)| CustomSwitch { name: format!("s{index}"), hosts };
+        TopologySpec::Custom(Custom {
             links: links.collect(),
             switches: hosts.into_iter().enumerate().map(switch).collect(),
             host_link: link(3),
-        }
+        })
     }
 }
 
@@ -144,7 +145,7 @@ proptest! {
     ) {
         let bytes = u64::from(message_bytes) * messages * u64::from(hosts - 1);
         let mut spec = collective(common::single_switch(hosts), hosts, "incast", "parallel", bytes);
-        if let TopologySpec::SingleSwitch { host_link, .. } = &mut spec.fabric.topology {
+        if let TopologySpec::SingleSwitch(SingleSwitch { host_link, .. }) = &mut spec.fabric.topology {
             *host_link = link(length_m);
         }
         (spec.transport.message_bytes, spec.transport.ack_every) = (message_bytes.into(), ack_every);

@@ -5,7 +5,7 @@ mod common;
 use common::{collective, run, single_switch};
 use fabricbench_sim::{Observer, Options, Progress, Stopped};
 use record::Batch;
-use spec::{ArrivalProcess, ArrivalsSpec, CableSpec, LinkSpec, QpMode, RunSpec, TopologySpec};
+use spec::{ArrivalProcess, ArrivalsSpec, CableSpec, LeafSpine, LinkSpec, QpMode, RunSpec, TopologySpec};
 
 /// Payload of a message of one packet, and what it occupies on a link: a WRITE Only with preamble and gap
 /// [bytes].
@@ -108,14 +108,14 @@ fn the_port_of_a_nic_is_an_md1_queue() {
 #[test]
 fn a_slow_port_of_a_switch_fed_by_fast_ones_is_an_md1_queue() {
     let slow = LinkSpec { rate_bps: 10_000_000_000, cable: CableSpec { delay_ps: 150_000 } };
-    let topology = TopologySpec::LeafSpine {
+    let topology = TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf: 16,
         spines: 1,
         links_per_spine: 1,
         host_link: common::link(3),
         fabric_link: slow,
-    };
+    });
     // From 16 hosts of the first leaf to one of the second: each uses so little of its own link that its
     // messages hardly wait there, and what leaves the slow port is spaced for the ports after it.
     for (load, seeds) in [(50, 2), (80, 6)] {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Recorder, collective, completion_ps, link, run, run_with, tables};
 use fabricbench_sim::Path;
-use spec::{ExtraDelaySpec, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
+use spec::{ExtraDelaySpec, LeafSpine, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
 
 const FRAMES: u64 = 20_000;
 /// A full frame in the middle of a message on a link of 400 Gb/s, preamble and gap included [ps].
@@ -13,14 +13,14 @@ const FRAME_PS: u64 = (4096 + 62 + 20) * 20;
 /// Host 0 sends one message to host 1 over that many spines in turn; the way over spine k has `delays_ps[k]`
 /// more.
 fn sprayed(delays_ps: &[u64], recovery: LossRecovery) -> RunSpec {
-    let topology = TopologySpec::LeafSpine {
+    let topology = TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf: 1,
         spines: delays_ps.len() as u32,
         links_per_spine: 1,
         host_link: link(3),
         fabric_link: link(30),
-    };
+    });
     let mut spec = collective(topology, 2, "incast", "parallel", FRAMES * 4096);
     spec.jobs[0].root = 1;
     spec.transport.message_bytes = 1 << 30;

@@ -6,14 +6,14 @@ use common::{collective, leaf_spine, run, run_with, single_switch, supported, sw
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ArrivalProcess, ArrivalsSpec, ChunksObserved, CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec,
-    ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicDirection, QpMode, RatioSpec,
-    RendezvousSpec, RepeatSpec, RunSpec, RunStatus, SchedulingSpec, StormActionSpec, TcpCongestion,
-    TopologySpec, WatchdogSpec,
+    ArrivalProcess, ArrivalsSpec, ChunksObserved, CongestionKind, Custom, CustomLink, CustomSwitch, EcmpHash,
+    FatTree, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, MultiPlane,
+    NicDirection, QpMode, RailOptimised, RailPods, RatioSpec, RendezvousSpec, RepeatSpec, RunSpec, RunStatus,
+    SchedulingSpec, StormActionSpec, TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
-    TopologySpec::FatTree {
+    TopologySpec::FatTree(FatTree {
         pods: 2,
         leaves_per_pod: 2,
         hosts_per_leaf: 3,
@@ -22,11 +22,11 @@ fn fat_tree() -> TopologySpec {
         host_link: common::link(3),
         fabric_link: common::link(30),
         core_link: common::link(300),
-    }
+    })
 }
 
 fn rails() -> TopologySpec {
-    TopologySpec::RailOptimised {
+    TopologySpec::RailOptimised(RailOptimised {
         servers: 3,
         rails: 4,
         spines: 2,
@@ -34,12 +34,12 @@ fn rails() -> TopologySpec {
         host_link: common::link(3),
         fabric_link: common::link(50),
         scale_up_link: Some(common::link(1)),
-    }
+    })
 }
 
 /// Two pods of rails, with a core of their own for each spine.
 fn rail_pods() -> TopologySpec {
-    TopologySpec::RailPods {
+    TopologySpec::RailPods(RailPods {
         pods: 2,
         servers_per_pod: 2,
         rails: 3,
@@ -51,12 +51,12 @@ fn rail_pods() -> TopologySpec {
         fabric_link: common::link(50),
         core_link: common::link(300),
         scale_up_link: Some(common::link(1)),
-    }
+    })
 }
 
 /// Three fabrics of two leaves, one for each port of a host.
 fn planes() -> TopologySpec {
-    TopologySpec::MultiPlane {
+    TopologySpec::MultiPlane(MultiPlane {
         planes: 3,
         leaves: 2,
         hosts_per_leaf: 6,
@@ -64,22 +64,22 @@ fn planes() -> TopologySpec {
         links_per_spine: 1,
         host_link: common::link(3),
         fabric_link: common::link(50),
-    }
+    })
 }
 
 /// Three switches in a row: the middle one has faster ports and slower ones, and two links to one side.
 fn mixed_rates() -> TopologySpec {
-    let switch = |name: &str| CustomSwitchSpec { name: name.into(), hosts: 4 };
-    let link = |a: &str, b: &str, count, gbps: u64| CustomLinkSpec {
+    let switch = |name: &str| CustomSwitch { name: name.into(), hosts: 4 };
+    let link = |a: &str, b: &str, count, gbps: u64| CustomLink {
         between: [a.into(), b.into()],
         count,
         link: LinkSpec { rate_bps: gbps * 1_000_000_000, ..common::link(30) },
     };
-    TopologySpec::Custom {
+    TopologySpec::Custom(Custom {
         switches: ["a", "b", "c"].map(switch).to_vec(),
         links: vec![link("a", "b", 1, 800), link("b", "c", 2, 100)],
         host_link: common::link(3),
-    }
+    })
 }
 
 fn topologies() -> Vec<TopologySpec> {
@@ -175,12 +175,12 @@ fn schedule(spec: &mut RunSpec) {
     }
 }
 
-type TcpDraw = (&'static str, TcpCongestion, Option<u64>, Option<u64>);
+type TcpDraw = (&'static str, CongestionKind, Option<u64>, Option<u64>);
 
 fn any_tcp() -> impl Strategy<Value = TcpDraw> {
     let collectives = prop::sample::select(vec!["permutation", "incast", "all-to-all"]);
     let kinds =
-        prop::sample::select(vec![TcpCongestion::Newreno, TcpCongestion::Cubic, TcpCongestion::Dctcp]);
+        prop::sample::select(vec![CongestionKind::NewReno, CongestionKind::Cubic, CongestionKind::Dctcp]);
     (collectives, kinds, prop::option::of(1_u64..60), prop::option::of(10_u64..300))
 }
 
@@ -188,17 +188,17 @@ fn any_tcp() -> impl Strategy<Value = TcpDraw> {
 fn add_tcp(
     spec: &mut RunSpec,
     hosts: &[u32],
-    (collective, congestion, rate_gbps): (&str, TcpCongestion, Option<u64>),
+    (collective, congestion, rate_gbps): (&str, CongestionKind, Option<u64>),
     duration_us: Option<u64>,
 ) {
     let mut tcp = common::tcp(&hosts[6..], collective, rate_gbps);
     tcp.duration_ps = duration_us.map(|us| us * 1_000_000);
     (tcp.write_bytes, tcp.start_ps) = (20_000, 2_000_000);
     (tcp.rto_min_ps, tcp.delayed_ack_ps) = (60_000_000, 20_000_000);
-    if let Some(ecn) = spec.fabric.switch.ecn.as_mut().filter(|_| congestion == TcpCongestion::Dctcp) {
+    if let Some(ecn) = spec.fabric.switch.ecn.as_mut().filter(|_| congestion == CongestionKind::Dctcp) {
         ecn.priorities.push(tcp.priority);
         tcp.congestion = congestion;
-    } else if congestion == TcpCongestion::Newreno {
+    } else if congestion == CongestionKind::NewReno {
         tcp.congestion = congestion;
     }
     spec.tcp.push(tcp);
@@ -317,7 +317,7 @@ prop_compose! {
                 pfc.headroom_bytes = Some(30_000);
             }
         }
-        let is_one_fabric = matches!(spec.fabric.topology, TopologySpec::LeafSpine { .. } | TopologySpec::SingleSwitch { .. });
+        let is_one_fabric = matches!(spec.fabric.topology, TopologySpec::LeafSpine(_) | TopologySpec::SingleSwitch(_));
         if is_scheduled && is_one_fabric {
             schedule(&mut spec);
         } else if let Some(draw) = failure {
@@ -566,16 +566,16 @@ fn more_frames_than_a_port_takes_in_at_a_time_arrive_at_once() {
 /// Frames of three hosts arrive three at once, and a link four times as fast is idle before the next three.
 #[test]
 fn frames_that_arrive_at_once_are_taken_in_at_different_times() {
-    let switch = |name: &str| CustomSwitchSpec { name: name.into(), hosts: 3 };
-    let topology = TopologySpec::Custom {
+    let switch = |name: &str| CustomSwitch { name: name.into(), hosts: 3 };
+    let topology = TopologySpec::Custom(Custom {
         switches: ["a", "b"].map(switch).to_vec(),
-        links: vec![CustomLinkSpec {
+        links: vec![CustomLink {
             between: ["a".into(), "b".into()],
             count: 1,
             link: LinkSpec { rate_bps: 1_600_000_000_000, ..common::link(30) },
         }],
         host_link: common::link(3),
-    };
+    });
     let mut spec = collective(topology, 6, "all-to-all", "parallel", 6 * 40_000);
     spec.transport.mtu_bytes = 256;
     for forwarding in [ForwardingSpec::StoreAndForward, ForwardingSpec::CutThrough] {

@@ -6,19 +6,20 @@ use common::{Recorder, collective, completion_ps, dynamic_pfc, link, run, run_wi
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ImpairmentSpec, JobSpec, LoadBalancing, NicDirection, RunSpec, RunStatus, SchedulingSpec, TopologySpec,
+    ImpairmentSpec, JobSpec, LeafSpine, LoadBalancing, NicDirection, RunSpec, RunStatus, SchedulingSpec,
+    SingleSwitch, TopologySpec,
 };
 
 /// `leaves` of `hosts`, as many links of 400 Gb/s up from each leaf as hosts, over `spines`.
 fn fabric(leaves: u32, hosts: u32, spines: u32) -> TopologySpec {
-    TopologySpec::LeafSpine {
+    TopologySpec::LeafSpine(LeafSpine {
         leaves,
         hosts_per_leaf: hosts,
         spines,
         links_per_spine: hosts / spines,
         host_link: link(3),
         fabric_link: link(30),
-    }
+    })
 }
 
 fn on_scheduled(topology: TopologySpec, ranks: u32, name: &str, bytes: u64) -> RunSpec {
@@ -129,8 +130,12 @@ fn a_small_packet_does_not_wait_for_the_credit_of_the_one_before_it() {
 
 #[test]
 fn a_leaf_alone_needs_no_fabric() {
-    let mut spec =
-        on_scheduled(TopologySpec::SingleSwitch { hosts: 4, host_link: link(3) }, 4, "all-to-all", 8 << 20);
+    let mut spec = on_scheduled(
+        TopologySpec::SingleSwitch(SingleSwitch { hosts: 4, host_link: link(3) }),
+        4,
+        "all-to-all",
+        8 << 20,
+    );
     let (summary, recorder) = run(&spec);
     spec.fabric.switch.scheduled = None;
     assert_close(completion_ps(&summary), completion_ps(&run(&spec).0), 5);
@@ -217,14 +222,14 @@ prop_compose! {
         let (leaves, of_leaf, spines) = shape;
         let ranks = common::supported(pattern, 12);
         let parts = fabricbench_sim::shares(pattern.0, ranks);
-        let topology = TopologySpec::LeafSpine {
+        let topology = TopologySpec::LeafSpine(LeafSpine {
             leaves,
             hosts_per_leaf: of_leaf,
             spines,
             links_per_spine: 2,
             host_link: link(3),
             fabric_link: link(30),
-        };
+        });
         let mut spec = on_scheduled(topology, ranks, pattern.0, kib_per_part * 1024 * parts);
         spec.jobs[0].algorithm = pattern.1.into();
         spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();

@@ -48,7 +48,7 @@ fn queue_pairs_are_taken_evenly_and_none_without_a_controller() {
     spec.observe.series_qps = 0;
     assert!(pairs(&spec).is_empty());
     spec.observe.series_qps = 16;
-    spec.transport.rate_control = spec::RateControl::LINE_RATE;
+    spec.transport.rate_control = spec::RateControlSpec::LINE_RATE;
     assert!(pairs(&spec).is_empty());
 }
 
@@ -80,7 +80,7 @@ fn tcp_deliveries_grow_to_what_each_connection_delivered() {
 #[test]
 fn pauses_over_time_grow_to_what_the_priorities_count() {
     let mut spec = congested();
-    spec.transport.rate_control = spec::RateControl::LINE_RATE;
+    spec.transport.rate_control = spec::RateControlSpec::LINE_RATE;
     let (_, recorder) = run(&spec);
     let paused = of(&recorder.series, "paused_ps");
     assert!(!paused.is_empty() && paused.iter().all(|row| row.priority == Some(3)));

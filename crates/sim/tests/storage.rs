@@ -7,7 +7,8 @@ use fabricbench_sim::Path;
 use proptest::prelude::*;
 use record::ChunkRow;
 use spec::{
-    ForwardingSpec, JobSpec, RepeatSpec, RunSpec, RunStatus, StorageLength, StorageSpec, TopologySpec,
+    ForwardingSpec, FullMesh, JobSpec, RepeatSpec, RunSpec, RunStatus, StorageLength, StorageSpec,
+    TopologySpec,
 };
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ const ACK_BYTES: u64 = 86;
 #[test]
 fn at_depth_one_an_operation_takes_the_unloaded_time_to_the_picosecond() {
     let slow_spine = common::slow_spine();
-    let mesh = TopologySpec::FullMesh { hosts: 8, host_link: common::link(3) };
+    let mesh = TopologySpec::FullMesh(FullMesh { hosts: 8, host_link: common::link(3) });
     for (topology, gbps) in [(single_switch(8), 400), (leaf_spine(4), 400), (slow_spine, 100), (mesh, 400)] {
         for block_bytes in [512, 4 * KIB, 8 * KIB, 1024 * KIB, 4096 * KIB] {
             for (read_ppm, forwarding) in [

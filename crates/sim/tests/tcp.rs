@@ -7,13 +7,14 @@ mod common;
 use common::{Recorder, collective, ecn, leaf_spine, run, single_switch, tcp};
 use record::ConnectionRow;
 use spec::{
-    EcnSpec, LinkSpec, RatioSpec, RepeatSpec, RunSpec, RunStatus, TcpCongestion, TcpSpec, TopologySpec,
+    CongestionKind, EcnSpec, LinkSpec, RatioSpec, RepeatSpec, RunSpec, RunStatus, SingleSwitch, TcpSpec,
+    TopologySpec,
 };
 
 /// TCP on hosts of 10 Gb/s beside a job of a few bytes, which no run can be without.
 fn alone(hosts: u32, traffic: TcpSpec) -> RunSpec {
     let link = LinkSpec { rate_bps: 10_000_000_000, ..common::link(3) };
-    let topology = TopologySpec::SingleSwitch { hosts: hosts + 2, host_link: link };
+    let topology = TopologySpec::SingleSwitch(SingleSwitch { hosts: hosts + 2, host_link: link });
     let mut spec = collective(topology, 2, "send-receive", "parallel", 64);
     spec.jobs[0].hosts = vec![hosts, hosts + 1];
     spec.tcp = vec![traffic];
@@ -22,13 +23,13 @@ fn alone(hosts: u32, traffic: TcpSpec) -> RunSpec {
 
 /// A path so long that the queue adds little to the round trip: 100 us each way.
 fn long(mut spec: RunSpec) -> RunSpec {
-    if let TopologySpec::SingleSwitch { host_link, .. } = &mut spec.fabric.topology {
+    if let TopologySpec::SingleSwitch(SingleSwitch { host_link, .. }) = &mut spec.fabric.topology {
         host_link.cable.delay_ps = 50_000_000;
     }
     spec
 }
 
-fn incast(senders: u32, congestion: TcpCongestion) -> TcpSpec {
+fn incast(senders: u32, congestion: CongestionKind) -> TcpSpec {
     TcpSpec { congestion, ..tcp((0..=senders).collect::<Vec<u32>>(), "incast", None) }
 }
 
@@ -42,7 +43,7 @@ fn total_goodput_bps(recorder: &Recorder) -> u64 {
 
 #[test]
 fn one_connection_fills_a_link() {
-    let mut traffic = incast(1, TcpCongestion::Cubic);
+    let mut traffic = incast(1, CongestionKind::Cubic);
     traffic.duration_ps = Some(30_000_000_000);
     let (summary, recorder) = run(&alone(2, traffic));
     assert_eq!(summary.status, RunStatus::Complete);
@@ -72,7 +73,7 @@ fn an_application_that_offers_less_sends_that() {
 #[test]
 fn newreno_follows_the_square_root_law_over_a_drop_tail_bottleneck() {
     for queue_bytes in [60_000, 120_000] {
-        let mut traffic = incast(2, TcpCongestion::Newreno);
+        let mut traffic = incast(2, CongestionKind::NewReno);
         traffic.duration_ps = Some(400_000_000_000);
         let mut spec = long(alone(3, traffic));
         spec.fabric.switch.buffer.size_bytes = queue_bytes;
@@ -92,7 +93,7 @@ fn newreno_follows_the_square_root_law_over_a_drop_tail_bottleneck() {
 
 #[test]
 fn dctcp_keeps_the_queue_near_its_threshold() {
-    let mut spec = alone(3, incast(2, TcpCongestion::Dctcp));
+    let mut spec = alone(3, incast(2, CongestionKind::Dctcp));
     let threshold = 100_000;
     spec.fabric.switch.ecn = Some(EcnSpec { priorities: vec![0], ..ecn(threshold, threshold) });
     spec.observe.series_points = 2_000;
@@ -113,7 +114,7 @@ fn dctcp_keeps_the_queue_near_its_threshold() {
 /// simulated host breaks the rhythm.
 #[test]
 fn connections_share_a_bottleneck_fairly() {
-    let mut traffic = incast(2, TcpCongestion::Dctcp);
+    let mut traffic = incast(2, CongestionKind::Dctcp);
     traffic.duration_ps = Some(100_000_000_000);
     let mut spec = alone(3, traffic);
     spec.fabric.switch.ecn = Some(EcnSpec { priorities: vec![0], ..ecn(100_000, 100_000) });
@@ -179,7 +180,7 @@ fn the_two_share_a_port_packet_by_packet() {
 
 /// A closed loop of `depth` writes of three segments for 10 ms, each segment acknowledged at once.
 fn closed_loop(senders: u32, depth: u32) -> (u64, Vec<ConnectionRow>) {
-    let mut traffic = incast(senders, TcpCongestion::Cubic);
+    let mut traffic = incast(senders, CongestionKind::Cubic);
     (traffic.write_bytes, traffic.ack_every) = (3 * 1448, 1);
     (traffic.outstanding_writes, traffic.start_spread_ps) = (Some(depth), 0);
     traffic.duration_ps = Some(10_000_000_000);

@@ -4,44 +4,25 @@ mod common;
 
 use common::{collective, ecn, run};
 use record::{ChunkRow, SeriesRow};
-use spec::{CableSpec, LinkSpec, RateControl, RunSpec, TopologySpec};
+use spec::{
+    CableSpec, DcqcnConfig, LinkSpec, RateControlSpec, RunSpec, SingleSwitch, SwiftConfig, TimelyConfig,
+    TopologySpec,
+};
 
 /// DCQCN with the parameters of the paper, as they are.
-fn paper() -> RateControl {
-    match common::dcqcn() {
-        RateControl::Dcqcn {
-            g_2e20,
-            initial_alpha_2e20,
-            alpha_timer_ps,
-            rate_cut_period_ps,
-            increase_timer_ps,
-            byte_counter_bytes,
-            fast_recovery_rounds,
-            clamp_target_rate,
-            cnp_interval_ps,
-            ..
-        } => RateControl::Dcqcn {
-            g_2e20,
-            initial_alpha_2e20,
-            alpha_timer_ps,
-            rate_cut_period_ps,
-            increase_timer_ps,
-            byte_counter_bytes,
-            fast_recovery_rounds,
-            additive_increase_bps: 40_000_000,
-            hyper_increase_bps: 400_000_000,
-            rate_min_bps: 40_000_000,
-            clamp_target_rate,
-            cnp_interval_ps,
-        },
-        other => other,
-    }
+fn paper() -> RateControlSpec {
+    RateControlSpec::Dcqcn(DcqcnConfig {
+        additive_increase_bps: 40_000_000,
+        hyper_increase_bps: 400_000_000,
+        rate_min_bps: 40_000_000,
+        ..common::DCQCN
+    })
 }
 
 /// `flows` long flows into one port of 40 Gb/s.
 fn long_flows(flows: u32, bytes: u64) -> RunSpec {
     let link = LinkSpec { rate_bps: 40_000_000_000, cable: CableSpec { delay_ps: 15_000 } };
-    let topology = TopologySpec::SingleSwitch { hosts: flows + 1, host_link: link };
+    let topology = TopologySpec::SingleSwitch(SingleSwitch { hosts: flows + 1, host_link: link });
     let mut spec = collective(topology, flows + 1, "incast", "parallel", bytes);
     spec.transport.mtu_bytes = 1024;
     spec.transport.rate_control = paper();
@@ -168,8 +149,8 @@ const fn sent_in(ns: u64) -> u64 {
 }
 
 /// Swift with that target, the same on all paths and for all windows, and that largest window.
-fn swift(base_target_us: u64, window_max_2e20: u64) -> RateControl {
-    RateControl::Swift {
+fn swift(base_target_us: u64, window_max_2e20: u64) -> RateControlSpec {
+    RateControlSpec::Swift(SwiftConfig {
         base_target_ps: base_target_us * 1_000_000,
         hop_target_ps: 0,
         scaling_range_ps: 0,
@@ -181,7 +162,7 @@ fn swift(base_target_us: u64, window_max_2e20: u64) -> RateControl {
         window_min_2e20: 1 << 13,
         window_max_2e20,
         reset_timeouts: 5,
-    }
+    })
 }
 
 /// When the last flow ends, in parts of a thousand of the time that the port needs for its payload at the
@@ -226,7 +207,7 @@ fn timely_turns_the_queue_round_at_its_lower_threshold() {
     for flows in [2, 8, 16] {
         let mut spec = long_flows(flows, 800_000_000 / u64::from(flows) / 1024 * 1024);
         spec.fabric.switch.ecn = None;
-        spec.transport.rate_control = RateControl::Timely {
+        spec.transport.rate_control = RateControlSpec::Timely(TimelyConfig {
             alpha_ppm: 875_000,
             beta_ppm: 800_000,
             decrease_max_ppm: 500_000,
@@ -236,7 +217,7 @@ fn timely_turns_the_queue_round_at_its_lower_threshold() {
             additive_increase_bps: 40_000_000,
             segment_bytes: 16_384,
             rate_min_bps: 10_000_000,
-        };
+        });
         let (_, recorder) = run(&spec);
         // Below it rates only rise, and beyond it they fall with the gradient, long before the upper
         // threshold.
@@ -253,9 +234,9 @@ fn a_decrease_of_timely_is_limited_so_that_starting_at_line_rate_costs_little() 
     // 8 MB from each of two senders of 400 Gb/s: rates fall when the queue of both has grown for an RTT.
     let time = |decrease_max_ppm| {
         let link = LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 15_000 } };
-        let topology = TopologySpec::SingleSwitch { hosts: 3, host_link: link };
+        let topology = TopologySpec::SingleSwitch(SingleSwitch { hosts: 3, host_link: link });
         let mut spec = collective(topology, 3, "incast", "parallel", 64 << 20);
-        spec.transport.rate_control = RateControl::Timely {
+        spec.transport.rate_control = RateControlSpec::Timely(TimelyConfig {
             alpha_ppm: 875_000,
             beta_ppm: 800_000,
             decrease_max_ppm,
@@ -265,7 +246,7 @@ fn a_decrease_of_timely_is_limited_so_that_starting_at_line_rate_costs_little() 
             additive_increase_bps: 400_000_000,
             segment_bytes: 16_384,
             rate_min_bps: 100_000_000,
-        };
+        });
         let (_, recorder) = run(&spec);
         recorder.chunks.iter().filter_map(|chunk| chunk.completed_ps).max().unwrap_or_default()
     };

@@ -5,8 +5,8 @@ mod common;
 use common::{Recorder, collective, curve, ecn, leaf_spine, run, single_switch, tables, tcp};
 use record::PortRow;
 use spec::{
-    ColourSpec, ColouringSpec, EcnSpec, ImpairmentSpec, JobSpec, MarkerSpec, NicDirection, RunSpec,
-    RunStatus, TcpCongestion, TopologySpec, WredSpec,
+    ColourSpec, ColouringSpec, CongestionKind, EcnSpec, ImpairmentSpec, JobSpec, LeafSpine, MarkerSpec,
+    NicDirection, RunSpec, RunStatus, TopologySpec, WredSpec,
 };
 
 fn marker(hosts: &[u32], colouring: ColouringSpec) -> MarkerSpec {
@@ -47,7 +47,7 @@ fn wred_that_can_only_mark_gives_the_same_rows_as_ecn() {
 /// Two jobs send by one link from leaf to spine, at half of its rate each and a tenth more.
 fn two_jobs() -> RunSpec {
     let mut topology = leaf_spine(2);
-    if let TopologySpec::LeafSpine { spines, .. } = &mut topology {
+    if let TopologySpec::LeafSpine(LeafSpine { spines, .. }) = &mut topology {
         *spines = 1;
     }
     let mut spec = collective(topology, 2, "incast", "parallel", 4 << 20);
@@ -136,8 +136,8 @@ fn frames_that_are_not_ecn_capable_are_dropped_where_others_are_marked() {
         assert_eq!(summary.tcp[0].dropped_frames, summary.frames_lost.wred);
         (summary.frames_lost.wred, sum(&recorder, |port| port.ecn_marked))
     };
-    let (lost, marked) = lost_and_marked(TcpCongestion::Dctcp);
+    let (lost, marked) = lost_and_marked(CongestionKind::Dctcp);
     assert!(lost == 0 && marked > 0, "{lost} {marked}");
-    let (lost, marked) = lost_and_marked(TcpCongestion::Cubic);
+    let (lost, marked) = lost_and_marked(CongestionKind::Cubic);
     assert!(lost > 0 && marked == 0, "{lost} {marked}");
 }

@@ -1,7 +1,7 @@
 //! Assembles a graph from nodes and links.
 
 use crate::address;
-use crate::builder::LinkParams;
+use crate::builder::LinkSpec;
 use crate::graph::{Attachment, End, Graph, Link, Node, NodeKind, Port};
 use units::{AttachmentId, HostId, LinkId, NodeId};
 
@@ -63,7 +63,7 @@ impl Assembly {
     }
 
     /// Connects the next free port of each of two nodes; `lower` must not have a higher tier than `upper`.
-    pub(crate) fn connect(&mut self, lower: NodeId, upper: NodeId, cable: LinkParams) {
+    pub(crate) fn connect(&mut self, lower: NodeId, upper: NodeId, cable: LinkSpec) {
         debug_assert!(self.nodes[lower.index()].tier <= self.nodes[upper.index()].tier);
         let link = LinkId::from_index(self.links.len());
         let ends = [self.free_port(lower), self.free_port(upper)];
@@ -71,18 +71,18 @@ impl Assembly {
             let port = Port { link, peer: other.node, peer_port: other.port };
             self.nodes[end.node.index()].ports.push(port);
         }
-        self.links.push(Link { ends, rate: cable.rate, delay: cable.delay });
+        self.links.push(Link { ends, rate: cable.rate(), delay: cable.delay() });
     }
 
     /// Connects two nodes by `count` parallel cables.
-    pub(crate) fn connect_by(&mut self, count: u32, lower: NodeId, upper: NodeId, cable: LinkParams) {
+    pub(crate) fn connect_by(&mut self, count: u32, lower: NodeId, upper: NodeId, cable: LinkSpec) {
         for _ in 0..count {
             self.connect(lower, upper, cable);
         }
     }
 
     /// Connects the hosts to the crossbars of their servers, `gpus` hosts per server.
-    pub(crate) fn connect_servers(&mut self, scale_up: &[NodeId], gpus: u32, cable: LinkParams) {
+    pub(crate) fn connect_servers(&mut self, scale_up: &[NodeId], gpus: u32, cable: LinkSpec) {
         for host in self.hosts() {
             self.connect(host, scale_up[host.index() / gpus as usize], cable);
         }

@@ -1,13 +1,12 @@
 //! Topologies and checks shared by the tests of several modules.
 
-use crate::builder::{FatTree, LinkParams, MultiPlane, RailOptimised, RailPods};
+use crate::builder::{CableSpec, FatTree, LinkSpec, MultiPlane, RailOptimised, RailPods};
 use crate::graph::{Graph, NodeKind};
 use std::collections::HashSet;
-use units::{Rate, Span};
 
 /// A 30 m cable with a rate of `gbps` Gb/s.
-pub(crate) fn cable(gbps: u64) -> LinkParams {
-    LinkParams { rate: Rate::from_gbps(gbps), delay: Span::from_ns(150) }
+pub(crate) fn cable(gbps: u64) -> LinkSpec {
+    LinkSpec { rate_bps: gbps * 1_000_000_000, cable: CableSpec { delay_ps: 150_000 } }
 }
 
 pub(crate) fn fat_tree(pods: u32, leaves: u32, hosts: u32, aggs: u32, cores: u32) -> FatTree {

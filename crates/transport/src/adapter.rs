@@ -6,19 +6,30 @@
 //! separately. Congestion control applies in addition.
 
 use crate::{Controller, Position};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Cycle, DURATION_PS_MAX, Instant, RATE_BPS_MAX, Rate, Span};
 use wire::Psn;
 
 /// Per-message costs of an adapter. All values come from the run spec; nothing here has a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "MessageCostSpec")]
 pub struct AdapterConfig {
-    /// Least time from the posting of a message to its first packet, and between the starts of two messages.
-    pub message_cost: Span,
-    /// Bytes that a queue pair with nothing in flight sends at `start_rate` at most [bytes on the link].
+    /// Least time from the posting of a message to its first packet, and between the starts of two messages of
+    /// a queue pair [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
+    pub message_cost_ps: u64,
+    /// Least time between the starts of two messages of a port, of any queue pairs [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
+    pub message_interval_ps: u64,
+    /// Bytes that a queue pair with nothing in flight sends at `start_rate_bps` at most [bytes on the link].
+    #[schemars(range(max = 1_u64 << 30))]
     pub start_bytes: u32,
-    /// Rate of the first `start_bytes` after idling.
-    pub start_rate: Rate,
+    /// Rate of the first `start_bytes` after idling [bit/s].
+    #[schemars(range(min = 1_000_000, max = RATE_BPS_MAX))]
+    pub start_rate_bps: u64,
 }
 
 /// Pacing of one queue pair by its adapter, around its congestion control.
@@ -58,7 +69,7 @@ impl Adapter {
     /// A message was posted after all earlier ones had been sent; `is_at_rest` if they were also
     /// acknowledged.
     pub(crate) fn on_post(&mut self, now: Instant, is_at_rest: bool) {
-        self.ready_at = self.ready_at.max(now + self.config.message_cost);
+        self.ready_at = self.ready_at.max(now + Span(self.config.message_cost_ps));
         if is_at_rest {
             self.start_left = self.config.start_bytes;
         }
@@ -75,11 +86,13 @@ impl Adapter {
     pub(crate) fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
         self.inner.on_sent(now, psn, wire_bytes);
         if self.ends_message {
-            self.ready_at = self.ready_at.max(self.began_at + self.config.message_cost);
+            self.ready_at = self.ready_at.max(self.began_at + Span(self.config.message_cost_ps));
         }
         if self.start_left > 0 {
             self.start_left = self.start_left.saturating_sub(wire_bytes);
-            self.ready_at = self.ready_at.max(now + self.config.start_rate.span_of(wire_bytes.into()));
+            self.ready_at = self
+                .ready_at
+                .max(now + Rate::from_bps(self.config.start_rate_bps).span_of(wire_bytes.into()));
         }
     }
 
@@ -97,8 +110,12 @@ impl Adapter {
 mod tests {
     use super::*;
 
-    const CONFIG: AdapterConfig =
-        AdapterConfig { message_cost: Span(250_000), start_bytes: 10_000, start_rate: Rate::from_gbps(50) };
+    const CONFIG: AdapterConfig = AdapterConfig {
+        message_cost_ps: 250_000,
+        message_interval_ps: 0,
+        start_bytes: 10_000,
+        start_rate_bps: 50_000_000_000,
+    };
 
     fn adapter() -> Controller {
         Controller::LineRate.in_adapter(Some(&Arc::new(CONFIG)))

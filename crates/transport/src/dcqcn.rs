@@ -13,7 +13,9 @@
 //! in bit/s, alpha and g in 2^-20.
 
 use crate::RateControl;
-use units::{Cycle, Instant, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Cycle, Instant, Rate, Span};
 
 /// One, in units of alpha and g.
 const ONE: u64 = 1 << 20;
@@ -21,50 +23,47 @@ const ONE: u64 = 1 << 20;
 const BYTE: u64 = 8_000_000_000_000;
 
 /// Parameters of DCQCN. All values come from the run spec; nothing here has a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct DcqcnConfig {
-    /// Gain of alpha [2^-20].
-    pub g: u64,
-    /// Alpha before the first CNP [2^-20], at most [`DcqcnConfig::ALPHA_ONE`]; 1 in SIGCOMM 2015, section 3.
-    pub initial_alpha: u64,
-    /// Alpha decays after this long without a CNP.
-    pub alpha_timer: Span,
-    /// At most one rate cut in this time.
-    pub rate_cut_period: Span,
-    /// Increase timer.
-    pub increase_timer: Span,
-    /// Increase byte counter; 0 switches it off [bytes].
+    /// Gain g of alpha [1/2^20].
+    #[schemars(range(max = ONE))]
+    pub g_2e20: u32,
+    /// Alpha of a queue pair before its first CNP [1/2^20]; absent, 1 (SIGCOMM 2015, section 3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = ONE))]
+    pub initial_alpha_2e20: Option<u32>,
+    /// Alpha decays after this long without a CNP [ps].
+    pub alpha_timer_ps: u64,
+    /// At most one rate cut in this time [ps].
+    pub rate_cut_period_ps: u64,
+    /// Rate increase timer [ps].
+    pub increase_timer_ps: u64,
+    /// Rate increase byte counter [bytes]; 0 switches it off.
     pub byte_counter_bytes: u64,
-    /// Rounds of fast recovery; with 0 a cut lowers the target rate to the rate after the cut.
+    /// Rounds of fast recovery F; 0: a cut lowers the target rate to the rate after it, so that the rate
+    /// rises by the increases only.
     pub fast_recovery_rounds: u32,
-    /// Additive increase [bit/s].
+    /// Additive increase R_AI [bit/s].
     pub additive_increase_bps: u64,
-    /// Hyper increase [bit/s].
+    /// Hyper increase R_HAI [bit/s].
     pub hyper_increase_bps: u64,
     /// Smallest rate [bit/s].
     pub rate_min_bps: u64,
-    /// Every cut lowers the target rate; otherwise only the first cut and cuts that follow an increase.
+    /// Every rate cut lowers the target rate to the current one; without it only the first cut and a cut that
+    /// follows an increase do, so that a row of cuts is recovered from at once.
     pub clamp_target_rate: bool,
-    /// Rate of the port [bit/s].
-    pub line_rate_bps: u64,
-}
-
-impl DcqcnConfig {
-    /// An alpha of 1 [2^-20].
-    pub const ALPHA_ONE: u64 = ONE;
-
-    /// Pacing time of a packet at line rate.
-    #[inline]
-    #[must_use]
-    pub fn span_at_line_rate(&self, wire_bytes: u32) -> Span {
-        Span(u64::from(wire_bytes) * BYTE / self.line_rate_bps)
-    }
+    /// A receiver sends at most one CNP per queue pair in this time [ps].
+    pub cnp_interval_ps: u64,
 }
 
 /// Rate control state of one queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dcqcn {
     config: DcqcnConfig,
+    /// Rate of the port [bit/s].
+    line_rate_bps: u64,
     /// Current and target rate [bit/s].
     current_bps: u64,
     target_bps: u64,
@@ -84,14 +83,18 @@ pub struct Dcqcn {
 }
 
 impl Dcqcn {
-    /// Starts at line rate.
+    /// Starts at the rate of the port.
     #[must_use]
-    pub const fn new(config: DcqcnConfig) -> Self {
+    pub const fn new(config: DcqcnConfig, line_rate: Rate) -> Self {
         Self {
-            current_bps: config.line_rate_bps,
-            target_bps: config.line_rate_bps,
-            alpha: config.initial_alpha,
             config,
+            line_rate_bps: line_rate.bps(),
+            current_bps: line_rate.bps(),
+            target_bps: line_rate.bps(),
+            alpha: match config.initial_alpha_2e20 {
+                Some(alpha) => alpha as u64,
+                None => ONE,
+            },
             owed: 0,
             owed_at: Instant::ZERO,
             ready_at: Instant::ZERO,
@@ -102,6 +105,13 @@ impl Dcqcn {
             timer_rounds: 0,
             byte_rounds: 0,
         }
+    }
+
+    /// Pacing time of a packet at line rate.
+    #[inline]
+    #[must_use]
+    pub(crate) fn span_at_line_rate(&self, wire_bytes: u32) -> Span {
+        Span(u64::from(wire_bytes) * BYTE / self.line_rate_bps)
     }
 
     /// Current rate [bit/s].
@@ -118,10 +128,11 @@ impl Dcqcn {
 
     /// Applies the timers that have expired by `now`, in order of time.
     fn advance(&mut self, now: Instant) {
+        let g = u64::from(self.config.g_2e20);
         while self.alpha_due <= now {
-            self.alpha -= self.alpha * self.config.g / ONE;
-            self.alpha_due += self.config.alpha_timer;
-            if self.alpha * self.config.g < ONE {
+            self.alpha -= self.alpha * g / ONE;
+            self.alpha_due += Span(self.config.alpha_timer_ps);
+            if self.alpha * g < ONE {
                 // Too small to decay further in these units: rounded to zero.
                 self.alpha = 0;
                 self.alpha_due = Instant::NEVER;
@@ -134,7 +145,7 @@ impl Dcqcn {
 
     fn expire_increase_timer(&mut self) {
         self.make_up(self.increase_due);
-        self.increase_due += self.config.increase_timer;
+        self.increase_due += Span(self.config.increase_timer_ps);
         self.timer_rounds += 1;
         self.increase();
     }
@@ -180,11 +191,11 @@ impl Dcqcn {
 
     fn increase(&mut self) {
         self.target_bps += self.target_increase_bps();
-        self.target_bps = self.target_bps.min(self.config.line_rate_bps);
+        self.target_bps = self.target_bps.min(self.line_rate_bps);
         self.current_bps = self.target_bps.midpoint(self.current_bps);
         // Halving never recovers the last bit/s: within 1 bit/s of line rate the recovery is complete.
-        if self.current_bps + 1 >= self.config.line_rate_bps {
-            self.current_bps = self.config.line_rate_bps;
+        if self.current_bps + 1 >= self.line_rate_bps {
+            self.current_bps = self.line_rate_bps;
             self.increase_due = Instant::NEVER;
         }
     }
@@ -198,7 +209,7 @@ impl RateControl for Dcqcn {
 
     fn on_sent(&mut self, now: Instant, wire_bytes: u32) {
         self.advance(now);
-        let below_line = self.current_bps < self.config.line_rate_bps;
+        let below_line = self.current_bps < self.line_rate_bps;
         if below_line && self.config.byte_counter_bytes > 0 {
             self.bytes_since += u64::from(wire_bytes);
             if self.bytes_since >= self.config.byte_counter_bytes {
@@ -226,10 +237,11 @@ impl RateControl for Dcqcn {
         if self.config.fast_recovery_rounds == 0 {
             self.target_bps = self.current_bps;
         }
-        self.alpha = self.alpha - self.alpha * self.config.g / ONE + self.config.g;
-        self.alpha_due = now + self.config.alpha_timer;
-        self.increase_due = now + self.config.increase_timer;
-        self.next_cut = now + self.config.rate_cut_period;
+        let g = u64::from(self.config.g_2e20);
+        self.alpha = self.alpha - self.alpha * g / ONE + g;
+        self.alpha_due = now + Span(self.config.alpha_timer_ps);
+        self.increase_due = now + Span(self.config.increase_timer_ps);
+        self.next_cut = now + Span(self.config.rate_cut_period_ps);
         self.bytes_since = 0;
         self.timer_rounds = 0;
         self.byte_rounds = 0;
@@ -249,6 +261,7 @@ impl Dcqcn {
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
             config: _,
+            line_rate_bps: _,
             current_bps,
             target_bps,
             alpha,
@@ -274,19 +287,20 @@ mod tests {
 
     /// The parameters of the paper.
     const PAPER: DcqcnConfig = DcqcnConfig {
-        g: ONE / 256,
-        initial_alpha: ONE,
-        alpha_timer: Span::from_us(55),
-        rate_cut_period: Span::from_us(50),
-        increase_timer: Span::from_us(55),
+        g_2e20: ONE as u32 / 256,
+        initial_alpha_2e20: None,
+        alpha_timer_ps: 55_000_000,
+        rate_cut_period_ps: 50_000_000,
+        increase_timer_ps: 55_000_000,
         byte_counter_bytes: 10 << 20,
         fast_recovery_rounds: 5,
         additive_increase_bps: 40_000_000,
         hyper_increase_bps: 400_000_000,
         rate_min_bps: 100_000_000,
         clamp_target_rate: true,
-        line_rate_bps: 40_000_000_000,
+        cnp_interval_ps: 50_000_000,
     };
+    const LINE_RATE: Rate = Rate::from_gbps(40);
 
     const fn at_us(us: u64) -> Instant {
         Instant(us * 1_000_000)
@@ -294,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_first_cnp_halves_the_rate_and_one_period_protects_it() {
-        let mut rate = Dcqcn::new(PAPER);
+        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(100));
         assert_eq!((rate.rate_bps(), rate.alpha_2e20()), (20_000_000_000, ONE));
         rate.on_cnp(at_us(149));
@@ -305,17 +319,18 @@ mod tests {
 
     #[test]
     fn the_first_cut_takes_off_half_of_the_initial_alpha() {
-        let mut rate = Dcqcn::new(DcqcnConfig { initial_alpha: ONE / 4, ..PAPER });
+        let mut rate =
+            Dcqcn::new(DcqcnConfig { initial_alpha_2e20: Some(ONE as u32 / 4), ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         assert_eq!((rate.rate_bps(), rate.alpha_2e20()), (35_000_000_000, ONE / 4 - ONE / 1024 + ONE / 256));
-        let mut none = Dcqcn::new(DcqcnConfig { initial_alpha: 0, ..PAPER });
+        let mut none = Dcqcn::new(DcqcnConfig { initial_alpha_2e20: Some(0), ..PAPER }, LINE_RATE);
         none.on_cnp(at_us(0));
         assert_eq!((none.rate_bps(), none.alpha_2e20()), (40_000_000_000, ONE / 256));
     }
 
     #[test]
     fn fast_recovery_halves_the_distance_five_times_then_the_target_rises() {
-        let mut rate = Dcqcn::new(PAPER);
+        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         let mut distance = 20_000_000_000;
         for round in 1..=5 {
@@ -323,7 +338,7 @@ mod tests {
             distance /= 2;
             assert_eq!(rate.rate_bps(), 40_000_000_000 - distance);
         }
-        let mut twice = Dcqcn::new(PAPER);
+        let mut twice = Dcqcn::new(PAPER, LINE_RATE);
         twice.on_cnp(at_us(0));
         twice.on_cnp(at_us(50));
         twice.advance(at_us(50 + 55 * 6));
@@ -332,7 +347,7 @@ mod tests {
 
     #[test]
     fn an_unclamped_target_survives_a_row_of_cuts_but_not_one_after_an_increase() {
-        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER });
+        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
         assert_eq!((rate.rate_bps(), rate.target_bps), (10_000_000_000, 40_000_000_000));
@@ -344,7 +359,8 @@ mod tests {
 
     #[test]
     fn without_a_byte_counter_hyper_increase_follows_one_additive_round() {
-        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 0, fast_recovery_rounds: 1, ..PAPER });
+        let mut rate =
+            Dcqcn::new(DcqcnConfig { byte_counter_bytes: 0, fast_recovery_rounds: 1, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
         let mut targets = [20_000_000_000, 20_040_000_000, 20_440_000_000].into_iter();
@@ -362,7 +378,7 @@ mod tests {
             hyper_increase_bps: 40_000_000,
             ..PAPER
         };
-        let mut rate = Dcqcn::new(config);
+        let mut rate = Dcqcn::new(config, LINE_RATE);
         rate.on_cnp(at_us(0));
         // Half of R_AI in the first round, all of it in the limit.
         for (rounds, rises_bps) in [(1, 20_000_000), (2, 50_000_000), (100, 3_960_000_000)] {
@@ -372,7 +388,7 @@ mod tests {
 
     #[test]
     fn alpha_decays_without_cnps() {
-        let mut rate = Dcqcn::new(PAPER);
+        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.advance(at_us(55));
         assert_eq!(rate.alpha_2e20(), ONE - ONE / 256);
@@ -382,7 +398,7 @@ mod tests {
 
     #[test]
     fn packets_are_paced_at_the_current_rate() {
-        let mut rate = Dcqcn::new(PAPER);
+        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_sent(at_us(1), 1_000);
         // 8,000 bits at 20 Gb/s are 400 ns.
@@ -391,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_held_back_by_the_rate_as_it_changes() {
-        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER });
+        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         // Of 2.4 Mbit, 20 Gb/s covers 1.1 in the first 55 us; 30 Gb/s needs 43.3 us for the rest.
         rate.on_sent(at_us(0), 300_000);
@@ -400,26 +416,26 @@ mod tests {
         rate.on_cnp(at_us(75));
         assert_eq!(rate.ready_at(), at_us(75) + Span(700_000 * 1_000_000_000_000 / rate.rate_bps()));
         // With nothing owed a cut changes nothing.
-        let mut idle = Dcqcn::new(PAPER);
+        let mut idle = Dcqcn::new(PAPER, LINE_RATE);
         idle.on_cnp(at_us(7));
         assert_eq!(idle.ready_at(), at_us(7));
     }
 
     #[test]
     fn the_rate_stays_within_its_bounds() {
-        let mut rate = Dcqcn::new(PAPER);
+        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
         for cnp in 0..200 {
             rate.on_cnp(at_us(50 * cnp));
-            assert!((PAPER.rate_min_bps..=PAPER.line_rate_bps).contains(&rate.rate_bps()));
+            assert!((PAPER.rate_min_bps..=LINE_RATE.bps()).contains(&rate.rate_bps()));
         }
         assert_eq!(rate.rate_bps(), PAPER.rate_min_bps);
         rate.advance(at_us(10_000_000));
-        assert_eq!(rate.rate_bps(), PAPER.line_rate_bps);
+        assert_eq!(rate.rate_bps(), LINE_RATE.bps());
     }
 
     #[test]
     fn the_byte_counter_raises_the_rate_without_the_timer() {
-        let mut rate = Dcqcn::new(PAPER);
+        let mut rate = Dcqcn::new(PAPER, LINE_RATE);
         rate.on_cnp(at_us(0));
         for packet in 0..2_700 {
             rate.on_sent(Instant(packet), 4_096);
@@ -429,7 +445,7 @@ mod tests {
 
     #[test]
     fn bytes_beyond_a_round_of_the_counter_belong_to_the_next() {
-        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER });
+        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         // 10,000 bytes are reached with the third packet, 20,000 with the fifth, 30,000 with the eighth.
         for rate_mbps in [20_000, 20_000, 30_000, 30_000, 35_000, 35_000, 35_000, 37_500] {
@@ -441,7 +457,7 @@ mod tests {
     #[test]
     fn rounds_of_the_byte_counter_alone_lead_to_additive_increase() {
         let config = DcqcnConfig { byte_counter_bytes: 4_096, fast_recovery_rounds: 2, ..PAPER };
-        let mut rate = Dcqcn::new(config);
+        let mut rate = Dcqcn::new(config, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
         let mut targets = Vec::new();
@@ -455,7 +471,7 @@ mod tests {
     #[test]
     fn both_counters_past_fast_recovery_lead_to_hyper_increase() {
         let config = DcqcnConfig { byte_counter_bytes: 4_096, fast_recovery_rounds: 1, ..PAPER };
-        let mut rate = Dcqcn::new(config);
+        let mut rate = Dcqcn::new(config, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_cnp(at_us(50));
         rate.advance(at_us(50 + 55));
@@ -469,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_cut_begins_a_round_of_the_byte_counter_anew() {
-        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER });
+        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER }, LINE_RATE);
         rate.on_cnp(at_us(0));
         rate.on_sent(at_us(0), 9_999);
         rate.on_cnp(at_us(50));

@@ -83,7 +83,7 @@ pub use queue_pair::{
     CnpLimiter, Completion, Counters, DecodeError, Handled, Origin, Outgoing, Placed, PostError, QueuePair,
     Reads, Received, Region, Settings, SettingsError, Source, Status, Target, UdpPath, WorkId,
 };
-pub use rate::{Ack, Controller, DcqcnPacer, Loss, RateControl, Timed};
+pub use rate::{Ack, Controller, DcqcnPacer, Loss, RateControl, RateControlSpec, Timed};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};
 pub use responder::{Arrival, Disposition, Reply, Responder};
 pub use swift::{Swift, SwiftConfig};

@@ -2,9 +2,11 @@
 
 use crate::adapter::{Adapter, AdapterConfig};
 use crate::{Dcqcn, DcqcnConfig, Position, Swift, SwiftConfig, Timely, TimelyConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Cycle, Instant, Span};
+use units::{Cycle, Instant, Rate, Span};
 use wire::Psn;
 
 /// An acknowledgement as a rate controller sees it.
@@ -58,6 +60,88 @@ pub trait RateControl {
     fn rate_bps_at(&self, now: Instant) -> Option<u64>;
 }
 
+/// Rate control of a run, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "RateControl")]
+pub enum RateControlSpec {
+    /// As fast as the port takes it.
+    LineRate {
+        /// A receiver of marked packets sends at most one CNP per queue pair in this time, which the sender
+        /// counts without a reaction [ps]; absent, marks are counted alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cnp_interval_ps: Option<u64>,
+    },
+    /// DCQCN (Zhu et al., SIGCOMM 2015).
+    Dcqcn(DcqcnConfig),
+    /// Swift (Kumar et al., SIGCOMM 2020).
+    Swift(SwiftConfig),
+    /// TIMELY (Mittal et al., SIGCOMM 2015).
+    Timely(TimelyConfig),
+}
+
+impl RateControlSpec {
+    /// As fast as the port takes it, without CNPs.
+    pub const LINE_RATE: Self = Self::LineRate { cnp_interval_ps: None };
+
+    /// Whether nothing but the port paces a requester.
+    #[must_use]
+    pub const fn is_line_rate(&self) -> bool {
+        matches!(self, Self::LineRate { .. })
+    }
+
+    /// Initial controller of queue pairs with this MTU at a port with this rate.
+    #[must_use]
+    pub fn controller(&self, mtu_bytes: u32, line_rate: Rate) -> Controller {
+        match *self {
+            Self::LineRate { .. } => Controller::LineRate,
+            Self::Dcqcn(config) => Controller::Dcqcn(DcqcnPacer::new(config, line_rate)),
+            Self::Swift(config) => Controller::Swift(Timed::boxed(Swift::new(config, mtu_bytes, line_rate))),
+            Self::Timely(config) => {
+                Controller::Timely(Timed::boxed(Timely::new(config, mtu_bytes, line_rate)))
+            }
+        }
+    }
+
+    /// Minimum interval between congestion notifications of a receiving queue pair; `None` if it sends none.
+    #[must_use]
+    pub fn cnp_interval(&self) -> Option<Span> {
+        match *self {
+            Self::LineRate { cnp_interval_ps } => cnp_interval_ps.map(Span),
+            Self::Dcqcn(config) => Some(Span(config.cnp_interval_ps)),
+            Self::Swift(_) | Self::Timely(_) => None,
+        }
+    }
+
+    /// Round-trip time above which a queue pair slows down on a path of this many links; `None` if no
+    /// round-trip time does.
+    #[must_use]
+    pub const fn target_delay(&self, links: u64) -> Option<Span> {
+        match *self {
+            Self::LineRate { .. } | Self::Dcqcn(_) => None,
+            Self::Swift(config) => Some(Span(config.base_target_ps + config.hop_target_ps * links)),
+            Self::Timely(config) => Some(Span(config.rtt_high_ps)),
+        }
+    }
+
+    /// Longest interval between two packets of a queue pair. Round-trip times above `timeout` are not measured,
+    /// since their packets are resent.
+    #[must_use]
+    pub fn interval_max(&self, packet_bytes: u64, timeout: Span) -> Span {
+        let at_rate = |rate_bps| Rate::from_bps(rate_bps).span_of(packet_bytes);
+        match *self {
+            Self::LineRate { .. } => Span::ZERO,
+            Self::Dcqcn(config) => at_rate(config.rate_min_bps),
+            Self::Timely(config) => at_rate(config.rate_min_bps),
+            Self::Swift(config) => {
+                let round_trip = u128::from(config.base_target_ps.max(timeout.0));
+                let gap = (round_trip << 20).div_ceil(config.window_min_2e20.into());
+                Span(gap.try_into().unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
 /// Rate controller of a queue pair, chosen when a run is set up. All queue pairs of a run use the same
 /// variant, so the branch is always predicted, and it is the only cost at line rate.
 #[derive(Clone, Debug)]
@@ -75,18 +159,6 @@ pub enum Controller {
 }
 
 impl Controller {
-    /// Swift; see [`Swift`].
-    #[must_use]
-    pub fn swift(config: Arc<SwiftConfig>) -> Self {
-        Self::Swift(Box::new(Timed::new(Swift::new(config))))
-    }
-
-    /// TIMELY; see [`Timely`].
-    #[must_use]
-    pub fn timely(config: Arc<TimelyConfig>) -> Self {
-        Self::Timely(Box::new(Timed::new(Timely::new(config))))
-    }
-
     /// Wraps the controller into an adapter if it has a cost per message.
     #[must_use]
     pub fn in_adapter(self, config: Option<&Arc<AdapterConfig>>) -> Self {
@@ -243,8 +315,8 @@ pub struct Timed<C> {
 }
 
 impl<C: RateControl> Timed<C> {
-    const fn new(control: C) -> Self {
-        Self { control, oldest: Psn::new(0), sent_at: VecDeque::new() }
+    fn boxed(control: C) -> Box<Self> {
+        Box::new(Self { control, oldest: Psn::new(0), sent_at: VecDeque::new() })
     }
 
     /// Not inlined, so that the paths of other controllers have the registers to themselves.
@@ -275,7 +347,8 @@ impl<C: RateControl> Timed<C> {
 /// DCQCN that needs little memory before the first CNP: until then it paces at line rate.
 #[derive(Clone, Debug)]
 pub struct DcqcnPacer {
-    config: Arc<DcqcnConfig>,
+    /// State at the first CNP.
+    initial: Arc<Dcqcn>,
     ready_at: Instant,
     /// Size on the link of the last packet, until the first CNP.
     wire_bytes: u32,
@@ -286,15 +359,16 @@ pub struct DcqcnPacer {
 impl DcqcnPacer {
     /// Starts at line rate.
     #[must_use]
-    pub const fn new(config: Arc<DcqcnConfig>) -> Self {
-        Self { config, ready_at: Instant::ZERO, wire_bytes: 0, dcqcn: None }
+    pub fn new(config: DcqcnConfig, line_rate: Rate) -> Self {
+        let initial = Arc::new(Dcqcn::new(config, line_rate));
+        Self { initial, ready_at: Instant::ZERO, wire_bytes: 0, dcqcn: None }
     }
 
     #[cold]
     fn begin(&self) -> Box<Dcqcn> {
-        let mut dcqcn = Dcqcn::new(*self.config);
+        let mut dcqcn = *self.initial;
         if self.wire_bytes > 0 {
-            let paced_for = self.config.span_at_line_rate(self.wire_bytes);
+            let paced_for = self.initial.span_at_line_rate(self.wire_bytes);
             dcqcn.on_sent(Instant(self.ready_at.0 - paced_for.0), self.wire_bytes);
         }
         Box::new(dcqcn)
@@ -302,7 +376,7 @@ impl DcqcnPacer {
 
     /// Visits the state for cycle detection; see [`Cycle`].
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { config: _, ready_at, wire_bytes, dcqcn } = self;
+        let Self { initial: _, ready_at, wire_bytes, dcqcn } = self;
         cycle.time(ready_at);
         cycle.same_list([*wire_bytes, u32::from(dcqcn.is_some())].into_iter().map(u64::from));
         if let Some(dcqcn) = dcqcn {
@@ -324,7 +398,7 @@ impl RateControl for DcqcnPacer {
             self.ready_at = dcqcn.ready_at();
         } else {
             self.wire_bytes = wire_bytes;
-            self.ready_at = now + self.config.span_at_line_rate(wire_bytes);
+            self.ready_at = now + self.initial.span_at_line_rate(wire_bytes);
         }
     }
 
@@ -337,8 +411,7 @@ impl RateControl for DcqcnPacer {
     }
 
     fn rate_bps_at(&self, now: Instant) -> Option<u64> {
-        let line_rate_bps = self.config.line_rate_bps;
-        self.dcqcn.as_ref().map_or(Some(line_rate_bps), |dcqcn| dcqcn.rate_bps_at(now))
+        self.dcqcn.as_ref().map_or(Some(self.initial.rate_bps()), |dcqcn| dcqcn.rate_bps_at(now))
     }
 }
 
@@ -349,18 +422,18 @@ mod tests {
 
     fn config(byte_counter_bytes: u64, clamp_target_rate: bool) -> DcqcnConfig {
         DcqcnConfig {
-            g: (1 << 20) / 256,
-            initial_alpha: DcqcnConfig::ALPHA_ONE,
-            alpha_timer: Span::from_us(5),
-            rate_cut_period: Span::from_us(4),
-            increase_timer: Span::from_us(6),
+            g_2e20: (1 << 20) / 256,
+            initial_alpha_2e20: None,
+            alpha_timer_ps: 5_000_000,
+            rate_cut_period_ps: 4_000_000,
+            increase_timer_ps: 6_000_000,
             byte_counter_bytes,
             fast_recovery_rounds: 2,
             additive_increase_bps: 40_000_000,
             hyper_increase_bps: 400_000_000,
             rate_min_bps: 100_000_000,
             clamp_target_rate,
-            line_rate_bps: 400_000_000_000,
+            cnp_interval_ps: 4_000_000,
         }
     }
 
@@ -372,7 +445,8 @@ mod tests {
             clamp_target_rate: bool,
         ) {
             let config = config(byte_counter_bytes, clamp_target_rate);
-            let (mut dcqcn, mut pacer) = (Dcqcn::new(config), DcqcnPacer::new(Arc::new(config)));
+            let line_rate = Rate::from_gbps(400);
+            let (mut dcqcn, mut pacer) = (Dcqcn::new(config, line_rate), DcqcnPacer::new(config, line_rate));
             let mut now = Instant::ZERO;
             for (gap_ps, wire_bytes, kind) in steps {
                 now += Span(gap_ps);

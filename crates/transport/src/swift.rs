@@ -13,50 +13,68 @@
 //! sender wait for each other before a packet is passed to the port.
 
 use crate::rate::{Ack, Loss, RateControl};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use units::{Instant, Span};
+use units::{DURATION_PS_MAX, Instant, Rate, Span};
+use wire::Psn;
 
 /// One packet [2^-20 packets].
 const ONE: u64 = 1 << 20;
 /// Parts per million.
 const WHOLE_PPM: u64 = 1_000_000;
+/// Range of windows [2^-20 packets]: a thousandth of a packet to the most that a queue pair has in flight.
+const WINDOW_2E20_MIN: u64 = 1_049;
+const WINDOW_2E20_MAX: u64 = (Psn::WINDOW_MAX as u64) << 20;
 
 /// Parameters of Swift. All values come from the run spec; nothing here has a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct SwiftConfig {
-    /// Target delay, without the additions for hops and for small windows.
-    pub base_target: Span,
-    /// Addition to the target per link of the path.
-    pub hop_target: Span,
-    /// Maximum addition by flow scaling.
-    pub scaling_range: Span,
-    /// Window with full flow scaling, and window from which there is none [2^-20 packets].
-    pub scaling_windows: [u64; 2],
-    /// Additive increase per round trip [2^-20 packets].
-    pub additive_increase: u64,
+    /// Target delay, without the additions for hops and for small windows [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
+    pub base_target_ps: u64,
+    /// Addition to the target per link of the path [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
+    pub hop_target_ps: u64,
+    /// Maximum addition to the target by flow scaling [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
+    pub scaling_range_ps: u64,
+    /// Window at which flow scaling is full [1/2^20 packets].
+    #[schemars(range(min = WINDOW_2E20_MIN, max = WINDOW_2E20_MAX))]
+    pub scaling_window_min_2e20: u64,
+    /// Window from which there is no flow scaling [1/2^20 packets].
+    #[schemars(range(min = WINDOW_2E20_MIN, max = WINDOW_2E20_MAX))]
+    pub scaling_window_max_2e20: u64,
+    /// Additive increase of the window per round trip [1/2^20 packets].
+    #[schemars(range(min = 1, max = 1_000 << 20))]
+    pub additive_increase_2e20: u64,
     /// Multiplicative decrease beta [ppm].
+    #[schemars(range(max = WHOLE_PPM))]
     pub beta_ppm: u32,
-    /// Maximum of one decrease [ppm].
+    /// Largest fraction of the window that one decrease takes off [ppm].
+    #[schemars(range(max = WHOLE_PPM))]
     pub decrease_max_ppm: u32,
-    /// Smallest and largest window [2^-20 packets].
-    pub window_range: [u64; 2],
+    /// Smallest window [1/2^20 packets].
+    #[schemars(range(min = WINDOW_2E20_MIN, max = WINDOW_2E20_MAX))]
+    pub window_min_2e20: u64,
+    /// Largest window, with which a queue pair begins [1/2^20 packets].
+    #[schemars(range(min = WINDOW_2E20_MIN, max = WINDOW_2E20_MAX))]
+    pub window_max_2e20: u64,
     /// Timeouts in a row that reduce the window to the smallest.
     pub reset_timeouts: u32,
-    /// Payload of a packet [bytes].
-    pub mtu_bytes: u32,
-    /// Rate of the port [bit/s].
-    pub line_rate_bps: u64,
 }
 
 impl SwiftConfig {
     /// Target delay for a window and a number of links on the path.
     #[must_use]
     pub fn target(&self, window: u64, links: u32) -> Span {
-        let [full, none] = self.scaling_windows.map(inverse_root);
+        let [full, none] = [self.scaling_window_min_2e20, self.scaling_window_max_2e20].map(inverse_root);
         let here = inverse_root(window).clamp(none, full);
-        let range = u128::from(self.scaling_range.0);
+        let range = u128::from(self.scaling_range_ps);
         let scaled = range * u128::from(here - none) / u128::from((full - none).max(1));
-        self.base_target + Span(self.hop_target.0 * u64::from(links) + scaled as u64)
+        Span(self.base_target_ps + self.hop_target_ps * u64::from(links) + scaled as u64)
     }
 }
 
@@ -70,6 +88,10 @@ fn inverse_root(window: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Swift {
     config: Arc<SwiftConfig>,
+    /// Payload of a full packet [bytes].
+    mtu_bytes: u32,
+    /// Rate of the port [bit/s].
+    line_rate_bps: u64,
     /// Links of the path.
     links: u32,
     /// Current window [2^-20 packets].
@@ -85,15 +107,17 @@ pub struct Swift {
 impl Swift {
     /// Starts with the largest window, on a path of 0 links; see [`Self::set_links`].
     #[must_use]
-    pub fn new(config: Arc<SwiftConfig>) -> Self {
+    pub fn new(config: SwiftConfig, mtu_bytes: u32, line_rate: Rate) -> Self {
         Self {
+            mtu_bytes,
+            line_rate_bps: line_rate.bps(),
             links: 0,
-            window: config.window_range[1],
-            rtt: config.base_target,
+            window: config.window_max_2e20,
+            rtt: Span(config.base_target_ps),
             last_decrease: Instant::ZERO,
             timeouts: 0,
             ready_at: Instant::ZERO,
-            config,
+            config: Arc::new(config),
         }
     }
 
@@ -121,8 +145,7 @@ impl Swift {
     }
 
     fn set_window(&mut self, now: Instant, window: u64) {
-        let [least, most] = self.config.window_range;
-        let window = window.clamp(least, most);
+        let window = window.clamp(self.config.window_min_2e20, self.config.window_max_2e20);
         if window < self.window {
             self.last_decrease = now;
         }
@@ -130,7 +153,7 @@ impl Swift {
     }
 
     fn increase(&self, packets: u32) -> u64 {
-        let full = self.config.additive_increase * u64::from(packets);
+        let full = self.config.additive_increase_2e20 * u64::from(packets);
         // `ai / cwnd` per packet; `ai` while the window is below one packet.
         if self.window < ONE {
             full
@@ -180,16 +203,16 @@ impl RateControl for Swift {
             Loss::Timeout => self.timeouts += 1,
         }
         if self.timeouts >= self.config.reset_timeouts {
-            self.set_window(now, self.config.window_range[0]);
+            self.set_window(now, self.config.window_min_2e20);
         } else {
             self.decrease(now, self.config.decrease_max_ppm.into());
         }
     }
 
     fn rate_bps_at(&self, _now: Instant) -> Option<u64> {
-        let bits = u128::from(self.window) * u128::from(self.config.mtu_bytes) * 8 / u128::from(ONE);
+        let bits = u128::from(self.window) * u128::from(self.mtu_bytes) * 8 / u128::from(ONE);
         let bps = bits * 1_000_000_000_000 / u128::from(self.rtt.0.max(1));
-        Some(bps.min(self.config.line_rate_bps.into()) as u64)
+        Some(bps.min(self.line_rate_bps.into()) as u64)
     }
 }
 
@@ -199,22 +222,22 @@ mod tests {
 
     fn config() -> SwiftConfig {
         SwiftConfig {
-            base_target: Span::from_us(20),
-            hop_target: Span::from_us(3),
-            scaling_range: Span::from_us(100),
-            scaling_windows: [ONE / 10, 100 * ONE],
-            additive_increase: ONE,
+            base_target_ps: 20_000_000,
+            hop_target_ps: 3_000_000,
+            scaling_range_ps: 100_000_000,
+            scaling_window_min_2e20: ONE / 10,
+            scaling_window_max_2e20: 100 * ONE,
+            additive_increase_2e20: ONE,
             beta_ppm: 800_000,
             decrease_max_ppm: 500_000,
-            window_range: [ONE / 1_000, 256 * ONE],
+            window_min_2e20: ONE / 1_000,
+            window_max_2e20: 256 * ONE,
             reset_timeouts: 5,
-            mtu_bytes: 4_096,
-            line_rate_bps: 400_000_000_000,
         }
     }
 
     fn swift(window: u64) -> Swift {
-        Swift { window, ..Swift::new(Arc::new(config())) }
+        Swift { window, ..Swift::new(config(), 4_096, Rate::from_gbps(400)) }
     }
 
     const fn ack(now_us: u64, packets: u32, rtt_us: u64) -> Ack {

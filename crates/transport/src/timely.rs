@@ -16,8 +16,10 @@
 //! packets are paced one by one.
 
 use crate::rate::{Ack, RateControl};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use units::{Instant, Rate, Span};
+use units::{DURATION_PS_MAX, Instant, RATE_BPS_MAX, Rate, Span};
 
 /// Parts per million.
 const WHOLE_PPM: i128 = 1_000_000;
@@ -26,36 +28,47 @@ const WHOLE_PPM: i128 = 1_000_000;
 const HYPERACTIVE: u32 = 5;
 
 /// Parameters of TIMELY. All values come from the run spec; nothing here has a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct TimelyConfig {
-    /// Weight alpha of the newest difference [ppm].
+    /// Weight alpha of the newest difference of round-trip times [ppm].
+    #[schemars(range(max = WHOLE_PPM as u32))]
     pub alpha_ppm: u32,
     /// Multiplicative decrease beta [ppm].
+    #[schemars(range(max = WHOLE_PPM as u32))]
     pub beta_ppm: u32,
     /// Largest fraction of the rate that one decrease takes off [ppm].
+    #[schemars(range(max = WHOLE_PPM as u32))]
     pub decrease_max_ppm: u32,
-    /// The rate rises below this round-trip time.
-    pub rtt_low: Span,
-    /// The rate falls above this round-trip time.
-    pub rtt_high: Span,
-    /// Reference for differences of round-trip times.
-    pub rtt_min: Span,
+    /// The rate rises below this round-trip time [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
+    pub rtt_low_ps: u64,
+    /// The rate falls above this round-trip time [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
+    pub rtt_high_ps: u64,
+    /// Reference for differences of round-trip times [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
+    pub rtt_min_ps: u64,
     /// Additive increase delta [bit/s].
+    #[schemars(range(min = 1, max = RATE_BPS_MAX))]
     pub additive_increase_bps: u64,
     /// Acknowledged bytes per completion event.
+    #[schemars(range(min = 1, max = 1_u64 << 40))]
     pub segment_bytes: u64,
     /// Smallest rate [bit/s].
+    #[schemars(range(min = 1, max = RATE_BPS_MAX))]
     pub rate_min_bps: u64,
-    /// Payload of a packet [bytes].
-    pub mtu_bytes: u32,
-    /// Rate of the port [bit/s].
-    pub line_rate_bps: u64,
 }
 
 /// Rate of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Timely {
     config: Arc<TimelyConfig>,
+    /// Payload of a full packet [bytes].
+    mtu_bytes: u32,
+    /// Rate of the port [bit/s].
+    line_rate_bps: u64,
     rate_bps: u64,
     previous_rtt: Option<Span>,
     /// Smoothed difference of round-trip times [ps].
@@ -72,16 +85,18 @@ pub struct Timely {
 impl Timely {
     /// Starts at line rate.
     #[must_use]
-    pub fn new(config: Arc<TimelyConfig>) -> Self {
+    pub fn new(config: TimelyConfig, mtu_bytes: u32, line_rate: Rate) -> Self {
         Self {
-            rate_bps: config.line_rate_bps,
+            mtu_bytes,
+            line_rate_bps: line_rate.bps(),
+            rate_bps: line_rate.bps(),
             previous_rtt: None,
             difference_ps: 0,
             falling: 0,
             acknowledged_bytes: 0,
             next_event: Instant::ZERO,
             ready_at: Instant::ZERO,
-            config,
+            config: Arc::new(config),
         }
     }
 
@@ -93,20 +108,20 @@ impl Timely {
 
     /// A segment with this round-trip time is complete.
     fn complete(&mut self, rtt: Span) {
-        let TimelyConfig { alpha_ppm, rtt_low, rtt_high, additive_increase_bps, .. } = *self.config;
+        let TimelyConfig { alpha_ppm, rtt_low_ps, rtt_high_ps, additive_increase_bps, .. } = *self.config;
         let previous = self.previous_rtt.replace(rtt).unwrap_or(rtt);
         let (old, new) = (i128::from(self.difference_ps), i128::from(rtt.0) - i128::from(previous.0));
         let alpha = i128::from(alpha_ppm);
         self.difference_ps = (((WHOLE_PPM - alpha) * old + alpha * new) / WHOLE_PPM) as i64;
-        if rtt < rtt_low {
+        if rtt.0 < rtt_low_ps {
             return self.set_rate(self.rate_bps + additive_increase_bps);
         }
-        if rtt > rtt_high {
-            return self.decrease(i128::from(rtt.0 - rtt_high.0), i128::from(rtt.0));
+        if rtt.0 > rtt_high_ps {
+            return self.decrease(i128::from(rtt.0 - rtt_high_ps), i128::from(rtt.0));
         }
         if self.difference_ps > 0 {
             self.falling = 0;
-            return self.decrease(self.difference_ps.into(), i128::from(self.config.rtt_min.0));
+            return self.decrease(self.difference_ps.into(), i128::from(self.config.rtt_min_ps));
         }
         self.falling += 1;
         let times = if self.falling >= HYPERACTIVE { HYPERACTIVE } else { 1 };
@@ -122,7 +137,7 @@ impl Timely {
     }
 
     fn set_rate(&mut self, rate_bps: u64) {
-        self.rate_bps = rate_bps.clamp(self.config.rate_min_bps, self.config.line_rate_bps);
+        self.rate_bps = rate_bps.clamp(self.config.rate_min_bps, self.line_rate_bps);
     }
 }
 
@@ -136,7 +151,7 @@ impl RateControl for Timely {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        self.acknowledged_bytes += u64::from(ack.packets) * u64::from(self.config.mtu_bytes);
+        self.acknowledged_bytes += u64::from(ack.packets) * u64::from(self.mtu_bytes);
         if let Some(rtt) = ack.rtt
             && self.acknowledged_bytes >= self.config.segment_bytes
             && ack.now >= self.next_event
@@ -163,16 +178,14 @@ mod tests {
             alpha_ppm: 875_000,
             beta_ppm: 800_000,
             decrease_max_ppm: 500_000,
-            rtt_low: Span::from_us(50),
-            rtt_high: Span::from_us(500),
-            rtt_min: Span::from_us(20),
+            rtt_low_ps: 50_000_000,
+            rtt_high_ps: 500_000_000,
+            rtt_min_ps: 20_000_000,
             additive_increase_bps: 10_000_000,
             segment_bytes: 16_384,
             rate_min_bps: 10_000_000,
-            mtu_bytes: 4_096,
-            line_rate_bps: 10 * GBPS,
         };
-        Timely { rate_bps, ..Timely::new(Arc::new(config)) }
+        Timely { rate_bps, ..Timely::new(config, 4_096, Rate::from_gbps(10)) }
     }
 
     /// Acknowledges one packet with this round-trip time, a quarter of it after the previous one.

@@ -16,9 +16,9 @@ mod time;
 pub use cycle::{Cycle, visit_heap};
 pub use id::{AttachmentId, HostId, LinkId, NodeId, Rank, SwitchId, TransferId};
 pub use number_map::{NumberHasher, NumberMap};
-pub use rate::{ByteTime, Carry, Rate};
+pub use rate::{ByteTime, Carry, RATE_BPS_MAX, Rate};
 pub use seed::{Seed, Stream, StreamFamily, mix64};
-pub use time::{Instant, Span};
+pub use time::{DURATION_PS_MAX, Instant, Span};
 
 /// Bytes of an Ethernet frame that occupy the link without being counted as frame bytes:
 /// preamble and start delimiter (8) and the inter-frame gap (12). IEEE 802.3-2022, 4.2.3.2 and 4A.4.2.

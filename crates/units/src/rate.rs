@@ -8,6 +8,9 @@ const FRACTION_BITS: u32 = 20;
 /// Picoseconds per second times bits per byte.
 const PS_BITS_PER_S: u128 = 8_000_000_000_000;
 
+/// Fastest rate of links and of offered traffic in a run spec [bit/s].
+pub const RATE_BPS_MAX: u64 = 100_000_000_000_000;
+
 /// A bit rate. One byte at 400 Gb/s takes exactly 20 ps; rates that do not divide 8e12 are stored with a
 /// precision of 2^-20 ps per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
+/// Longest time of most parameters of a run spec [ps]: 1,000 s.
+pub const DURATION_PS_MAX: u64 = 1_000_000_000_000_000;
+
 /// A point in simulated time: picoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(pub u64);

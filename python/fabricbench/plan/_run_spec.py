@@ -131,16 +131,16 @@ bytes of frames with FCS, without preamble and gap.
 
 class CustomSwitchSpec(TypedDict):
     """
-    A switch of a custom topology.
+    A switch of a [`Custom`] fabric.
     """
 
     hosts: int
     """
-    Hosts plugged into it.
+    Number of its hosts.
     """
     name: str
     """
-    Name, which no other node has; hosts are `host0`, `host1`, ...
+    Name, unique among all nodes.
     """
 
 
@@ -449,7 +449,7 @@ class LinkSpec(TypedDict):
     """
     rate_bps: int
     """
-    Line rate [bit/s].
+    Line rate per direction [bit/s].
     """
 
 
@@ -554,25 +554,25 @@ class MarkerSpec(TypedDict):
 
 class MessageCostSpec(TypedDict):
     """
-    What a NIC takes for messages beside the time of their bytes on the link.
+    Per-message costs of an adapter. All values come from the run spec; nothing here has a default.
     """
 
     message_cost_ps: int
     """
-    A queue pair begins a message no sooner than this after it was posted, and after the last one [ps].
+    Least time from the posting of a message to its first packet, and between the starts of two messages of
+    a queue pair [ps].
     """
     message_interval_ps: int
     """
-    A port begins a message no sooner than this after the last one, of whichever queue pair [ps].
+    Least time between the starts of two messages of a port, of any queue pairs [ps].
     """
     start_bytes: int
     """
-    A queue pair that had nothing in flight sends so much [frame bytes, with what the link adds] at most
-    at `start_rate_bps`.
+    Bytes that a queue pair with nothing in flight sends at `start_rate_bps` at most [bytes on the link].
     """
     start_rate_bps: int
     """
-    See `start_bytes` [bit/s].
+    Rate of the first `start_bytes` after idling [bit/s].
     """
 
 
@@ -721,8 +721,8 @@ class DcqcnRateControl(TypedDict):
     """
     clamp_target_rate: bool
     """
-    Every rate cut lowers the target rate to the current one; without it only a cut that follows an
-    increase does, so that a row of cuts is recovered from at once.
+    Every rate cut lowers the target rate to the current one; without it only the first cut and a cut that
+    follows an increase do, so that a row of cuts is recovered from at once.
     """
     cnp_interval_ps: int
     """
@@ -767,11 +767,11 @@ class SwiftRateControl(TypedDict):
 
     additive_increase_2e20: int
     """
-    Additive increase of the window for each round trip [1/2^20 packets].
+    Additive increase of the window per round trip [1/2^20 packets].
     """
     base_target_ps: int
     """
-    Target delay, without the parts for hops and for small windows [ps].
+    Target delay, without the additions for hops and for small windows [ps].
     """
     beta_ppm: int
     """
@@ -779,24 +779,24 @@ class SwiftRateControl(TypedDict):
     """
     decrease_max_ppm: int
     """
-    What one decrease takes off the window at the most [ppm].
+    Largest fraction of the window that one decrease takes off [ppm].
     """
     hop_target_ps: int
     """
-    What each link of the path adds to the target [ps].
+    Addition to the target per link of the path [ps].
     """
     kind: Literal["swift"]
     reset_timeouts: int
     """
-    Timeouts in a row that lead to the smallest window.
+    Timeouts in a row that reduce the window to the smallest.
     """
     scaling_range_ps: int
     """
-    What flow scaling adds to the target at the most [ps].
+    Maximum addition to the target by flow scaling [ps].
     """
     scaling_window_max_2e20: int
     """
-    Window from which on there is none [1/2^20 packets].
+    Window from which there is no flow scaling [1/2^20 packets].
     """
     scaling_window_min_2e20: int
     """
@@ -840,25 +840,25 @@ class TimelyRateControl(TypedDict):
     """
     rtt_high_ps: int
     """
-    Above this round-trip time the rate falls [ps].
+    The rate falls above this round-trip time [ps].
     """
     rtt_low_ps: int
     """
-    Below this round-trip time the rate rises [ps].
+    The rate rises below this round-trip time [ps].
     """
     rtt_min_ps: int
     """
-    What differences of round-trip times are set against [ps].
+    Reference for differences of round-trip times [ps].
     """
     segment_bytes: int
     """
-    The rate is looked at each time that so much has been acknowledged [bytes].
+    Acknowledged bytes per completion event.
     """
 
 
 RateControl: TypeAlias = LineRateRateControl | DcqcnRateControl | SwiftRateControl | TimelyRateControl
 """
-How the requester paces itself.
+Rate control of a run, with its parameters.
 """
 
 
@@ -1128,7 +1128,7 @@ Host ports that share a subnet.
 
 TcpCongestion: TypeAlias = Literal["newreno", "cubic", "dctcp"]
 """
-What sets the congestion window.
+Congestion control algorithm: it sets the congestion window.
 """
 
 
@@ -1247,7 +1247,7 @@ class SingleSwitchTopologySpec(TypedDict):
 
     host_link: LinkSpec
     """
-    Host to switch.
+    Cable from host to switch.
     """
     hosts: int
     """
@@ -1258,20 +1258,20 @@ class SingleSwitchTopologySpec(TypedDict):
 
 class LeafSpineTopologySpec(TypedDict):
     """
-    Two tiers: every leaf is linked to every spine.
+    Two tiers: every leaf is connected to every spine.
     """
 
     fabric_link: LinkSpec
     """
-    Leaf to spine.
+    Cable from leaf to spine.
     """
     host_link: LinkSpec
     """
-    Host to leaf.
+    Cable from host to leaf.
     """
     hosts_per_leaf: int
     """
-    Hosts on each leaf.
+    Hosts per leaf.
     """
     kind: Literal["leaf-spine"]
     leaves: int
@@ -1280,7 +1280,7 @@ class LeafSpineTopologySpec(TypedDict):
     """
     links_per_spine: int
     """
-    Parallel links between one leaf and one spine.
+    Parallel links between a leaf and a spine.
     """
     spines: int
     """
@@ -1290,38 +1290,37 @@ class LeafSpineTopologySpec(TypedDict):
 
 class FatTreeTopologySpec(TypedDict):
     """
-    Three tiers: pods of leaves and aggregation switches, joined by core switches. Aggregation switch `i`
-    of every pod is linked to the cores of plane `i`.
+    Three tiers: pods of leaf and aggregation switches, connected by planes of core switches.
     """
 
     aggs_per_pod: int
     """
-    Aggregation switches in each pod; every leaf of the pod is linked to each.
+    Aggregation switches per pod.
     """
     core_link: LinkSpec
     """
-    Aggregation switch to core.
+    Cable from aggregation switch to core.
     """
     cores_per_agg: int
     """
-    Core switches in the plane of each aggregation switch; each is linked once to every pod.
+    Core switches per plane, which is the number of uplinks of an aggregation switch.
     """
     fabric_link: LinkSpec
     """
-    Leaf to aggregation switch.
+    Cable from leaf to aggregation switch.
     """
     host_link: LinkSpec
     """
-    Host to leaf.
+    Cable from host to leaf.
     """
     hosts_per_leaf: int
     """
-    Hosts on each leaf.
+    Hosts per leaf.
     """
     kind: Literal["fat-tree"]
     leaves_per_pod: int
     """
-    Leaf switches in each pod.
+    Leaf switches per pod.
     """
     pods: int
     """
@@ -1331,30 +1330,29 @@ class FatTreeTopologySpec(TypedDict):
 
 class RailOptimisedTopologySpec(TypedDict):
     """
-    Servers of several GPUs, each with its own NIC; NIC `i` of every server goes to rail switch `i`; rails
-    are joined by spines. GPU `g` of server `s` is host `s * rails + g`.
+    Servers of several GPUs; NIC `i` of every server is connected to rail switch `i`, rails by spines.
     """
 
     fabric_link: LinkSpec
     """
-    Rail switch to spine.
+    Cable from rail switch to spine.
     """
     host_link: LinkSpec
     """
-    NIC to rail switch.
+    Cable from NIC to rail switch.
     """
     kind: Literal["rail-optimised"]
     links_per_spine: int
     """
-    Parallel links between one rail switch and one spine.
+    Parallel links between a rail switch and a spine; ignored without spines.
     """
     rails: int
     """
-    GPUs (and rails) of each server.
+    GPUs per server, which is also the number of rails.
     """
     scale_up_link: NotRequired[LinkSpec | None]
     """
-    GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
+    Link from GPU to the scale-up switch of its server, if any.
     """
     servers: int
     """
@@ -1362,42 +1360,41 @@ class RailOptimisedTopologySpec(TypedDict):
     """
     spines: int
     """
-    Spine switches that join the rails; 0 leaves them unconnected but for the scale-up link.
+    Spine switches that connect the rails; with 0 the rails are connected only by scale-up links, if any.
     """
 
 
 class RailPodsTopologySpec(TypedDict):
     """
-    Rails of several leaves: servers in pods with a leaf for each rail; NIC `i` of a server goes to the leaf
-    of rail `i` in its pod. Spines join the leaves of a rail, cores join the rails: spine `j` of every rail
-    is linked to the cores of group `j`. GPU `g` of server `s` is host `s * rails + g`.
+    Servers of several GPUs in pods with one leaf per rail; leaves of a rail are connected by spines, rails
+    by cores.
     """
 
     core_link: LinkSpec
     """
-    Spine to core.
+    Cable from spine to core.
     """
     cores_per_spine: int
     """
-    Core switches in the group of each spine of a rail; 0 leaves the rails unconnected but for the
-    scale-up link.
+    Core switches per group, which is the number of cores above a spine; with 0 the rails are connected
+    only by scale-up links, if any.
     """
     fabric_link: LinkSpec
     """
-    Leaf to spine.
+    Cable from leaf to spine.
     """
     host_link: LinkSpec
     """
-    NIC to leaf.
+    Cable from NIC to leaf.
     """
     kind: Literal["rail-pods"]
     links_per_core: int
     """
-    Parallel links between one spine and one core.
+    Parallel links between a spine and a core; ignored without cores.
     """
     links_per_spine: int
     """
-    Parallel links between one leaf and one spine.
+    Parallel links between a leaf and a spine.
     """
     pods: int
     """
@@ -1405,68 +1402,66 @@ class RailPodsTopologySpec(TypedDict):
     """
     rails: int
     """
-    GPUs (and rails) of each server.
+    GPUs per server, which is also the number of rails.
     """
     scale_up_link: NotRequired[LinkSpec | None]
     """
-    GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
+    Link from GPU to the scale-up switch of its server, if any.
     """
     servers_per_pod: int
     """
-    Servers in each pod.
+    Servers per pod.
     """
     spines_per_rail: int
     """
-    Spine switches in each rail; every leaf of the rail is linked to each.
+    Spine switches per rail; each is connected to every leaf of the rail.
     """
 
 
 class MultiPlaneTopologySpec(TypedDict):
     """
-    Leaf-spine fabrics beside each other, one for each port of the hosts. Queue pair `k` of those from host
-    `s` to host `d` takes plane `(s + d + k) mod planes`.
+    One leaf-spine fabric per port of the hosts, connected only through the hosts.
     """
 
     fabric_link: LinkSpec
     """
-    Leaf to spine.
+    Cable from leaf to spine.
     """
     host_link: LinkSpec
     """
-    Each port of a host to its leaf.
+    Cable from each host port to its leaf.
     """
     hosts_per_leaf: int
     """
-    Hosts on each leaf.
+    Hosts per leaf.
     """
     kind: Literal["multi-plane"]
     leaves: int
     """
-    Leaf switches of each plane.
+    Leaf switches per plane.
     """
     links_per_spine: int
     """
-    Parallel links between one leaf and one spine.
+    Parallel links between a leaf and a spine.
     """
     planes: int
     """
-    Number of planes, and of ports of each host.
+    Number of planes, which is also the number of ports per host.
     """
     spines: int
     """
-    Spine switches of each plane.
+    Spine switches per plane.
     """
 
 
 class FullMeshTopologySpec(TypedDict):
     """
-    The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no
-    latency but the cable's. Each host still sends and receives at its line rate.
+    The ideal reference: hosts connected by one crossbar that never blocks.
     """
 
     host_link: LinkSpec
     """
-    Host to the crossbar.
+    Cable from host to crossbar.
     """
     hosts: int
     """
@@ -1656,7 +1651,7 @@ class ClockSpec(TypedDict):
 
 class CustomLinkSpec(TypedDict):
     """
-    Parallel links between two switches of a custom topology.
+    Parallel links between two switches of a [`Custom`] fabric.
     """
 
     between: list[str]
@@ -1665,11 +1660,11 @@ class CustomLinkSpec(TypedDict):
     """
     count: int
     """
-    How many there are.
+    Number of links.
     """
     link: LinkSpec
     """
-    Each of them.
+    Parameters of each link.
     """
 
 
@@ -2048,8 +2043,7 @@ class ProfileSpec(TypedDict):
 
 class CustomTopologySpec(TypedDict):
     """
-    Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest
-    host.
+    Switches, hosts and links as listed.
     """
 
     host_link: LinkSpec
@@ -2059,11 +2053,11 @@ class CustomTopologySpec(TypedDict):
     kind: Literal["custom"]
     links: list[CustomLinkSpec]
     """
-    The links between them.
+    The links between them; several entries for the same two switches are added.
     """
     switches: list[CustomSwitchSpec]
     """
-    The switches; hosts are numbered in their order.
+    The switches.
     """
 
 
@@ -2078,7 +2072,7 @@ TopologySpec: TypeAlias = (
     | FullMeshTopologySpec
 )
 """
-The shape of the network.
+Topology of a run: one of the builders.
 """
 
 

@@ -15,18 +15,18 @@ use super::settings::TIMEOUT_MIN_PS;
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
 use crate::{Classes, Clock, Endpoint, Loss, Options, PairId};
-use jobs::{Jobs, cnp_interval, controller, destination_qpn};
+use jobs::{Jobs, destination_qpn};
 use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
 use peers::{Address, Peers};
-use spec::{DscpSpec, LossRecovery, RunSpec, SpecError, TransportSpec};
+use spec::{DscpSpec, LossRecovery, RunSpec, SpecError};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
-use transport::{Config, Controller, Reads, Recovery, Status};
-use units::{Rate, Seed, Span};
+use transport::{Config, Controller, Reads, Status};
+use units::{Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 
@@ -100,7 +100,10 @@ impl Roce {
             jobs: Arc::clone(jobs),
             settings,
             endpoint,
-            controller: controller(spec, Rate::from_bps(spec.fabric.topology.host_link().rate_bps)),
+            controller: spec
+                .transport
+                .rate_control
+                .controller(spec.transport.mtu_bytes, spec.fabric.topology.builder().host_link().rate()),
             roles: Vec::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -117,19 +120,13 @@ impl Roce {
 
     /// Settings common to all queue pairs, with the given window.
     fn config(&self, window_packets: u32, region_bytes: u64) -> Config {
-        let TransportSpec { mtu_bytes, message_bytes, ack_every, retry_count, ooo_window_packets, .. } =
-            self.spec.transport;
+        let config = self.spec.transport.connection();
         Config {
-            mtu_bytes,
-            message_bytes: message_bytes.min(region_bytes),
-            ack_every: ack_every.min(window_packets),
+            message_bytes: config.message_bytes.min(region_bytes),
+            ack_every: config.ack_every.min(window_packets),
             window_packets,
             timeout: self.timeout(),
-            retry_count,
-            recovery: match self.spec.transport.recovery {
-                LossRecovery::Selective => Recovery::Selective { ooo_window_packets },
-                LossRecovery::GoBackN | LossRecovery::None => Recovery::GoBackN,
-            },
+            ..config
         }
     }
 
@@ -151,7 +148,7 @@ impl Roce {
             first_psn,
             peer_first_psn: first_psn,
             rate: self.controller.clone(),
-            cnp_interval: cnp_interval(&self.spec),
+            cnp_interval: self.spec.transport.rate_control.cnp_interval(),
             reads: Reads::NONE,
             memory: match end {
                 End::Sender => None,

@@ -11,7 +11,7 @@ use crate::network::idle_time::FrameCount;
 use crate::network::paths::{Path, Paths};
 use crate::rates::{time_for, work_of_bytes};
 use jobs::Jobs;
-use spec::{JobSpec, RateControl, RunSpec, SpecError, TransportSpec};
+use spec::{JobSpec, RunSpec, SpecError, TransportSpec};
 use std::collections::HashMap;
 use topology::Graph;
 use units::{HostId, Rate, Span};
@@ -85,9 +85,8 @@ pub(crate) fn check_rings<'a>(
 }
 
 /// Whether paths must be examined.
-pub(crate) fn may_exceed(spec: &RunSpec, graph: &Graph) -> bool {
-    !matches!(spec.transport.rate_control, RateControl::LineRate { .. } | RateControl::Dcqcn { .. })
-        || may_expire(spec, graph)
+pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
+    spec.transport.rate_control.target_delay(0).is_some() || may_expire(spec, graph)
 }
 
 /// Whether the timeout is not above an upper bound of all delays.
@@ -193,14 +192,9 @@ impl<'a> Delays<'a> {
         if acknowledged > self.acknowledged.after {
             self.acknowledged = FirstAcknowledgement { after: acknowledged, hosts };
         }
-        let target = match self.transport.rate_control {
-            RateControl::Swift { base_target_ps, hop_target_ps, .. } => {
-                Span(base_target_ps + hop_target_ps * path.legs.len() as u64)
-            }
-            RateControl::Timely { rtt_high_ps, .. } => Span(rtt_high_ps),
-            RateControl::LineRate { .. } | RateControl::Dcqcn { .. } => return,
-        };
-        let excess = self.late.as_ref().map_or(0, |late| late.rtt.0 - late.target.0);
+        let links = path.legs.len() as u64;
+        let Some(target) = self.transport.rate_control.target_delay(links) else { return };
+        let excess = self.late.map_or(0, |(packet, target, _)| packet.0 - target.0);
         if packet.0.saturating_sub(target.0) > excess {
             self.late = Some(LateRoundTrip { rtt: packet, target, hosts });
         }

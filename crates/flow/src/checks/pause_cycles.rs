@@ -36,7 +36,7 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
 
 /// Whether cycles are possible, so that paths must be searched.
 pub(crate) fn are_possible(spec: &RunSpec) -> bool {
-    matches!(spec.fabric.topology, TopologySpec::Custom { .. })
+    matches!(spec.fabric.topology, TopologySpec::Custom(_))
 }
 
 fn refusal(network: &Network, cycle: &[u32]) -> SpecError {

@@ -5,7 +5,7 @@ use crate::network::{Leg, Network};
 use crate::rates::{RATE_BITS, time_for, work_of_bytes};
 use ::paths::PathHash;
 use jobs::{Jobs, QueuePair};
-use spec::{LossRecovery, RateControl, RunSpec, SpecError, TransportSpec};
+use spec::{LossRecovery, RateControlSpec, RunSpec, SpecError, TransportSpec};
 use std::cell::Cell;
 use std::collections::HashMap;
 use units::{AttachmentId, Span};
@@ -92,9 +92,7 @@ struct WireBytes {
 /// Maximum number of outstanding packets of a queue pair, as long as no delay is above the target of Swift.
 fn window_packets(transport: &TransportSpec) -> u32 {
     let window = match transport.rate_control {
-        RateControl::Swift { window_max_2e20, .. } => {
-            (window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32
-        }
+        RateControlSpec::Swift(swift) => (swift.window_max_2e20 >> 20).clamp(1, u32::MAX.into()) as u32,
         _ => u32::MAX,
     };
     match transport.recovery {

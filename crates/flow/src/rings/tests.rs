@@ -8,7 +8,9 @@ use crate::set_up::{jobs_of, paths_of};
 use jobs::{Observer, Stopped};
 use proptest::prelude::*;
 use record::{Batch, ChunkRow, ChunkStepRow, ChunkTimeRow};
-use spec::{ChunksObserved, ForwardingSpec, QpMode, RateControl, RunSpec, TopologySpec};
+use spec::{
+    ChunksObserved, FatTree, ForwardingSpec, MultiPlane, QpMode, RateControlSpec, RunSpec, TopologySpec,
+};
 
 /// All output of a run.
 #[derive(Default)]
@@ -90,11 +92,11 @@ fn a_ring_over_pods_is_that_of_its_events() {
 
 /// The same eight hosts with a port in each of `planes` planes, and a queue pair for each port.
 fn over_planes(mut spec: RunSpec, planes: u32) -> RunSpec {
-    let TopologySpec::FatTree { host_link, fabric_link, .. } = spec.fabric.topology else {
+    let TopologySpec::FatTree(FatTree { host_link, fabric_link, .. }) = spec.fabric.topology else {
         panic!("it is three tiers")
     };
     let (leaves, hosts_per_leaf, spines, links_per_spine) = (4, 2, 2, 1);
-    spec.fabric.topology = TopologySpec::MultiPlane {
+    spec.fabric.topology = TopologySpec::MultiPlane(MultiPlane {
         planes,
         leaves,
         hosts_per_leaf,
@@ -102,7 +104,7 @@ fn over_planes(mut spec: RunSpec, planes: u32) -> RunSpec {
         links_per_spine,
         host_link,
         fabric_link,
-    };
+    });
     spec.transport.qps_per_rank_pair = planes;
     spec
 }
@@ -139,7 +141,7 @@ fn a_step_takes_what_its_slowest_way_takes() {
 #[test]
 fn what_would_share_a_link_is_left_to_events() {
     let mut spec = ring();
-    spec.transport.rate_control = RateControl::LINE_RATE;
+    spec.transport.rate_control = RateControlSpec::LINE_RATE;
     assert!(!is_found(&spec), "acknowledgements slow down who sends at line rate");
     let mut spec = ring();
     spec.jobs[0].hosts = vec![0, 4, 1, 5, 2, 6, 3, 7];
@@ -163,7 +165,9 @@ fn rings_of_several_jobs_go_side_by_side() {
 #[test]
 fn many_short_blocks_on_queue_pairs_of_their_own_are_counted() {
     let mut spec = ring();
-    if let TopologySpec::FatTree { pods, leaves_per_pod, hosts_per_leaf, .. } = &mut spec.fabric.topology {
+    if let TopologySpec::FatTree(FatTree { pods, leaves_per_pod, hosts_per_leaf, .. }) =
+        &mut spec.fabric.topology
+    {
         (*pods, *leaves_per_pod, *hosts_per_leaf) = (128, 16, 64);
     }
     spec.jobs[0].hosts = (0..131_072).collect();
@@ -171,14 +175,16 @@ fn many_short_blocks_on_queue_pairs_of_their_own_are_counted() {
     spec.transport.qp_mode = QpMode::PerChunk;
     spec.observe.chunks = ChunksObserved::Summary;
     assert!(crate::check(&spec).is_ok());
-    spec.transport.rate_control = RateControl::LINE_RATE;
+    spec.transport.rate_control = RateControlSpec::LINE_RATE;
     assert!(crate::check(&spec).is_err(), "acknowledgements slow them, which takes events");
 }
 
 #[test]
 fn more_transfers_than_numbers_are_counted() {
     let mut spec = ring();
-    if let TopologySpec::FatTree { pods, leaves_per_pod, hosts_per_leaf, .. } = &mut spec.fabric.topology {
+    if let TopologySpec::FatTree(FatTree { pods, leaves_per_pod, hosts_per_leaf, .. }) =
+        &mut spec.fabric.topology
+    {
         (*pods, *leaves_per_pod, *hosts_per_leaf) = (128, 16, 64);
     }
     spec.jobs[0].hosts = (0..131_072).collect();
@@ -238,7 +244,7 @@ prop_compose! {
         }
         if window {
             spec.transport.window_packets = 64;
-            spec.transport.rate_control = RateControl::LINE_RATE;
+            spec.transport.rate_control = RateControlSpec::LINE_RATE;
         }
         if planes > 1 { over_planes(spec, planes) } else { spec }
     }

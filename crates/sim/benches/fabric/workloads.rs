@@ -1,7 +1,7 @@
 //! The workloads, and what each should reach.
 
 use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, link, single_switch};
-use spec::{LoadBalancing, LossRecovery, QpMode, ReleaseSpec, RunSpec, TopologySpec};
+use spec::{FatTree, LeafSpine, LoadBalancing, LossRecovery, QpMode, ReleaseSpec, RunSpec, TopologySpec};
 
 /// A run to time.
 pub(crate) struct Workload {
@@ -134,14 +134,14 @@ pub(crate) const WORKLOADS: [Workload; 15] = [
 ];
 
 fn clos(leaves: u32, hosts_per_leaf: u32, spines: u32) -> TopologySpec {
-    TopologySpec::LeafSpine {
+    TopologySpec::LeafSpine(LeafSpine {
         leaves,
         hosts_per_leaf,
         spines,
         links_per_spine: 1,
         host_link: link(3),
         fabric_link: link(30),
-    }
+    })
 }
 
 /// The chunks of a pair of ranks follow each other on one queue pair.
@@ -189,7 +189,7 @@ fn four_jobs() -> RunSpec {
 /// One step of a ring whose ranks are placed at random, so most of it crosses the core: a permutation of one
 /// cycle is just that. The fabric is not oversubscribed.
 fn ring_step([pods, leaves_per_pod, hosts_per_leaf]: [u32; 3], bytes: u64) -> RunSpec {
-    let topology = TopologySpec::FatTree {
+    let topology = TopologySpec::FatTree(FatTree {
         pods,
         leaves_per_pod,
         hosts_per_leaf,
@@ -198,7 +198,7 @@ fn ring_step([pods, leaves_per_pod, hosts_per_leaf]: [u32; 3], bytes: u64) -> Ru
         host_link: link(3),
         fabric_link: link(30),
         core_link: link(100),
-    };
+    });
     let hosts = pods * leaves_per_pod * hosts_per_leaf;
     collective(topology, hosts, "permutation", "parallel", bytes)
 }

@@ -96,11 +96,10 @@ fn value(field: &str, found: impl ToString, allowed: &str) -> SpecError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use topology::{Builder, LeafSpine, LinkParams};
-    use units::{Rate, Span};
+    use topology::{Builder, CableSpec, LeafSpine, LinkSpec};
 
     fn graph() -> Graph {
-        let link = LinkParams { rate: Rate::from_gbps(400), delay: Span::from_ns(150) };
+        let link = LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 150_000 } };
         let fabric = LeafSpine {
             leaves: 2,
             hosts_per_leaf: 3,

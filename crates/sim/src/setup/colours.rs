@@ -3,10 +3,9 @@
 use super::Fabric;
 use super::switches::{marking_range, marking_stream, priority_mask, share_2e32};
 use crate::link::egress::Wire;
-use crate::packet::Colour;
-use crate::switch::colour::{Colouring, Marker, Markers, Meter, MeterPlan};
+use crate::switch::colour::{Colouring, Marker, Markers};
 use crate::switch::wred::{Curve, Wred};
-use spec::{ColourSpec, ColouringSpec, EcnSpec, MarkerSpec, RunSpec, WredSpec};
+use spec::{EcnSpec, MarkerSpec, RunSpec, WredSpec};
 use topology::NodeKind;
 use units::NodeId;
 
@@ -54,19 +53,8 @@ pub(super) fn markers(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> Opti
 }
 
 fn marker(spec: &MarkerSpec) -> Marker {
-    let metered = |plan| Colouring::Metered(Box::new(Meter::new(plan)));
     Marker {
         priorities: spec.priorities.as_deref().map_or(u8::MAX, priority_mask),
-        colouring: match spec.colouring {
-            ColouringSpec::Fixed { colour: ColourSpec::Green } => Colouring::Fixed(Colour::Green),
-            ColouringSpec::Fixed { colour: ColourSpec::Yellow } => Colouring::Fixed(Colour::Yellow),
-            ColouringSpec::Fixed { colour: ColourSpec::Red } => Colouring::Fixed(Colour::Red),
-            ColouringSpec::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes } => {
-                metered(MeterPlan::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes })
-            }
-            ColouringSpec::SingleRate { cir_bps, cbs_bytes, ebs_bytes } => {
-                metered(MeterPlan::SingleRate { cir_bps, cbs_bytes, ebs_bytes })
-            }
-        },
+        colouring: Colouring::new(spec.colouring),
     }
 }

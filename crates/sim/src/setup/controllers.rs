@@ -1,12 +1,11 @@
 //! Rate controllers of queue pairs.
 
 use super::HostClock;
-use jobs::controller;
 use spec::RunSpec;
 use std::sync::Arc;
 use topology::{Attachment, Graph};
 use transport::{AdapterConfig, Controller};
-use units::{AttachmentId, HostId, Rate, Span};
+use units::{AttachmentId, HostId, Rate};
 
 /// The rate controllers of a run, one per line rate; queue pairs share its parameters.
 pub(super) struct Controllers<'a> {
@@ -19,13 +18,7 @@ pub(super) struct Controllers<'a> {
 
 impl<'a> Controllers<'a> {
     pub(super) fn new(spec: &'a RunSpec, graph: &'a Graph) -> Self {
-        let adapter = spec.fabric.nic.messages.map(|messages| {
-            Arc::new(AdapterConfig {
-                message_cost: Span(messages.message_cost_ps),
-                start_bytes: messages.start_bytes,
-                start_rate: Rate::from_bps(messages.start_rate_bps),
-            })
-        });
+        let adapter = spec.fabric.nic.messages.map(Arc::new);
         let mut controllers = Self { spec, graph, by_rate: Vec::new(), adapter };
         for attachment in &graph.attachments {
             let rate = port_rate(graph, attachment);
@@ -37,7 +30,8 @@ impl<'a> Controllers<'a> {
     }
 
     fn begin(&self, rate: Rate) -> Controller {
-        controller(self.spec, rate).in_adapter(self.adapter.as_ref())
+        let transport = &self.spec.transport;
+        transport.rate_control.controller(transport.mtu_bytes, rate).in_adapter(self.adapter.as_ref())
     }
 
     /// The controller of a queue pair that sends by `attachment`.

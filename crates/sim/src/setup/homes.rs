@@ -52,11 +52,10 @@ fn partitions_of(graph: &Graph, partitions: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use topology::{Builder, FatTree, LeafSpine, LinkParams};
-    use units::{Rate, Span};
+    use topology::{Builder, CableSpec, FatTree, LeafSpine, LinkSpec};
 
-    fn cable() -> LinkParams {
-        LinkParams { rate: Rate::from_gbps(400), delay: Span::from_ns(150) }
+    fn cable() -> LinkSpec {
+        LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 150_000 } }
     }
 
     fn fat_tree() -> Graph {

@@ -12,8 +12,8 @@ use crate::nic::{
     Receives, ReplyPriorities, Sender, Sends, Standing, StoragePlan, TransfersPlan, Work, WorkMaker,
 };
 use crate::packet::{Path, Priority};
-use jobs::{Chunk, OneJob, cnp_interval};
-use spec::{FabricSpec, LoadBalancing, RateControl, RunSpec};
+use jobs::{Chunk, OneJob};
+use spec::{FabricSpec, LoadBalancing, RateControlSpec, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use topology::Graph;
@@ -94,7 +94,7 @@ impl<'a> HostMaker<'a> {
             [destination, source]
         });
         let links = match self.spec.transport.rate_control {
-            RateControl::Swift { .. } => self.links_to_peers(of_host),
+            RateControlSpec::Swift(_) => self.links_to_peers(of_host),
             _ => Vec::new(),
         };
         HostFlows {
@@ -287,7 +287,7 @@ pub(super) fn queue_pair_settings(
         framing: fabric.framing,
         data: Priority(priorities.data),
         replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
-        cnp_interval: cnp_interval(spec),
+        cnp_interval: spec.transport.rate_control.cnp_interval(),
         controllers: host
             .ports
             .iter()

@@ -8,7 +8,7 @@ use super::pair_places::{PairPlaces, PairsAtHost};
 use super::places::OfHost;
 use crate::nic::{QueuePairEnd, QueuePairEnds};
 use jobs::OneJob;
-use spec::{JobSpec, LossRecovery, QpMode, RateControl, RunSpec};
+use spec::{JobSpec, LossRecovery, QpMode, RateControlSpec, RunSpec};
 use std::fmt;
 use std::sync::Arc;
 use topology::Graph;
@@ -24,7 +24,7 @@ pub(crate) fn may_make_later(spec: &RunSpec, job: &JobSpec) -> bool {
         && spec.transport.qp_mode == QpMode::PerChunk
         && spec.transport.recovery == LossRecovery::GoBackN
         && !may_reorder(&spec.fabric)
-        && !matches!(spec.transport.rate_control, RateControl::Swift { .. })
+        && !matches!(spec.transport.rate_control, RateControlSpec::Swift(_))
 }
 
 /// Parameters of the queue pairs of a host, computed on demand.

@@ -1,14 +1,11 @@
 //! Buffer pools of a switch, or of a chip of several, made from the spec.
 
 use super::Fabric;
-use super::switches::{lossless_plan, names_of, priority_mask, xoff};
+use super::switches::{lossless_plan, names_of, priority_mask};
 use crate::packet::Priority;
 use crate::switch::buffer::LosslessPlan;
-use crate::switch::pools::{IngressPlan, LosslessProfile, PoolPlan, PoolXoff, PoolsPlan, Profile};
-use spec::{
-    EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec, RunSpec, SpecError,
-    XoffSpec,
-};
+use crate::switch::pools::{IngressPlan, LosslessProfile, PoolPlan, PoolsPlan, Profile};
+use spec::{EgressPoolSpec, IngressPoolSpec, PoolsSpec, ProfileSpec, RunSpec, SpecError, XoffSpec};
 use topology::NodeKind;
 use units::NodeId;
 
@@ -54,15 +51,10 @@ fn profiles(all: Profile, own: &[ProfileSpec]) -> [Profile; Priority::COUNT] {
 }
 
 fn profile(reserved_bytes: u64, limit: Option<XoffSpec>) -> Profile {
-    Profile { reserved_bytes, limit: limit.map(xoff) }
+    Profile { reserved_bytes, limit }
 }
 
 fn ingress_plan(spec: &IngressPoolSpec) -> IngressPlan {
-    let pool_xoff = |xoff: PoolXoffSpec| PoolXoff {
-        xoff_bytes: xoff.bytes,
-        offset_bytes: xoff.offset_bytes,
-        pauses_hosts: xoff.pauses == PoolPauseSpec::HostPorts,
-    };
     IngressPlan {
         pool: PoolPlan {
             priorities: priority_mask(&spec.priorities),
@@ -71,7 +63,7 @@ fn ingress_plan(spec: &IngressPoolSpec) -> IngressPlan {
         },
         headroom_bytes: spec.headroom_bytes,
         headroom_in_size: spec.headroom_in_size,
-        xoff: spec.xoff.map(pool_xoff),
+        xoff: spec.xoff,
     }
 }
 
@@ -122,7 +114,7 @@ pub(super) fn check_pools(
             let allowed = format!("at most the buffer of {} bytes", plan.size_bytes);
             return refuse(format!("ingress[{place}].size_bytes"), found, allowed);
         }
-        let xoff_bytes = own.xoff.and_then(|xoff| xoff.xoff_bytes);
+        let xoff_bytes = own.xoff.and_then(|xoff| xoff.bytes);
         if let Some(bytes) = xoff_bytes.filter(|bytes| *bytes > size - reserves) {
             let found = format!("{bytes} bytes");
             let allowed =

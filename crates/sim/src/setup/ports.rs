@@ -5,7 +5,6 @@ use super::{Fabric, HostClock};
 use crate::link::egress::Wire;
 use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput, TurnPlan};
 use crate::packet::Priority;
-use jobs::cnp_interval;
 use paths::ThroughputChange;
 use spec::{NicDirection, RunSpec};
 use units::{HostId, NodeId, Rate, Seed, Span};
@@ -129,7 +128,7 @@ fn intake_plan(
     if drain.is_none() && !will_change {
         return None;
     }
-    let notifies = cnp_interval(spec).is_some();
+    let notifies = spec.transport.rate_control.cnp_interval().is_some();
     let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
     Some(IntakePlan {
         drain,

@@ -10,7 +10,7 @@ use crate::switch::scheduled::{
     LeafPlan, OutletPlan, Scheduled, UplinkPlan, Way,
 };
 use engine::Destination;
-use spec::{RunSpec, ScheduledSpec, SpecError, TopologySpec};
+use spec::{LeafSpine, RunSpec, ScheduledSpec, SpecError, TopologySpec};
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};
 use units::{NodeId, Rate, Seed, Span, Stream};
@@ -24,7 +24,7 @@ pub(crate) fn check_scheduled(spec: &RunSpec, fabric: &Fabric) -> Result<(), Spe
     }
     let refuse =
         |found: String, allowed: String| SpecError::Value { field: "fabric.topology".into(), found, allowed };
-    if let TopologySpec::LeafSpine { leaves, spines, links_per_spine, .. } = spec.fabric.topology {
+    if let TopologySpec::LeafSpine(LeafSpine { leaves, spines, links_per_spine, .. }) = spec.fabric.topology {
         let links = u64::from(spines) * u64::from(links_per_spine);
         if links > u64::from(LINKS_MAX) {
             return Err(refuse(

@@ -58,13 +58,12 @@ fn sides_of(graph: &Graph) -> Option<Vec<Side>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paths::builder;
-    use spec::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
+    use topology::{Builder, CableSpec, Custom, CustomLink, CustomSwitch, LinkSpec, SingleSwitch};
 
     const LINK: LinkSpec = LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 5_000 } };
 
-    fn graph(topology: &TopologySpec) -> Graph {
-        builder(topology).build().expect("the network is within all limits")
+    fn graph(topology: &dyn Builder) -> Graph {
+        topology.build().expect("the network is within all limits")
     }
 
     /// A ring of switches; every second one has a host.
@@ -72,12 +71,12 @@ mod tests {
         let name = |index: u32| format!("s{}", index % switches);
         let between = |index| [name(index), name(index + 1)];
         let hosts = |index: u32| u32::from(index.is_multiple_of(2));
-        graph(&TopologySpec::Custom {
+        graph(&Custom {
             switches: (0..switches)
-                .map(|index| CustomSwitchSpec { name: name(index), hosts: hosts(index) })
+                .map(|index| CustomSwitch { name: name(index), hosts: hosts(index) })
                 .collect(),
             links: (0..switches)
-                .map(|index| CustomLinkSpec { between: between(index), count: 1, link: LINK })
+                .map(|index| CustomLink { between: between(index), count: 1, link: LINK })
                 .collect(),
             host_link: LINK,
         })
@@ -85,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_link_leads_to_the_other_side() {
-        let single = graph(&TopologySpec::SingleSwitch { hosts: 3, host_link: LINK });
+        let single = graph(&SingleSwitch { hosts: 3, host_link: LINK });
         for graph in [single, ring(4), ring(6)] {
             let sides = sides_of(&graph).expect("all ways between hosts are even");
             for (node, side) in graph.nodes.iter().zip(&sides) {
@@ -98,9 +97,9 @@ mod tests {
     #[test]
     fn odd_ways_leave_no_sides() {
         assert_eq!((sides_of(&ring(3)), sides_of(&ring(5))), (None, None));
-        let pair = graph(&TopologySpec::Custom {
-            switches: ["a", "b"].map(|name| CustomSwitchSpec { name: name.into(), hosts: 2 }).into(),
-            links: vec![CustomLinkSpec { between: ["a".into(), "b".into()], count: 1, link: LINK }],
+        let pair = graph(&Custom {
+            switches: ["a", "b"].map(|name| CustomSwitch { name: name.into(), hosts: 2 }).into(),
+            links: vec![CustomLink { between: ["a".into(), "b".into()], count: 1, link: LINK }],
             host_link: LINK,
         });
         assert_eq!(sides_of(&pair), None);

@@ -9,7 +9,7 @@ use crate::nic::{
     ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
 };
 use crate::packet::{Path, Priority};
-use jobs::{QueuePair, RankConnections, cnp_interval, value};
+use jobs::{QueuePair, RankConnections, value};
 use paths::Direction;
 use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
 use std::collections::{HashMap, HashSet};
@@ -144,7 +144,7 @@ fn place_connection(
             },
             priority: Priority(priorities.data),
             replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
-            cnp_interval: cnp_interval(spec),
+            cnp_interval: spec.transport.rate_control.cnp_interval(),
             controller: controllers.of(attachments[end]),
             port: graph.attachment(attachments[end]).host_port,
             is_captured: captured.contains(&pair.number),

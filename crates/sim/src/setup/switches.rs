@@ -5,20 +5,18 @@ use super::pools::{check_pools, pools_plan};
 use super::{Direction, Fabric, Flows, host_ports};
 use crate::link::egress::Wire;
 use crate::packet::{Packet, Priority};
-use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
+use crate::switch::buffer::{BufferPlan, LosslessPlan, default_headroom_bytes, set_aside};
 use crate::switch::ecn::{EcnMarker, EcnThresholds};
 use crate::switch::ecn_control::EcnControl;
-use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
+use crate::switch::ecn_law::{EcnLaw, MarkingRange};
 use crate::switch::forward::{Balancer, ForwardPlan, balancing, choice, needs_loads};
 use crate::switch::pfc::PausePlan;
 use crate::switch::readout::Release;
 use crate::switch::schedule::{Dwrr, Scheduler};
-use crate::switch::watchdog::{StormAction, WatchdogPlan};
 use crate::switch::{EgressPlan, Member, SwitchPlan};
 use paths::Reroute;
 use spec::{
-    EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, RatioSpec, ReleaseSpec, RunSpec, SchedulingSpec,
-    SpecError, StormActionSpec, XoffSpec,
+    EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, ReleaseSpec, RunSpec, SchedulingSpec, SpecError,
 };
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};
@@ -107,7 +105,7 @@ pub(super) fn switch_plan(
         frame_bytes_max: frame_bytes_max(spec),
         pauses: pause_plan(switch.pfc.as_ref()),
         pause_reaction: if is_ideal { Span::ZERO } else { late_reaction(spec, switch.pfc.as_ref()) },
-        watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
+        watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(|pfc| pfc.watchdog) },
         markers: if is_ideal { None } else { markers(spec, fabric, &nodes) },
         is_cut_through: switch.forwarding == ForwardingSpec::CutThrough,
         has_credits: fabric.credits.is_some(),
@@ -149,18 +147,6 @@ fn late_reaction(spec: &RunSpec, pfc: Option<&PfcSpec>) -> Span {
     Span(reaction_ps - latency_ps)
 }
 
-fn watchdog_plan(pfc: &PfcSpec) -> Option<WatchdogPlan> {
-    let watchdog = pfc.watchdog?;
-    Some(WatchdogPlan {
-        detection: Span(watchdog.detection_ps),
-        restoration: Span(watchdog.restoration_ps),
-        action: match watchdog.action {
-            StormActionSpec::Drop => StormAction::Drop,
-            StormActionSpec::Forward => StormAction::Forward,
-        },
-    })
-}
-
 /// The buffer of an ideal switch, or of one whose links have buffers of their own.
 const fn unlimited() -> BufferPlan {
     BufferPlan { size_bytes: u64::MAX, cell_bytes: 1, lossy_alpha: None, lossless: None, pools: None }
@@ -177,7 +163,7 @@ fn buffer_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> BufferPlan 
     BufferPlan {
         size_bytes: switch.buffer.size_bytes,
         cell_bytes: switch.buffer.cell_bytes,
-        lossy_alpha: switch.buffer.lossy_alpha.map(ratio),
+        lossy_alpha: switch.buffer.lossy_alpha,
         lossless: switch.pfc.as_ref().map(|pfc| lossless_plan(spec, fabric, nodes, pfc)),
         pools: switch.buffer.pools.as_ref().map(|pools| pools_plan(spec, fabric, nodes, pools)),
     }
@@ -195,7 +181,7 @@ pub(super) fn lossless_plan(
     let headroom = nodes.iter().flat_map(|&node| ports(node).map(move |port| of_port(node, port)));
     LosslessPlan {
         priorities: priority_mask(&pfc.priorities),
-        xoff: xoff(pfc.xoff),
+        xoff: pfc.xoff,
         xon_offset_bytes: pfc.xon_offset_bytes,
         reserved_bytes: pfc.reserved_bytes,
         headroom_bytes: headroom.collect(),
@@ -318,19 +304,8 @@ pub(crate) fn check_pins(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Resu
     Ok(())
 }
 
-pub(super) const fn xoff(spec: XoffSpec) -> Xoff {
-    match spec {
-        XoffSpec::Static { bytes } => Xoff::Static(bytes),
-        XoffSpec::Dynamic { alpha } => Xoff::Dynamic(ratio(alpha)),
-    }
-}
-
 pub(super) fn priority_mask(priorities: &[u8]) -> u8 {
     priorities.iter().fold(0, |mask, &priority| mask | Priority(priority).bit())
-}
-
-const fn ratio(spec: RatioSpec) -> Ratio {
-    Ratio { numerator: spec.numerator as u64, denominator: spec.denominator as u64 }
 }
 
 pub(super) fn scheduler(spec: &SchedulingSpec) -> Scheduler {
@@ -373,17 +348,7 @@ pub(super) fn marking_range(ecn: &EcnSpec, (kmin, kmax): (u64, u64), wire: Wire)
 /// Control of dynamic thresholds of a port, if configured; `ports` is the number of ports of its switch.
 fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire, release: Release) -> Option<Box<EcnControl>> {
     let dynamic = ecn.dynamic?;
-    let plan = DynamicEcnPlan {
-        interval: Span(dynamic.interval_ps),
-        scale_ppm: (dynamic.scale_min_ppm, dynamic.scale_max_ppm),
-        raise_ppm: dynamic.raise_ppm.into(),
-        lower_ppm: dynamic.lower_ppm.into(),
-        link_use_ppm: dynamic.link_use_ppm.into(),
-        queueing_delay: Span(dynamic.queueing_delay_ps),
-        incast_degree: dynamic.incast_degree,
-        confirm: dynamic.confirm_intervals,
-    };
-    let law = EcnLaw::new(plan, wire.rate);
+    let law = EcnLaw::new(dynamic, wire.rate);
     let range = marking_range(ecn, (ecn.kmin_bytes, ecn.kmax_bytes), wire);
     Some(Box::new(EcnControl::new(law, range, &ecn.priorities, ports, release)))
 }

@@ -6,10 +6,10 @@ use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
 use jobs::refusal;
 use paths::five_tuple_hash;
-use spec::{RunSpec, SpecError, TcpCongestion, TcpSpec};
+use spec::{RunSpec, SpecError, TcpSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
-use transport::tcp::{CongestionKind, TcpConfig};
+use transport::tcp::TcpConfig;
 use units::{AttachmentId, HostId, Instant, Rank, Seed, Span};
 use workload::Shape;
 
@@ -186,11 +186,7 @@ const fn config(tcp: &TcpSpec) -> TcpConfig {
         rto_initial: Span(tcp.rto_initial_ps),
         rto_min: Span(tcp.rto_min_ps),
         rto_max: Span(tcp.rto_max_ps),
-        congestion: match tcp.congestion {
-            TcpCongestion::Newreno => CongestionKind::NewReno,
-            TcpCongestion::Cubic => CongestionKind::Cubic,
-            TcpCongestion::Dctcp => CongestionKind::Dctcp,
-        },
+        congestion: tcp.congestion,
     }
 }
 

@@ -340,7 +340,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn transport(mtu_bytes: u32, message_bytes: u64) -> TransportSpec {
-        let rate_control = spec::RateControl::LINE_RATE;
+        let rate_control = spec::RateControlSpec::LINE_RATE;
         let priorities = spec::PrioritySpec { data: 3, ack: 6, cnp: 6 };
         TransportSpec {
             mtu_bytes,

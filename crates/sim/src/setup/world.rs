@@ -19,12 +19,11 @@ use engine::on_threads;
 use engine::prefetch::{prefetch, prefetch_item};
 use engine::{Destination, Inbox, Node, Partition, PartitionPlan, Probe, Window};
 use paths::Reroute;
-use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
+use spec::{RunSpec, SpecError};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
-use transport::{Config, Recovery};
-use units::{HostId, Instant, NodeId, Span};
+use units::{HostId, Instant, NodeId};
 
 /// A node of the fabric.
 #[expect(
@@ -214,7 +213,7 @@ fn makings(
     homes: &[(u32, u32)],
     partitions: usize,
 ) -> Vec<Vec<(NodeId, Makings)>> {
-    let config = Arc::new(transport_config(&spec.transport));
+    let config = Arc::new(spec.transport.connection());
     let storage = storage_plans(spec, &fabric.graph, flows, &options.captured);
     let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
     let settings = queue_pair_settings(spec, fabric, &config);
@@ -298,27 +297,4 @@ fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32
             }
         })
         .collect()
-}
-
-/// The transport parameters of a run. With selective recovery the requester sends at most as far as the
-/// responder accepts packets.
-fn transport_config(spec: &TransportSpec) -> Config {
-    let recovery = match spec.recovery {
-        LossRecovery::GoBackN => Recovery::GoBackN,
-        LossRecovery::Selective => Recovery::Selective { ooo_window_packets: spec.ooo_window_packets },
-        LossRecovery::None => Recovery::None,
-    };
-    let window_packets = match recovery {
-        Recovery::Selective { ooo_window_packets } => spec.window_packets.min(ooo_window_packets),
-        Recovery::GoBackN | Recovery::None => spec.window_packets,
-    };
-    Config {
-        mtu_bytes: spec.mtu_bytes,
-        message_bytes: spec.message_bytes,
-        ack_every: spec.ack_every.min(window_packets),
-        window_packets,
-        timeout: Span(spec.timeout_ps),
-        retry_count: spec.retry_count,
-        recovery,
-    }
 }

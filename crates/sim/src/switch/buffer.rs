@@ -14,42 +14,15 @@ use super::pools::{Passage, Pools, PoolsPlan};
 use super::queue::Held;
 use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
+use spec::{RatioSpec, XoffSpec};
 use units::{Cycle, Span};
-
-/// A positive ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ratio {
-    pub(crate) numerator: u64,
-    pub(crate) denominator: u64,
-}
-
-impl Ratio {
-    #[inline]
-    pub(super) const fn of(self, bytes: u64) -> u64 {
-        bytes.saturating_mul(self.numerator) / self.denominator
-    }
-
-    /// The smallest number whose product with the ratio is at least `bytes`.
-    const fn inverse(self, bytes: u64) -> u64 {
-        bytes.saturating_mul(self.denominator).div_ceil(self.numerator)
-    }
-}
-
-/// Threshold at which a group requests a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Xoff {
-    /// This many bytes of the shared part.
-    Static(u64),
-    /// This fraction of the free shared part.
-    Dynamic(Ratio),
-}
 
 /// PFC parameters of the lossless priorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LosslessPlan {
     /// Bit `p` is set for a lossless priority `p`.
     pub(crate) priorities: u8,
-    pub(crate) xoff: Xoff,
+    pub(crate) xoff: XoffSpec,
     pub(crate) xon_offset_bytes: u64,
     pub(crate) reserved_bytes: u64,
     /// Headroom of each port, for each lossless priority.
@@ -61,7 +34,7 @@ pub(crate) struct LosslessPlan {
 pub(crate) struct BufferPlan {
     pub(crate) size_bytes: u64,
     pub(crate) cell_bytes: u64,
-    pub(crate) lossy_alpha: Option<Ratio>,
+    pub(crate) lossy_alpha: Option<RatioSpec>,
     pub(crate) lossless: Option<LosslessPlan>,
     /// Division into pools, if any.
     pub(crate) pools: Option<PoolsPlan>,
@@ -131,7 +104,7 @@ pub(crate) struct SharedBuffer {
     cell_bytes: u64,
     shared_size: u64,
     shared_used: u64,
-    lossy_alpha: Option<Ratio>,
+    lossy_alpha: Option<RatioSpec>,
     lossless: Option<LosslessPlan>,
     ports: usize,
     /// By priority and ingress port. Empty without lossless priorities, since nothing depends on groups then.
@@ -237,8 +210,8 @@ impl SharedBuffer {
         Limits {
             queue: self.lossy_alpha.map_or(u64::MAX, |alpha| alpha.of(free)),
             group: self.lossless.as_ref().map_or(u64::MAX, |lossless| match lossless.xoff {
-                Xoff::Static(bytes) => bytes,
-                Xoff::Dynamic(alpha) => alpha.of(free),
+                XoffSpec::Static { bytes } => bytes,
+                XoffSpec::Dynamic { alpha } => alpha.of(free),
             }),
         }
     }
@@ -372,8 +345,8 @@ impl SharedBuffer {
 
     fn xoff_threshold(&self, lossless: &LosslessPlan) -> u64 {
         match lossless.xoff {
-            Xoff::Static(bytes) => bytes,
-            Xoff::Dynamic(alpha) => alpha.of(self.shared_size.saturating_sub(self.shared_used)),
+            XoffSpec::Static { bytes } => bytes,
+            XoffSpec::Dynamic { alpha } => alpha.of(self.shared_size.saturating_sub(self.shared_used)),
         }
     }
 
@@ -506,8 +479,8 @@ impl SharedBuffer {
         let low = |xoff: u64| lossless.reserved_bytes + xoff.saturating_sub(lossless.xon_offset_bytes);
         let surplus_at = |low: u64| Surplus { bytes: used.saturating_sub(low).max(headroom_used), reading };
         let (surplus, again_at_free) = match lossless.xoff {
-            Xoff::Static(bytes) => (surplus_at(low(bytes)), u64::MAX),
-            Xoff::Dynamic(alpha) => {
+            XoffSpec::Static { bytes } => (surplus_at(low(bytes)), u64::MAX),
+            XoffSpec::Dynamic { alpha } => {
                 let surplus = surplus_at(low(alpha.of(free)));
                 let again = if surplus.bytes <= reading {
                     free + 1
@@ -587,11 +560,11 @@ mod tests {
     const LOSSLESS: Priority = Priority(3);
     const LOSSY: Priority = Priority(0);
 
-    fn lossless(xoff: Xoff) -> BufferPlan {
+    fn lossless(xoff: XoffSpec) -> BufferPlan {
         BufferPlan {
             size_bytes: 1_000,
             cell_bytes: 1,
-            lossy_alpha: Some(Ratio { numerator: 1, denominator: 1 }),
+            lossy_alpha: Some(RatioSpec { numerator: 1, denominator: 1 }),
             lossless: Some(LosslessPlan {
                 priorities: LOSSLESS.bit(),
                 xoff,
@@ -605,7 +578,7 @@ mod tests {
 
     #[test]
     fn a_group_pauses_at_its_threshold_uses_headroom_and_resumes_below_the_offset() {
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 200 }), 2);
         assert_eq!(buffer.shared_size, 780);
         assert_eq!(buffer.admit(0, LOSSLESS, 210, 0), Admission::Stored);
         assert!(!buffer.any_pausing());
@@ -622,8 +595,8 @@ mod tests {
 
     #[test]
     fn a_dynamic_threshold_shrinks_as_the_buffer_fills() {
-        let half = Ratio { numerator: 1, denominator: 2 };
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Dynamic(half)), 2);
+        let half = RatioSpec { numerator: 1, denominator: 2 };
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Dynamic { alpha: half }), 2);
         assert_eq!(buffer.admit(0, LOSSLESS, 300, 0), Admission::Stored);
         // 490 are free now: half of that is less than this port would hold.
         assert_eq!(buffer.admit(1, LOSSLESS, 240, 0), Admission::Stored);
@@ -634,8 +607,8 @@ mod tests {
 
     #[test]
     fn limits_are_those_after_everything_has_arrived() {
-        let half = Ratio { numerator: 1, denominator: 2 };
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Dynamic(half)), 2);
+        let half = RatioSpec { numerator: 1, denominator: 2 };
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Dynamic { alpha: half }), 2);
         assert_eq!(buffer.limits_with(80), Some(Limits { queue: 700, group: 350 }));
         assert_eq!(buffer.admit(1, LOSSLESS, 210, 0), Admission::Stored);
         assert_eq!(buffer.admit(1, LOSSY, 80, 0), Admission::Stored);
@@ -646,7 +619,7 @@ mod tests {
 
     #[test]
     fn lossy_queues_are_held_to_their_share_of_what_is_free() {
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 200 }), 2);
         assert_eq!(buffer.admit(0, LOSSY, 390, 0), Admission::Stored);
         assert_eq!(buffer.admit(0, LOSSY, 1, 390), Admission::Dropped(DropCause::Tail));
         assert_eq!(buffer.admit(0, LOSSY, 100, 0), Admission::Stored, "another queue");
@@ -654,13 +627,15 @@ mod tests {
 
     #[test]
     fn a_lossy_queue_may_hold_its_share_to_the_last_byte() {
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 200 }), 2);
         assert_eq!(buffer.admit(0, LOSSY, 380, 0), Admission::Stored);
         // 400 are free: the limit of the queue with the frame.
         assert_eq!(buffer.admit(0, LOSSY, 100, 301), Admission::Dropped(DropCause::Tail));
         assert_eq!(buffer.admit(0, LOSSY, 100, 300), Admission::Stored);
-        let mut without_share =
-            SharedBuffer::new(BufferPlan { lossy_alpha: None, ..lossless(Xoff::Static(200)) }, 2);
+        let mut without_share = SharedBuffer::new(
+            BufferPlan { lossy_alpha: None, ..lossless(XoffSpec::Static { bytes: 200 }) },
+            2,
+        );
         assert_eq!(without_share.admit(0, LOSSY, 779, 0), Admission::Stored);
         assert_eq!(without_share.admit(0, LOSSY, 2, 779), Admission::Dropped(DropCause::Tail));
         assert_eq!(without_share.admit(0, LOSSY, 1, 779), Admission::Stored, "the last byte");
@@ -668,11 +643,11 @@ mod tests {
 
     #[test]
     fn no_threshold_is_near_until_what_may_arrive_reaches_one() {
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 200 }), 2);
         assert!(buffer.is_far_from_thresholds(200) && !buffer.is_far_from_thresholds(201), "that of a group");
         assert_eq!(buffer.admit(0, LOSSY, 50, 0), Admission::Stored);
         assert!(buffer.is_far_from_thresholds(150) && !buffer.is_far_from_thresholds(151));
-        let lossy = BufferPlan { lossless: None, ..lossless(Xoff::Static(200)) };
+        let lossy = BufferPlan { lossless: None, ..lossless(XoffSpec::Static { bytes: 200 }) };
         // The queue limit equals the free part of 1,000 bytes.
         let buffer = SharedBuffer::new(lossy.clone(), 2);
         assert!(buffer.is_far_from_thresholds(500) && !buffer.is_far_from_thresholds(501), "that of a queue");
@@ -688,10 +663,10 @@ mod tests {
     #[test]
     fn frames_count_where_they_are_kept_by_group_or_as_cells() {
         let counts = |cell_bytes, lossless| {
-            let plan = BufferPlan { cell_bytes, lossless, ..self::lossless(Xoff::Static(1)) };
+            let plan = BufferPlan { cell_bytes, lossless, ..self::lossless(XoffSpec::Static { bytes: 1 }) };
             SharedBuffer::new(plan, 1).counts_frames()
         };
-        let plan = lossless(Xoff::Static(1)).lossless;
+        let plan = lossless(XoffSpec::Static { bytes: 1 }).lossless;
         assert_eq!(
             [counts(1, None), counts(256, None), counts(1, plan.clone()), counts(256, plan)],
             [false, true, true, true]
@@ -700,9 +675,10 @@ mod tests {
 
     #[test]
     fn what_leaves_while_nothing_is_paused_leaves_as_ever() {
-        for plan in
-            [lossless(Xoff::Static(700)), BufferPlan { lossless: None, ..lossless(Xoff::Static(700)) }]
-        {
+        for plan in [
+            lossless(XoffSpec::Static { bytes: 700 }),
+            BufferPlan { lossless: None, ..lossless(XoffSpec::Static { bytes: 700 }) },
+        ] {
             let mut buffers = [SharedBuffer::new(plan.clone(), 2), SharedBuffer::new(plan, 2)];
             for buffer in &mut buffers {
                 assert_eq!(buffer.admit(1, LOSSLESS, 100, 0), Admission::Stored);
@@ -723,7 +699,7 @@ mod tests {
     #[test]
     fn a_lossless_frame_that_the_shared_part_cannot_take_goes_to_the_headroom() {
         let stored = |charge| {
-            let mut buffer = SharedBuffer::new(lossless(Xoff::Static(10_000)), 2);
+            let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 10_000 }), 2);
             assert_eq!(buffer.admit(1, LOSSY, 350, 0), Admission::Stored);
             assert_eq!(buffer.admit(1, LOSSY, 350, 350), Admission::Dropped(DropCause::Tail));
             assert_eq!(buffer.admit(1, LOSSY, 350, 80), Admission::Stored);
@@ -739,7 +715,7 @@ mod tests {
 
     #[test]
     fn a_buffer_repeats_when_it_holds_the_same_in_each_group() {
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 200 }), 2);
         buffer.admit(0, LOSSLESS, 100, 0);
         let mut repeats = |release: (u16, u64), admit: (u16, u64)| {
             let mut cycle = Cycle::record(units::Instant(0));
@@ -757,7 +733,8 @@ mod tests {
 
     #[test]
     fn frames_take_whole_cells() {
-        let buffer = SharedBuffer::new(BufferPlan { cell_bytes: 256, ..lossless(Xoff::Static(1)) }, 2);
+        let buffer =
+            SharedBuffer::new(BufferPlan { cell_bytes: 256, ..lossless(XoffSpec::Static { bytes: 1 }) }, 2);
         assert_eq!(buffer.charge(1), 256);
         assert_eq!(buffer.charge(4_158), 17 * 256);
     }
@@ -792,7 +769,7 @@ mod tests {
 
     #[test]
     fn a_lost_frame_asks_for_the_pause_that_should_have_come_earlier() {
-        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(40)), 2);
+        let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 40 }), 2);
         assert_eq!(buffer.admit(0, LOSSLESS, 30, 0), Admission::Stored);
         assert_eq!(buffer.admit(0, LOSSLESS, 101, 0), Admission::Dropped(DropCause::Headroom));
         assert!(buffer.is_pausing(0, LOSSLESS) && buffer.any_pausing());
@@ -801,7 +778,7 @@ mod tests {
 
     #[test]
     fn an_empty_group_asks_for_no_pause_when_a_frame_finds_no_room() {
-        let mut plan = lossless(Xoff::Static(40));
+        let mut plan = lossless(XoffSpec::Static { bytes: 40 });
         plan.lossless.as_mut().unwrap().reserved_bytes = 0;
         let mut buffer = SharedBuffer::new(plan, 2);
         assert_eq!(buffer.admit(0, LOSSLESS, 101, 0), Admission::Dropped(DropCause::Headroom));
@@ -813,7 +790,7 @@ mod tests {
 
         #[test]
         fn occupancy_is_what_is_stored_and_never_more_than_the_buffer(
-            xoff in prop_oneof![(1..2_000_u64).prop_map(Xoff::Static), Just(Xoff::Dynamic(Ratio { numerator: 1, denominator: 4 }))],
+            xoff in prop_oneof![(1..2_000_u64).prop_map(|bytes| XoffSpec::Static { bytes }), Just(XoffSpec::Dynamic { alpha: RatioSpec { numerator: 1, denominator: 4 } })],
             reserved_bytes in 0..300_u64,
             steps in prop::collection::vec((0..2_u16, any::<bool>(), 1..400_u64, any::<u16>()), 1..400),
         ) {

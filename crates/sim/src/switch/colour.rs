@@ -8,6 +8,7 @@
 
 use super::queue::Stored;
 use crate::packet::{Colour, Kind, Packet};
+use spec::{ColourSpec, ColouringSpec};
 use units::{Cycle, Instant};
 
 /// Units per byte in which a bucket is counted: bit/s times picoseconds.
@@ -35,15 +36,6 @@ impl Bucket {
     }
 }
 
-/// Rates and sizes of the buckets of a meter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MeterPlan {
-    /// RFC 2698.
-    TwoRate { cir_bps: u64, cbs_bytes: u64, pir_bps: u64, pbs_bytes: u64 },
-    /// RFC 2697.
-    SingleRate { cir_bps: u64, cbs_bytes: u64, ebs_bytes: u64 },
-}
-
 /// Meter of a port.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
@@ -57,13 +49,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) const fn new(plan: MeterPlan) -> Self {
-        let (cir_bps, cbs_bytes, pir_bps, beyond_bytes) = match plan {
-            MeterPlan::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes } => {
-                (cir_bps, cbs_bytes, Some(pir_bps), pbs_bytes)
-            }
-            MeterPlan::SingleRate { cir_bps, cbs_bytes, ebs_bytes } => (cir_bps, cbs_bytes, None, ebs_bytes),
-        };
+    const fn new(cir_bps: u64, cbs_bytes: u64, pir_bps: Option<u64>, beyond_bytes: u64) -> Self {
         Self {
             committed: Bucket::full(cbs_bytes),
             beyond: Bucket::full(beyond_bytes),
@@ -99,6 +85,23 @@ impl Meter {
 pub(crate) enum Colouring {
     Fixed(Colour),
     Metered(Box<Meter>),
+}
+
+impl Colouring {
+    pub(crate) fn new(spec: ColouringSpec) -> Self {
+        let metered = |meter| Self::Metered(Box::new(meter));
+        match spec {
+            ColouringSpec::Fixed { colour: ColourSpec::Green } => Self::Fixed(Colour::Green),
+            ColouringSpec::Fixed { colour: ColourSpec::Yellow } => Self::Fixed(Colour::Yellow),
+            ColouringSpec::Fixed { colour: ColourSpec::Red } => Self::Fixed(Colour::Red),
+            ColouringSpec::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes } => {
+                metered(Meter::new(cir_bps, cbs_bytes, Some(pir_bps), pbs_bytes))
+            }
+            ColouringSpec::SingleRate { cir_bps, cbs_bytes, ebs_bytes } => {
+                metered(Meter::new(cir_bps, cbs_bytes, None, ebs_bytes))
+            }
+        }
+    }
 }
 
 /// Colours frames of some priorities that arrive on a port.
@@ -163,14 +166,15 @@ mod tests {
     const BYTE: u128 = 8 * 10_u128.pow(12);
 
     impl Reference {
-        fn new(plan: MeterPlan) -> Self {
+        fn new(plan: ColouringSpec) -> Self {
             let (is_two_rate, rates, sizes) = match plan {
-                MeterPlan::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes } => {
+                ColouringSpec::TwoRate { cir_bps, cbs_bytes, pir_bps, pbs_bytes } => {
                     (true, [cir_bps, pir_bps], [cbs_bytes, pbs_bytes])
                 }
-                MeterPlan::SingleRate { cir_bps, cbs_bytes, ebs_bytes } => {
+                ColouringSpec::SingleRate { cir_bps, cbs_bytes, ebs_bytes } => {
                     (false, [cir_bps, 0], [cbs_bytes, ebs_bytes])
                 }
+                ColouringSpec::Fixed { .. } => unreachable!("it is no meter"),
             };
             let sizes = sizes.map(|bytes| u128::from(bytes) * BYTE);
             Self { is_two_rate, rates: rates.map(u128::from), sizes, tokens: sizes, at: 0 }
@@ -228,13 +232,20 @@ mod tests {
         }
     }
 
-    fn any_plan() -> impl Strategy<Value = MeterPlan> {
+    fn meter(spec: ColouringSpec) -> Meter {
+        match Colouring::new(spec) {
+            Colouring::Metered(meter) => *meter,
+            Colouring::Fixed(_) => unreachable!("it is no meter"),
+        }
+    }
+
+    fn any_plan() -> impl Strategy<Value = ColouringSpec> {
         let values = (1..400_000_000_000_u64, 0..400_000_000_000_u64, 1..40_000_u64, 1..40_000_u64);
         (any::<bool>(), values).prop_map(|(is_two_rate, (cir_bps, more, cbs_bytes, other))| {
             if is_two_rate {
-                MeterPlan::TwoRate { cir_bps, cbs_bytes, pir_bps: cir_bps + more, pbs_bytes: other }
+                ColouringSpec::TwoRate { cir_bps, cbs_bytes, pir_bps: cir_bps + more, pbs_bytes: other }
             } else {
-                MeterPlan::SingleRate { cir_bps, cbs_bytes, ebs_bytes: other }
+                ColouringSpec::SingleRate { cir_bps, cbs_bytes, ebs_bytes: other }
             }
         })
     }
@@ -245,7 +256,7 @@ mod tests {
             plan in any_plan(),
             frames in prop::collection::vec((0..300_000_u64, 64..9_216_u32, 1..5_u64), 1..200),
         ) {
-            let (mut meter, mut reference, mut now) = (Meter::new(plan), Reference::new(plan), 0);
+            let (mut meter, mut reference, mut now) = (meter(plan), Reference::new(plan), 0);
             for (gap, frame_bytes, steps) in frames {
                 now += gap;
                 reference.wait(now, steps);
@@ -257,7 +268,7 @@ mod tests {
     #[test]
     fn in_the_long_run_each_colour_has_its_rate() {
         // 400 Gb/s in frames of 1,000 bytes: a quarter is committed, a quarter more below the peak.
-        let mut meter = Meter::new(MeterPlan::TwoRate {
+        let mut meter = meter(ColouringSpec::TwoRate {
             cir_bps: 100_000_000_000,
             cbs_bytes: 10_000,
             pir_bps: 200_000_000_000,

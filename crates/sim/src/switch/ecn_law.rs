@@ -7,6 +7,7 @@
 //! consecutive intervals agree. For the model it is based on, and our own choices, see docs/adr/0008. The law
 //! does not know about pauses, flows or the other queues of the switch.
 
+use spec::DynamicEcnSpec;
 use units::{Cycle, Rate, Span};
 
 /// One, in parts per million.
@@ -29,27 +30,6 @@ impl MarkingRange {
 fn share(value: u64, ppm: u64) -> u64 {
     let exact = u128::from(value) * u128::from(ppm) / u128::from(WHOLE_PPM);
     u64::try_from(exact).unwrap_or(u64::MAX)
-}
-
-/// Parameters of dynamic ECN, equal for all ports.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DynamicEcnPlan {
-    /// Control interval.
-    pub(crate) interval: Span,
-    /// Minimum and maximum of the scale [ppm].
-    pub(crate) scale_ppm: (u64, u64),
-    /// Relative step by which the scale is raised [ppm].
-    pub(crate) raise_ppm: u64,
-    /// Relative step by which the scale is lowered [ppm].
-    pub(crate) lower_ppm: u64,
-    /// Utilisation below which the link is underused [ppm].
-    pub(crate) link_use_ppm: u64,
-    /// Mean queueing delay above which the queue is too long.
-    pub(crate) queueing_delay: Span,
-    /// Number of ingress ports from which traffic counts as an incast.
-    pub(crate) incast_degree: u32,
-    /// Number of consecutive intervals that must agree.
-    pub(crate) confirm: u32,
 }
 
 /// Observations of a queue in one interval.
@@ -79,25 +59,25 @@ pub(crate) enum Cause {
 /// The law, for ports of one rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnLaw {
-    plan: DynamicEcnPlan,
+    spec: DynamicEcnSpec,
     busy_target: Span,
     /// The longest mean queue times the interval [byte ps].
     queue_target: u128,
 }
 
 impl EcnLaw {
-    pub(crate) fn new(plan: DynamicEcnPlan, rate: Rate) -> Self {
+    pub(crate) fn new(spec: DynamicEcnSpec, rate: Rate) -> Self {
         const BIT_PS_PER_BYTE: u128 = 8_000_000_000_000;
-        let queue_bytes = u128::from(plan.queueing_delay.0) * u128::from(rate.bps()) / BIT_PS_PER_BYTE;
+        let queue_bytes = u128::from(spec.queueing_delay_ps) * u128::from(rate.bps()) / BIT_PS_PER_BYTE;
         Self {
-            plan,
-            busy_target: Span(share(plan.interval.0, plan.link_use_ppm)),
-            queue_target: queue_bytes * u128::from(plan.interval.0),
+            spec,
+            busy_target: Span(share(spec.interval_ps, spec.link_use_ppm.into())),
+            queue_target: queue_bytes * u128::from(spec.interval_ps),
         }
     }
 
     pub(crate) const fn interval(&self) -> Span {
-        self.plan.interval
+        Span(self.spec.interval_ps)
     }
 
     /// The change that one interval supports, if any. `marked_before`: a frame was marked since the last
@@ -108,7 +88,7 @@ impl EcnLaw {
         match seen {
             _ if seen.queue_byte_ps > self.queue_target => Some(Cause::LongQueue),
             _ if is_idle && marked && seen.ingress_ports > 0 => Some(Cause::IdleLink),
-            _ if !is_idle && seen.marked && seen.ingress_ports >= self.plan.incast_degree => {
+            _ if !is_idle && seen.marked && seen.ingress_ports >= self.spec.incast_degree => {
                 Some(Cause::Incast)
             }
             _ => None,
@@ -117,11 +97,11 @@ impl EcnLaw {
 
     /// The scale after a step from `scale_ppm`.
     fn step(&self, scale_ppm: u64, cause: Cause) -> u64 {
-        let (least, most) = self.plan.scale_ppm;
+        let DynamicEcnSpec { scale_min_ppm, scale_max_ppm, raise_ppm, lower_ppm, .. } = self.spec;
         match cause {
-            Cause::IdleLink => (scale_ppm + share(scale_ppm, self.plan.raise_ppm).max(1)).min(most),
+            Cause::IdleLink => (scale_ppm + share(scale_ppm, raise_ppm.into()).max(1)).min(scale_max_ppm),
             Cause::LongQueue | Cause::Incast => {
-                scale_ppm.saturating_sub(share(scale_ppm, self.plan.lower_ppm).max(1)).max(least)
+                scale_ppm.saturating_sub(share(scale_ppm, lower_ppm.into()).max(1)).max(scale_min_ppm)
             }
         }
     }
@@ -161,7 +141,7 @@ impl Scale {
         let is_rise = cause == Cause::IdleLink;
         self.in_a_row = if is_rise == self.is_rise { self.in_a_row + 1 } else { 1 };
         self.is_rise = is_rise;
-        if self.in_a_row < law.plan.confirm {
+        if self.in_a_row < law.spec.confirm_intervals {
             return None;
         }
         self.ppm = law.step(self.ppm, cause);
@@ -182,15 +162,16 @@ pub(super) mod testing {
     use super::*;
 
     /// Intervals of 10 us, 25 % to 400 %, 5/4 up and 4/5 down, 95 % use, 10 us of delay, 4 ports, 2 in a row.
-    pub(crate) const PLAN: DynamicEcnPlan = DynamicEcnPlan {
-        interval: Span(10_000_000),
-        scale_ppm: (250_000, 4_000_000),
+    pub(crate) const PLAN: DynamicEcnSpec = DynamicEcnSpec {
+        interval_ps: 10_000_000,
+        scale_min_ppm: 250_000,
+        scale_max_ppm: 4_000_000,
         raise_ppm: 250_000,
         lower_ppm: 200_000,
         link_use_ppm: 950_000,
-        queueing_delay: Span(10_000_000),
+        queueing_delay_ps: 10_000_000,
         incast_degree: 4,
-        confirm: 2,
+        confirm_intervals: 2,
     };
 }
 

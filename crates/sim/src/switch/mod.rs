@@ -60,7 +60,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
 use units::{Cycle, Instant, NodeId, Span};
-use watchdog::{Watchdog, WatchdogPlan};
+use watchdog::Watchdog;
 use wire::Framing;
 
 /// Distance, in inboxes, of the prefetch from the inbox being read.
@@ -87,7 +87,7 @@ pub(crate) struct SwitchPlan {
     /// Time from when a pause frame would be received as data until it takes effect.
     pub(crate) pause_reaction: Span,
     /// The PFC watchdog, if configured.
-    pub(crate) watchdog: Option<WatchdogPlan>,
+    pub(crate) watchdog: Option<spec::WatchdogSpec>,
     /// Markers that colour frames received from hosts, if configured.
     pub(crate) markers: Option<Markers>,
     /// Frames may leave before their last bit has arrived.

@@ -163,9 +163,10 @@ impl PauseRequests {
 
 #[cfg(test)]
 mod tests {
-    use super::super::buffer::{BufferPlan, LosslessPlan, Xoff};
+    use super::super::buffer::{BufferPlan, LosslessPlan};
     use super::super::queue::testing::{idle_port, waiting_pauses};
     use super::*;
+    use spec::XoffSpec;
 
     const LOSSLESS: Priority = Priority(3);
 
@@ -179,7 +180,7 @@ mod tests {
     fn set_up() -> (SharedBuffer, PauseRequests, [EgressPort; 2]) {
         let lossless = LosslessPlan {
             priorities: LOSSLESS.bit(),
-            xoff: Xoff::Static(100),
+            xoff: XoffSpec::Static { bytes: 100 },
             xon_offset_bytes: 0,
             reserved_bytes: 0,
             headroom_bytes: vec![1_000; 2],

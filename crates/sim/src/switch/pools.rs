@@ -12,10 +12,11 @@
 //! A chip of several switches has one set of pools. Pools always use the exact path. Leaves out limits by
 //! colour, cells other than whole ones for each frame, multicast, and limits that differ between ports.
 
-use super::buffer::{Admission, DropCause, Ratio, Xoff};
+use super::buffer::{Admission, DropCause};
 use super::queue::Held;
 use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
+use spec::{PoolPauseSpec, PoolXoffSpec, XoffSpec};
 use std::collections::VecDeque;
 use units::Cycle;
 
@@ -25,18 +26,7 @@ pub(crate) struct Profile {
     /// Reserve of each [bytes].
     pub(crate) reserved_bytes: u64,
     /// Limit in the shared part of the pool.
-    pub(crate) limit: Option<Xoff>,
-}
-
-/// Condition under which all groups of a pool request a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PoolXoff {
-    /// Occupancy of the shared part above which they do [bytes]; `None`: when the pool is full.
-    pub(crate) xoff_bytes: Option<u64>,
-    /// They stop when the occupancy is lower by this much [bytes].
-    pub(crate) offset_bytes: u64,
-    /// Groups of ports to hosts request a pause whatever their occupancy.
-    pub(crate) pauses_hosts: bool,
+    pub(crate) limit: Option<XoffSpec>,
 }
 
 /// An ingress or egress pool.
@@ -66,7 +56,7 @@ pub(crate) struct IngressPlan {
     pub(crate) headroom_bytes: Option<u64>,
     /// Whether headroom is part of the pool's size.
     pub(crate) headroom_in_size: bool,
-    pub(crate) xoff: Option<PoolXoff>,
+    pub(crate) xoff: Option<PoolXoffSpec>,
 }
 
 /// Parameters of the lossless groups of every pool.
@@ -158,10 +148,10 @@ const fn shared(profile: Profile, used: u64) -> u64 {
     used.saturating_sub(profile.reserved_bytes)
 }
 
-const fn threshold(limit: Xoff, free: u64) -> u64 {
+const fn threshold(limit: XoffSpec, free: u64) -> u64 {
     match limit {
-        Xoff::Static(bytes) => bytes,
-        Xoff::Dynamic(alpha) => Ratio::of(alpha, free),
+        XoffSpec::Static { bytes } => bytes,
+        XoffSpec::Dynamic { alpha } => alpha.of(free),
     }
 }
 
@@ -172,7 +162,7 @@ struct IngressPool {
     pool: Pool,
     headroom_size: u64,
     headroom_used: u64,
-    xoff: Option<PoolXoff>,
+    xoff: Option<PoolXoffSpec>,
     /// Upper bound of the shared part that is being read out of its groups.
     reading: u64,
     /// The groups have exceeded the pool's XOFF threshold and have not fallen below it since.
@@ -181,8 +171,8 @@ struct IngressPool {
 
 impl IngressPool {
     /// Occupancy of the shared part above which all groups request a pause.
-    fn xoff_bytes(&self, xoff: PoolXoff) -> u64 {
-        xoff.xoff_bytes.unwrap_or(self.pool.shared_size)
+    fn xoff_bytes(&self, xoff: PoolXoffSpec) -> u64 {
+        xoff.bytes.unwrap_or(self.pool.shared_size)
     }
 
     /// Whether the groups exceed the threshold, or `more` does not fit in addition.
@@ -200,7 +190,7 @@ impl IngressPool {
 
     /// Whether the occupancy is low enough to end the pauses of all groups.
     fn is_low(&self) -> bool {
-        let low = |xoff: PoolXoff| self.xoff_bytes(xoff).saturating_sub(xoff.offset_bytes);
+        let low = |xoff: PoolXoffSpec| self.xoff_bytes(xoff).saturating_sub(xoff.offset_bytes);
         self.xoff.is_none_or(|xoff| self.pool.shared_used <= low(xoff))
     }
 }
@@ -450,7 +440,8 @@ impl Pools {
     /// Lets the groups of a pool that exceeds its threshold request a pause.
     #[cold]
     fn pause_pool(&mut self, pool: usize) {
-        let pauses_hosts = self.ingress[pool].xoff.is_some_and(|xoff| xoff.pauses_hosts);
+        let pauses_hosts =
+            self.ingress[pool].xoff.is_some_and(|xoff| xoff.pauses == PoolPauseSpec::HostPorts);
         for (ingress, priority) in self.lossless_groups(pool) {
             let holds = shared(self.lossless.profile, self.groups[self.index(ingress, priority)].used) > 0;
             if holds || (pauses_hosts && self.to_host[usize::from(ingress)]) {
@@ -516,7 +507,7 @@ impl Pools {
         let Group { used, headroom_used, reading, is_pausing } = self.groups[self.index(ingress, priority)];
         let is_host_held = own.is_over
             && self.to_host[usize::from(ingress)]
-            && own.xoff.is_some_and(|xoff| xoff.pauses_hosts);
+            && own.xoff.is_some_and(|xoff| xoff.pauses == PoolPauseSpec::HostPorts);
         if !is_pausing || is_host_held {
             return Surplus::ENDLESS;
         }
@@ -571,8 +562,9 @@ impl Pools {
         let xoff_bytes =
             profile.limit.map_or(u64::MAX, |limit| threshold(limit, pool.shared_size - pool.shared_used));
         let low = xoff_bytes.saturating_sub(self.lossless.xon_offset_bytes);
-        let is_host_held =
-            *is_over && self.to_host[usize::from(ingress)] && xoff.is_some_and(|xoff| xoff.pauses_hosts);
+        let is_host_held = *is_over
+            && self.to_host[usize::from(ingress)]
+            && xoff.is_some_and(|xoff| xoff.pauses == PoolPauseSpec::HostPorts);
         let ends = if *is_over { held == 0 && !is_host_held } else { held <= low || group.used == 0 };
         if ends && group.headroom_used == 0 {
             self.groups[index].is_pausing = false;
@@ -658,11 +650,12 @@ impl Pools {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use spec::RatioSpec;
 
     const LOSSLESS: Priority = Priority(3);
     const LOSSY: Priority = Priority(0);
     const PORTS: usize = 3;
-    const HALF: Xoff = Xoff::Dynamic(Ratio { numerator: 1, denominator: 2 });
+    const HALF: XoffSpec = XoffSpec::Dynamic { alpha: RatioSpec { numerator: 1, denominator: 2 } };
 
     /// Ports 0 and 1 lead to hosts. Pools of 1,000 bytes on both sides. Each lossless group has a reserve of
     /// 10, queues have none, and the groups share a headroom of 300.
@@ -683,7 +676,7 @@ mod tests {
             egress: vec![pool(u8::MAX, 1_300, None)],
             lossless: LosslessProfile {
                 priorities: LOSSLESS.bit(),
-                profile: Profile { reserved_bytes: 10, limit: Some(Xoff::Static(2_000)) },
+                profile: Profile { reserved_bytes: 10, limit: Some(XoffSpec::Static { bytes: 2_000 }) },
                 xon_offset_bytes: 50,
                 headroom_bytes: vec![200; PORTS],
             },
@@ -723,9 +716,10 @@ mod tests {
 
     #[test]
     fn over_its_threshold_a_pool_pauses_all_that_hold_something_until_it_is_below() {
-        for pauses_hosts in [false, true] {
+        for pauses in [PoolPauseSpec::Holders, PoolPauseSpec::HostPorts] {
+            let pauses_hosts = pauses == PoolPauseSpec::HostPorts;
             let mut plan = plan();
-            plan.ingress[0].xoff = Some(PoolXoff { xoff_bytes: Some(500), offset_bytes: 100, pauses_hosts });
+            plan.ingress[0].xoff = Some(PoolXoffSpec { bytes: Some(500), offset_bytes: 100, pauses });
             let mut pools = Pools::new(plan);
             pools.admit(passage(2, LOSSLESS, 30));
             assert_eq!(changes(&mut pools), []);
@@ -753,7 +747,8 @@ mod tests {
     #[test]
     fn limits_of_groups_and_queues_drop_what_is_lossy() {
         let mut plan = plan();
-        plan.ingress[0].pool.profiles = [Profile { reserved_bytes: 0, limit: Some(Xoff::Static(300)) }; 8];
+        plan.ingress[0].pool.profiles =
+            [Profile { reserved_bytes: 0, limit: Some(XoffSpec::Static { bytes: 300 }) }; 8];
         plan.egress[0].profiles = [Profile { reserved_bytes: 100, limit: Some(HALF) }; 8];
         // 24 queues reserve 2,400, more than the 1,300 of the pool.
         assert_eq!(plan.egress_reserves(&plan.egress[0]), 2_400);
@@ -773,8 +768,8 @@ mod tests {
 
         #[test]
         fn pools_hold_what_their_owners_hold_whatever_comes_and_goes(
-            limit in prop_oneof![(1..2_000_u64).prop_map(Xoff::Static), Just(HALF)],
-            lossy_limit in prop::option::of(prop_oneof![(1..900_u64).prop_map(Xoff::Static), Just(HALF)]),
+            limit in prop_oneof![(1..2_000_u64).prop_map(|bytes| XoffSpec::Static { bytes }), Just(HALF)],
+            lossy_limit in prop::option::of(prop_oneof![(1..900_u64).prop_map(|bytes| XoffSpec::Static { bytes }), Just(HALF)]),
             (reserved_bytes, lossy_reserved, egress_bytes) in (0..40_u64, 0..10_u64, 500..1_300_u64),
             (headroom, shared_headroom) in (0..300_u64, prop::option::of(0..270_u64)),
             xoff in prop::option::of((prop::option::of(1..900_u64), 0..300_u64, any::<bool>())),
@@ -784,10 +779,10 @@ mod tests {
             let own = &mut plan.ingress[0];
             own.pool.profiles = [Profile { reserved_bytes: lossy_reserved, limit: lossy_limit }; 8];
             own.headroom_bytes = shared_headroom;
-            own.xoff = xoff.map(|(xoff_bytes, offset_bytes, pauses_hosts)| PoolXoff {
-                xoff_bytes,
+            own.xoff = xoff.map(|(bytes, offset_bytes, pauses_hosts)| PoolXoffSpec {
+                bytes,
                 offset_bytes,
-                pauses_hosts,
+                pauses: if pauses_hosts { PoolPauseSpec::HostPorts } else { PoolPauseSpec::Holders },
             });
             plan.egress[0].size_bytes = egress_bytes;
             plan.lossless.profile = Profile { reserved_bytes, limit: Some(limit) };

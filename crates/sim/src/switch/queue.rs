@@ -9,7 +9,6 @@ use super::ecn_law::MarkingRange;
 use super::queued::Queued;
 use super::readout::{OnLink, Release};
 use super::schedule::Scheduler;
-use super::watchdog::StormAction;
 use super::wred::{Verdict, Wred};
 use crate::link::Dropped;
 use crate::link::changes::LinkChanges;
@@ -21,6 +20,7 @@ use crate::record::Context;
 use engine::Ring;
 use engine::prefetch::prefetch_line;
 use engine::{Destination, Message};
+use spec::StormActionSpec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use units::{Cycle, Instant};
@@ -441,10 +441,15 @@ impl EgressPort {
     }
 
     /// Begins a storm: pauses of `priority` are ignored. Returns the buffer space of the frames dropped.
-    pub(super) fn begin_storm(&mut self, priority: Priority, action: StormAction, now: Instant) -> Vec<Held> {
+    pub(super) fn begin_storm(
+        &mut self,
+        priority: Priority,
+        action: StormActionSpec,
+        now: Instant,
+    ) -> Vec<Held> {
         self.pause.ignore(priority, now);
         self.counters.storms += 1;
-        if action == StormAction::Forward {
+        if action == StormActionSpec::Forward {
             return Vec::new();
         }
         self.dropping |= priority.bit();

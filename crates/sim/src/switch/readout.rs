@@ -338,13 +338,14 @@ impl Readouts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::buffer::{Admission, BufferPlan, LosslessPlan, Ratio, Xoff};
+    use super::super::buffer::{Admission, BufferPlan, LosslessPlan};
     use super::super::exact::admit;
     use super::super::pools::{
-        IngressPlan, LosslessProfile, Passage, PauseChange, PoolPlan, PoolXoff, PoolsPlan, Profile,
+        IngressPlan, LosslessProfile, Passage, PauseChange, PoolPlan, PoolsPlan, Profile,
     };
     use super::*;
     use proptest::prelude::*;
+    use spec::{PoolPauseSpec, PoolXoffSpec, RatioSpec, XoffSpec};
     use units::Rate;
 
     const CELLS: Release = Release::Cells(256);
@@ -412,11 +413,11 @@ mod tests {
     const PORTS: usize = 3;
     const LOSSLESS: Priority = Priority(3);
 
-    fn plan(xoff: Xoff) -> BufferPlan {
+    fn plan(xoff: XoffSpec) -> BufferPlan {
         BufferPlan {
             size_bytes: 12_000,
             cell_bytes: 1,
-            lossy_alpha: Some(Ratio { numerator: 1, denominator: 2 }),
+            lossy_alpha: Some(RatioSpec { numerator: 1, denominator: 2 }),
             lossless: Some(LosslessPlan {
                 priorities: LOSSLESS.bit(),
                 xoff,
@@ -428,14 +429,15 @@ mod tests {
         }
     }
 
-    fn pools(limit: Xoff, pauses_hosts: bool) -> BufferPlan {
+    fn pools(limit: XoffSpec, pauses_hosts: bool) -> BufferPlan {
+        let pauses = if pauses_hosts { PoolPauseSpec::HostPorts } else { PoolPauseSpec::Holders };
         let any = Profile { reserved_bytes: 0, limit: None };
         let lossless = Profile { reserved_bytes: 300, limit: Some(limit) };
         let ingress = IngressPlan {
             pool: PoolPlan { priorities: u8::MAX, size_bytes: 8_000, profiles: [any; 8] },
             headroom_bytes: None,
             headroom_in_size: false,
-            xoff: Some(PoolXoff { xoff_bytes: Some(4_000), offset_bytes: 900, pauses_hosts }),
+            xoff: Some(PoolXoffSpec { bytes: Some(4_000), offset_bytes: 900, pauses }),
         };
         let plan = PoolsPlan {
             size_bytes: 12_500,
@@ -582,10 +584,11 @@ mod tests {
         }
     }
 
-    fn any_xoff() -> impl Strategy<Value = Xoff> {
-        let dynamic = (1..4_u64, 2..5_u64)
-            .prop_map(|(numerator, denominator)| Xoff::Dynamic(Ratio { numerator, denominator }));
-        prop_oneof![(400..3_000_u64).prop_map(Xoff::Static), dynamic]
+    fn any_xoff() -> impl Strategy<Value = XoffSpec> {
+        let dynamic = (1..4_u32, 2..5_u32).prop_map(|(numerator, denominator)| XoffSpec::Dynamic {
+            alpha: RatioSpec { numerator, denominator },
+        });
+        prop_oneof![(400..3_000_u64).prop_map(|bytes| XoffSpec::Static { bytes }), dynamic]
     }
 
     proptest! {

@@ -7,26 +7,10 @@
 
 use super::queue::{EgressPort, Held};
 use crate::packet::Priority;
+use spec::WatchdogSpec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Span, visit_heap};
-
-/// Action on the frames of a queue in a storm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StormAction {
-    /// Dropped.
-    Drop,
-    /// Sent as if there were no pause.
-    Forward,
-}
-
-/// Parameters of a watchdog.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WatchdogPlan {
-    pub(crate) detection: Span,
-    pub(crate) restoration: Span,
-    pub(crate) action: StormAction,
-}
 
 /// Beginning or end of a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +41,7 @@ pub(super) struct Look {
 /// The watchdog of a switch.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    plan: WatchdogPlan,
+    spec: WatchdogSpec,
     /// Time of the next check of each watched queue: one entry per queue.
     due: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
     /// By port; bit `p` is set while the queue of priority `p` is watched.
@@ -68,9 +52,9 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    pub(super) fn new(plan: WatchdogPlan, ports: usize) -> Self {
+    pub(super) fn new(spec: WatchdogSpec, ports: usize) -> Self {
         Self {
-            plan,
+            spec,
             due: BinaryHeap::new(),
             watched: vec![0; ports],
             last_pause: vec![[Instant::ZERO; Priority::COUNT]; ports],
@@ -80,7 +64,7 @@ impl Watchdog {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { plan: _, due, watched, last_pause, log } = self;
+        let Self { spec: _, due, watched, last_pause, log } = self;
         visit_heap(due, |(at, port, priority)| {
             cycle.time(at);
             cycle.same_list([u64::from(*port), priority.index() as u64].into_iter());
@@ -100,7 +84,7 @@ impl Watchdog {
         self.last_pause[usize::from(port)][priority.index()] = now;
         if self.watched[usize::from(port)] & priority.bit() == 0 {
             self.watched[usize::from(port)] |= priority.bit();
-            self.due.push(Reverse((now + self.plan.detection, port, priority)));
+            self.due.push(Reverse((now + Span(self.spec.detection_ps), port, priority)));
         }
     }
 
@@ -142,7 +126,7 @@ impl Watchdog {
         now: Instant,
         port: &mut EgressPort,
     ) -> Option<Instant> {
-        let end = self.last_pause[usize::from(number)][priority.index()] + self.plan.restoration;
+        let end = self.last_pause[usize::from(number)][priority.index()] + Span(self.spec.restoration_ps);
         if end > now {
             return Some(end);
         }
@@ -164,7 +148,7 @@ impl Watchdog {
             return (None, Vec::new());
         }
         // An empty queue may fill at any time from now on.
-        let storm_at = port.held_since(priority, now).unwrap_or(now) + self.plan.detection;
+        let storm_at = port.held_since(priority, now).unwrap_or(now) + Span(self.spec.detection_ps);
         if storm_at > now {
             return (Some(storm_at), Vec::new());
         }
@@ -175,8 +159,8 @@ impl Watchdog {
             priority,
             change: StormChange::Detected { bytes },
         });
-        let flushed = port.begin_storm(priority, self.plan.action, now);
-        let end = self.last_pause[usize::from(number)][priority.index()] + self.plan.restoration;
+        let flushed = port.begin_storm(priority, self.spec.action, now);
+        let end = self.last_pause[usize::from(number)][priority.index()] + Span(self.spec.restoration_ps);
         (Some(end.max(now)), flushed)
     }
 }
@@ -186,11 +170,12 @@ mod tests {
     use super::super::queue::testing::{frame, idle_port};
     use super::*;
     use crate::packet::Packet;
+    use spec::StormActionSpec;
 
     const LOSSLESS: Priority = Priority(3);
 
-    fn watchdog(action: StormAction) -> Watchdog {
-        Watchdog::new(WatchdogPlan { detection: Span(1_000), restoration: Span(300), action }, 1)
+    fn watchdog(action: StormActionSpec) -> Watchdog {
+        Watchdog::new(WatchdogSpec { detection_ps: 1_000, restoration_ps: 300, action }, 1)
     }
 
     /// Delivers a pause that lasts far longer than the test.
@@ -201,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_storm_begins_when_frames_have_waited_long_enough_and_ends_when_pauses_stop() {
-        let (mut watchdog, mut ports) = (watchdog(StormAction::Drop), [idle_port()]);
+        let (mut watchdog, mut ports) = (watchdog(StormActionSpec::Drop), [idle_port()]);
         pause(&mut watchdog, &mut ports[0], 100);
         ports[0].enqueue(&mut frame(LOSSLESS, 0, Instant(600)));
         pause(&mut watchdog, &mut ports[0], 700);
@@ -226,7 +211,7 @@ mod tests {
 
     #[test]
     fn forwarding_ignores_the_pause_and_drops_nothing() {
-        let (mut watchdog, mut ports) = (watchdog(StormAction::Forward), [idle_port()]);
+        let (mut watchdog, mut ports) = (watchdog(StormActionSpec::Forward), [idle_port()]);
         ports[0].enqueue(&mut frame(LOSSLESS, 0, Instant(50)));
         pause(&mut watchdog, &mut ports[0], 100);
         assert!(ports[0].next_send() > Instant(1_100));
@@ -237,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_and_one_that_is_not_paused_are_left_alone() {
-        let (mut watchdog, mut ports) = (watchdog(StormAction::Drop), [idle_port()]);
+        let (mut watchdog, mut ports) = (watchdog(StormActionSpec::Drop), [idle_port()]);
         pause(&mut watchdog, &mut ports[0], 100);
         watchdog.look(Instant(1_100), &mut ports);
         assert_eq!(watchdog.next_due(), Instant(2_100), "it may fill from now on");

@@ -8,13 +8,13 @@ use record::{
     SeriesRow,
 };
 use spec::{
-    BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec, CustomLinkSpec,
-    CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec, ExtraDelaySpec, FabricSpec, FailureSpec,
-    ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing, LossRecovery, MarkerSpec,
-    MessageCostSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControl,
-    RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec,
-    SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, WredCurveSpec,
-    WredSpec, XoffSpec,
+    AdapterConfig, BufferSpec, CableSpec, ChunksObserved, ClockSpec, ColourSpec, ColouringSpec,
+    CongestionKind, Custom, CustomLink, CustomSwitch, DcqcnConfig, DynamicEcnSpec, EcmpHash, EcnSpec,
+    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LeafSpine, LinkLayerSpec, LinkSpec,
+    LoadBalancing, LossRecovery, MarkerSpec, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec,
+    QpMode, RateControlSpec, RatioSpec, ReleaseSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
+    ScheduledSpec, SchedulingSpec, SharedMemorySpec, SingleSwitch, SwitchSpec, TcpSpec, TopologySpec,
+    TransportSpec, WredCurveSpec, WredSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -24,31 +24,31 @@ pub(crate) fn link(length_m: u64) -> LinkSpec {
 
 /// Two leaves of `hosts_per_leaf`, four spines.
 pub(crate) fn leaf_spine(hosts_per_leaf: u32) -> TopologySpec {
-    TopologySpec::LeafSpine {
+    TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf,
         spines: 4,
         links_per_spine: 1,
         host_link: link(3),
         fabric_link: link(30),
-    }
+    })
 }
 
 /// Hosts on one switch.
 pub(crate) fn single_switch(hosts: u32) -> TopologySpec {
-    TopologySpec::SingleSwitch { hosts, host_link: link(3) }
+    TopologySpec::SingleSwitch(SingleSwitch { hosts, host_link: link(3) })
 }
 
 /// A ring of switches `s0`, `s1`, ... with hosts on each.
 pub(crate) fn switch_ring(switches: u32, hosts: u32) -> TopologySpec {
     let name = |index: u32| format!("s{}", index % switches);
-    TopologySpec::Custom {
-        switches: (0..switches).map(|index| CustomSwitchSpec { name: name(index), hosts }).collect(),
+    TopologySpec::Custom(Custom {
+        switches: (0..switches).map(|index| CustomSwitch { name: name(index), hosts }).collect(),
         links: (0..switches)
-            .map(|index| CustomLinkSpec { between: [name(index), name(index + 1)], count: 1, link: link(30) })
+            .map(|index| CustomLink { between: [name(index), name(index + 1)], count: 1, link: link(30) })
             .collect(),
         host_link: link(3),
-    }
+    })
 }
 
 /// Store-and-forward switches of 64 MiB without PFC, ECN or credits.
@@ -89,8 +89,8 @@ fn nic() -> NicSpec {
 }
 
 /// What messages cost a NIC that is not ideal.
-pub(crate) const fn message_costs() -> MessageCostSpec {
-    MessageCostSpec {
+pub(crate) const fn message_costs() -> AdapterConfig {
+    AdapterConfig {
         message_cost_ps: 300_000,
         message_interval_ps: 70_000,
         start_bytes: 20_000,
@@ -142,7 +142,7 @@ pub(crate) fn collective(
             dscp: None,
             timeout_ps: 67_108_864_000,
             retry_count: 7,
-            rate_control: RateControl::LINE_RATE,
+            rate_control: RateControlSpec::LINE_RATE,
         },
         jobs: vec![JobSpec {
             name: "test".into(),
@@ -322,22 +322,25 @@ pub(crate) fn dynamic_ecn(kmin_bytes: u64, kmax_bytes: u64, interval_us: u64) ->
     EcnSpec { dynamic: Some(dynamic), ..ecn(kmin_bytes, kmax_bytes) }
 }
 
-/// DCQCN with the parameters of the paper, the increases scaled from its 40 Gb/s to 400.
-pub(crate) fn dcqcn() -> RateControl {
-    RateControl::Dcqcn {
-        g_2e20: (1 << 20) / 256,
-        initial_alpha_2e20: None,
-        alpha_timer_ps: 55_000_000,
-        rate_cut_period_ps: 50_000_000,
-        increase_timer_ps: 55_000_000,
-        byte_counter_bytes: 10 << 20,
-        fast_recovery_rounds: 5,
-        additive_increase_bps: 400_000_000,
-        hyper_increase_bps: 4_000_000_000,
-        rate_min_bps: 100_000_000,
-        clamp_target_rate: true,
-        cnp_interval_ps: 50_000_000,
-    }
+/// Parameters of DCQCN from the paper, the increases scaled from its 40 Gb/s to 400.
+pub(crate) const DCQCN: DcqcnConfig = DcqcnConfig {
+    g_2e20: (1 << 20) / 256,
+    initial_alpha_2e20: None,
+    alpha_timer_ps: 55_000_000,
+    rate_cut_period_ps: 50_000_000,
+    increase_timer_ps: 55_000_000,
+    byte_counter_bytes: 10 << 20,
+    fast_recovery_rounds: 5,
+    additive_increase_bps: 400_000_000,
+    hyper_increase_bps: 4_000_000_000,
+    rate_min_bps: 100_000_000,
+    clamp_target_rate: true,
+    cnp_interval_ps: 50_000_000,
+};
+
+/// DCQCN with the parameters of [`DCQCN`].
+pub(crate) const fn dcqcn() -> RateControlSpec {
+    RateControlSpec::Dcqcn(DCQCN)
 }
 
 /// Keeps everything a run hands out.
@@ -504,7 +507,7 @@ pub(crate) fn tcp(hosts: impl Into<Vec<u32>>, collective: &str, rate_gbps: Optio
         priority: 0,
         dscp: None,
         mtu_bytes: 1500,
-        congestion: TcpCongestion::Cubic,
+        congestion: CongestionKind::Cubic,
         initial_window_segments: 10,
         window_bytes: 2_000_000,
         ack_every: 2,
@@ -601,12 +604,12 @@ pub(crate) fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
 /// Two leaves of four hosts and one spine, with fabric links of a quarter of the rate.
 pub(crate) fn slow_spine() -> TopologySpec {
     let slow = LinkSpec { rate_bps: 100_000_000_000, cable: CableSpec { delay_ps: 150_000 } };
-    TopologySpec::LeafSpine {
+    TopologySpec::LeafSpine(LeafSpine {
         leaves: 2,
         hosts_per_leaf: 4,
         spines: 1,
         links_per_spine: 1,
         host_link: link(3),
         fabric_link: slow,
-    }
+    })
 }

@@ -12,7 +12,7 @@ mod tcp;
 
 use crate::ranges::out_of_range;
 use crate::{
-    BufferSpec, FabricSpec, LinkLayerSpec, PfcSpec, RateControl, ReleaseSpec, RunSpec, SCHEMA_VERSION,
+    BufferSpec, FabricSpec, LinkLayerSpec, PfcSpec, RateControlSpec, ReleaseSpec, RunSpec, SCHEMA_VERSION,
     TransportSpec,
 };
 use colours::check_colours;
@@ -195,24 +195,18 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
     check_rate_control(&transport.rate_control)
 }
 
-fn check_rate_control(rate_control: &RateControl) -> Result<(), SpecError> {
+fn check_rate_control(rate_control: &RateControlSpec) -> Result<(), SpecError> {
     let field = |name: &str| format!("transport.rate_control.{name}");
     match *rate_control {
-        RateControl::Swift {
-            window_min_2e20,
-            window_max_2e20,
-            scaling_window_min_2e20,
-            scaling_window_max_2e20,
-            ..
-        } => {
-            let (least, most) = (window_min_2e20, window_max_2e20);
+        RateControlSpec::Swift(swift) => {
+            let (least, most) = (swift.window_min_2e20, swift.window_max_2e20);
             within(field("window_min_2e20"), least, 0..=most, "window_max_2e20")?;
-            let (least, most) = (scaling_window_min_2e20, scaling_window_max_2e20);
+            let (least, most) = (swift.scaling_window_min_2e20, swift.scaling_window_max_2e20);
             within(field("scaling_window_min_2e20"), least, 0..=most, "scaling_window_max_2e20")
         }
-        RateControl::Timely { rtt_low_ps, rtt_high_ps, .. } => {
-            within(field("rtt_low_ps"), rtt_low_ps, 1..=rtt_high_ps, "rtt_high_ps")
+        RateControlSpec::Timely(timely) => {
+            within(field("rtt_low_ps"), timely.rtt_low_ps, 1..=timely.rtt_high_ps, "rtt_high_ps")
         }
-        RateControl::LineRate { .. } | RateControl::Dcqcn { .. } => Ok(()),
+        RateControlSpec::LineRate { .. } | RateControlSpec::Dcqcn(_) => Ok(()),
     }
 }

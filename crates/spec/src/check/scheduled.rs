@@ -10,7 +10,7 @@ const CELL_PAYLOAD_MIN: u32 = 32;
 pub(super) fn check_scheduled(spec: &RunSpec) -> Result<(), SpecError> {
     let Some(scheduled) = &spec.fabric.switch.scheduled else { return Ok(()) };
     let topology = &spec.fabric.topology;
-    require(matches!(topology, TopologySpec::LeafSpine { .. } | TopologySpec::SingleSwitch { .. }), || {
+    require(matches!(topology, TopologySpec::LeafSpine(_) | TopologySpec::SingleSwitch(_)), || {
         let allowed =
             "leaf-spine or single-switch, in which the fabric links of a leaf lead to every other leaf";
         value("fabric.topology.kind", "another one with scheduled switches", allowed)

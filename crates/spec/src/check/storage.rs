@@ -1,8 +1,8 @@
 //! Checks of storage jobs.
 
 use super::{SpecError, require, value, within};
-use crate::run::limits::WINDOW_PACKETS_MAX;
 use crate::{JobSpec, TransportSpec};
+use wire::Psn;
 
 /// Connections that a host may have.
 const CONNECTIONS_MAX: u64 = 4_096;
@@ -31,6 +31,6 @@ pub(super) fn check_storage(
         value(field("storage.in_capsule_bytes"), found, "commands that fit one message of the transport")
     })?;
     let packets = transport.message_bytes.div_ceil(u64::from(transport.mtu_bytes));
-    let most = (u64::from(WINDOW_PACKETS_MAX) / packets).min(65_535);
+    let most = (u64::from(Psn::WINDOW_MAX) / packets).min(65_535);
     within(field("storage.outstanding_reads"), storage.outstanding_reads, 1..=most, "transport.message_bytes")
 }

@@ -1,8 +1,8 @@
 //! Drop precedence: what colour frames have, and what WRED does with each.
 
-use super::limits::RATE_BPS_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::RATE_BPS_MAX;
 
 /// WRED by colour, on the queue as it is when a frame enters it: of each colour what becomes of its frames;
 /// of one that is absent all pass.

@@ -1,9 +1,11 @@
 //! The network and its balancing.
 
-use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX, VL_BUFFER_BYTES_MAX};
-use super::{AddressSpec, ClockSpec, FailureSpec, NicSpec, SwitchSettingsSpec, SwitchSpec, TopologySpec};
+use super::limits::VL_BUFFER_BYTES_MAX;
+use super::{AddressSpec, ClockSpec, FailureSpec, NicSpec, SwitchSettingsSpec, SwitchSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use topology::TopologySpec;
+use units::{DURATION_PS_MAX, RATE_BPS_MAX};
 
 /// The network: its graph and the models of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,9 @@
 //! What fails in the course of a run.
 
 use super::NicDirection;
-use super::limits::DURATION_PS_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::DURATION_PS_MAX;
 
 /// Something that fails or is repaired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

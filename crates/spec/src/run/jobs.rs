@@ -1,9 +1,9 @@
 //! What the hosts do.
 
 use super::StorageSpec;
-use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::{DURATION_PS_MAX, RATE_BPS_MAX};
 
 /// One tenant: ranks that run a collective.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -14,9 +14,15 @@ mod scheduled;
 mod storage;
 mod switch;
 mod tcp;
-mod topology;
 mod transport;
 
+pub use self::transport::{LossRecovery, PrioritySpec, QpMode, TransportSpec};
+pub use ::topology::{
+    Builder, CableSpec, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkSpec, MultiPlane,
+    RailOptimised, RailPods, SingleSwitch, TopologySpec,
+};
+pub use ::transport::tcp::CongestionKind;
+pub use ::transport::{AdapterConfig, DcqcnConfig, RateControlSpec, SwiftConfig, TimelyConfig};
 pub use addresses::{AddressSpec, DscpSpec, GatewaySpec, Ipv4Spec, SubnetOf};
 pub use colours::{ColourSpec, ColouringSpec, MarkerSpec, WredCurveSpec, WredSpec};
 pub use ecn::{DynamicEcnSpec, EcnSpec};
@@ -25,7 +31,7 @@ pub use fabric::{
 };
 pub use failures::FailureSpec;
 pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec};
-pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, MessageCostSpec, NicDirection, NicSpec};
+pub use nic::{ClockSpec, HostClockSpec, ImpairmentSpec, NicDirection, NicSpec};
 pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use pools::{EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec};
 pub use scheduled::ScheduledSpec;
@@ -33,9 +39,7 @@ pub use storage::{StorageLength, StorageSpec};
 pub use switch::{
     BufferSpec, ForwardingSpec, RatioSpec, ReleaseSpec, SchedulingSpec, SwitchSettingsSpec, SwitchSpec,
 };
-pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
-pub use topology::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
-pub use transport::{LossRecovery, PrioritySpec, QpMode, RateControl, TransportSpec};
+pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpSpec};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,9 @@
 //! NICs and what slows them down.
 
-use super::limits::{
-    CLOCK_OFFSET_PS_MAX, DRIFT_PPB_MAX, DURATION_PS_MAX, PAUSE_DELAY_PS_MAX, RATE_BPS_MAX, is_zero,
-};
+use super::limits::{CLOCK_OFFSET_PS_MAX, DRIFT_PPB_MAX, PAUSE_DELAY_PS_MAX, is_zero};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use transport::AdapterConfig;
 
 /// Every NIC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +21,7 @@ pub struct NicSpec {
     pub impairments: Vec<ImpairmentSpec>,
     /// What messages cost beside their bytes; nothing when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub messages: Option<MessageCostSpec>,
+    pub messages: Option<AdapterConfig>,
     /// With DCQCN a receiver also answers data by CNPs that arrives while its receive buffer holds more than
     /// this [bytes]; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,25 +49,6 @@ impl NicSpec {
     pub fn late_reaction(&self) -> u64 {
         self.pause_reaction_ps.unwrap_or(self.latency_ps).saturating_sub(self.latency_ps)
     }
-}
-
-/// What a NIC takes for messages beside the time of their bytes on the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MessageCostSpec {
-    /// A queue pair begins a message no sooner than this after it was posted, and after the last one [ps].
-    #[schemars(range(max = DURATION_PS_MAX))]
-    pub message_cost_ps: u64,
-    /// A port begins a message no sooner than this after the last one, of whichever queue pair [ps].
-    #[schemars(range(max = DURATION_PS_MAX))]
-    pub message_interval_ps: u64,
-    /// A queue pair that had nothing in flight sends so much [frame bytes, with what the link adds] at most
-    /// at `start_rate_bps`.
-    #[schemars(range(max = 1_u64 << 30))]
-    pub start_bytes: u32,
-    /// See `start_bytes` [bit/s].
-    #[schemars(range(min = 1_000_000, max = RATE_BPS_MAX))]
-    pub start_rate_bps: u64,
 }
 
 /// Clocks of hosts, which no two have alike.

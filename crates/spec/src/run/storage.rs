@@ -1,8 +1,8 @@
 //! Storage in place of a collective.
 
-use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::{DURATION_PS_MAX, RATE_BPS_MAX};
 
 /// Storage over RDMA: clients keep operations outstanding, each to a target drawn at random (NVMe over
 /// Fabrics). The block size is the data size of the job.

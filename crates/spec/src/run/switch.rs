@@ -132,6 +132,21 @@ pub struct RatioSpec {
     pub denominator: u32,
 }
 
+impl RatioSpec {
+    /// The ratio of a number of bytes, rounded down.
+    #[inline]
+    #[must_use]
+    pub const fn of(self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.numerator as u64) / self.denominator as u64
+    }
+
+    /// The smallest number whose product with the ratio is at least `bytes`.
+    #[must_use]
+    pub const fn inverse(self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.denominator as u64).div_ceil(self.numerator as u64)
+    }
+}
+
 /// Which priority a port serves next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]

@@ -1,8 +1,9 @@
 //! TCP beside RDMA.
 
-use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use transport::tcp::CongestionKind;
+use units::{DURATION_PS_MAX, RATE_BPS_MAX};
 
 /// TCP traffic of some hosts. Its connections are open from the start and never close.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +58,7 @@ pub struct TcpSpec {
     #[schemars(range(min = 576, max = 9_216))]
     pub mtu_bytes: u32,
     /// What sets the congestion window.
-    pub congestion: TcpCongestion,
+    pub congestion: CongestionKind,
     /// First congestion window [segments].
     #[schemars(range(min = 1, max = 1_000))]
     pub initial_window_segments: u32,
@@ -86,18 +87,6 @@ pub const TCP_WINDOW_SEGMENTS_MAX: u64 = 2_047;
 /// IPv4 and TCP headers with the timestamps option: what a segment needs of the MTU beside its payload
 /// [bytes].
 const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
-
-/// What sets the congestion window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TcpCongestion {
-    /// RFC 5681 and 6675.
-    Newreno,
-    /// RFC 9438.
-    Cubic,
-    /// RFC 8257: frames are ECN-capable.
-    Dctcp,
-}
 
 impl TcpSpec {
     /// Payload of a full segment [bytes].

@@ -1,8 +1,10 @@
 //! Custom topology: listed switches, hosts and links.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use units::NodeId;
 
@@ -12,18 +14,22 @@ use units::NodeId;
 /// - The tier of a switch is 1 if it has hosts, otherwise one more than the lowest tier among its neighbours.
 ///   Nodes are ordered by tier, within a tier as listed.
 /// - Ports are numbered hosts first, then links in the order of the list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct Custom {
     /// The switches.
     pub switches: Vec<CustomSwitch>,
     /// The links between them; several entries for the same two switches are added.
     pub links: Vec<CustomLink>,
     /// Host to switch.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
 }
 
 /// A switch of a [`Custom`] fabric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CustomSwitchSpec")]
 pub struct CustomSwitch {
     /// Name, unique among all nodes.
     pub name: String,
@@ -32,30 +38,40 @@ pub struct CustomSwitch {
 }
 
 /// Parallel links between two switches of a [`Custom`] fabric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CustomLinkSpec")]
 pub struct CustomLink {
     /// Names of the two switches.
     pub between: [String; 2],
     /// Number of links.
     pub count: u32,
     /// Parameters of each link.
-    pub cable: LinkParams,
+    pub link: LinkSpec,
 }
 
 impl Builder for Custom {
+    fn hosts(&self) -> u64 {
+        self.switches.iter().map(|switch| u64::from(switch.hosts)).sum()
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
         let index_by_name = self.index_by_name()?;
         let links = self.link_ends(&index_by_name)?;
         self.check_counts(&links)?;
         let tiers = self.tiers(&links)?;
-        let hosts: u32 = self.switches.iter().map(|switch| switch.hosts).sum();
+        let hosts = self.hosts() as u32;
         let mut assembly = Assembly::new(hosts, u64::from(hosts) + self.cables());
         let nodes = self.add_switches(&mut assembly, &tiers);
         self.plug_hosts(&mut assembly, &nodes);
         for (link, [a, b]) in self.links.iter().zip(links) {
             let (lower, upper) = if tiers[a] <= tiers[b] { (a, b) } else { (b, a) };
             for _ in 0..link.count {
-                assembly.connect(nodes[lower], nodes[upper], link.cable);
+                assembly.connect(nodes[lower], nodes[upper], link.link);
             }
         }
         Ok(assembly.finish())
@@ -192,7 +208,7 @@ mod tests {
         let link = |&(a, b, count): &(&str, &str, u32)| CustomLink {
             between: [a.into(), b.into()],
             count,
-            cable: cable(800),
+            link: cable(800),
         };
         Custom {
             switches: switches.iter().map(switch).collect(),
@@ -219,7 +235,7 @@ mod tests {
         assert_eq!(port_of(&graph, "a", 3), ("top".into(), 1));
         assert_eq!(port_of(&graph, "b", 0), ("host2".into(), 0));
         assert_eq!(port_of(&graph, "top", 3), ("core".into(), 0));
-        assert_eq!((graph.links[0].rate, graph.links[3].rate), (cable(400).rate, cable(800).rate));
+        assert_eq!((graph.links[0].rate, graph.links[3].rate), (cable(400).rate(), cable(800).rate()));
     }
 
     #[test]

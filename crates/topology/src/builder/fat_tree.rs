@@ -1,8 +1,10 @@
 //! Three-tier fat tree.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::NodeId;
 
 /// Three tiers: pods of leaf and aggregation switches, connected by planes of core switches. Every leaf has
@@ -16,27 +18,42 @@ use units::NodeId;
 /// - leaf port `H + a` is aggregation switch `a` of its pod;
 /// - aggregation port `l` is leaf `l` of its pod, port `L + c` is core `c` of its plane;
 /// - core port `p` is pod `p`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct FatTree {
     /// Number of pods.
+    #[schemars(range(min = 1))]
     pub pods: u32,
     /// Leaf switches per pod.
+    #[schemars(range(min = 1))]
     pub leaves_per_pod: u32,
     /// Hosts per leaf.
+    #[schemars(range(min = 1))]
     pub hosts_per_leaf: u32,
     /// Aggregation switches per pod.
+    #[schemars(range(min = 1))]
     pub aggs_per_pod: u32,
     /// Core switches per plane, which is the number of uplinks of an aggregation switch.
+    #[schemars(range(min = 1))]
     pub cores_per_agg: u32,
     /// Cable from host to leaf.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
     /// Cable from leaf to aggregation switch.
-    pub fabric_link: LinkParams,
+    pub fabric_link: LinkSpec,
     /// Cable from aggregation switch to core.
-    pub core_link: LinkParams,
+    pub core_link: LinkSpec,
 }
 
 impl Builder for FatTree {
+    fn hosts(&self) -> u64 {
+        limits::product(&[self.pods, self.leaves_per_pod, self.hosts_per_leaf])
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
         self.check()?;
         let leaves = self.pods * self.leaves_per_pod;
@@ -76,15 +93,8 @@ impl FatTree {
     }
 
     fn check(&self) -> Result<(), TopologyError> {
-        limits::positive(&[
-            ("pods", self.pods),
-            ("leaves_per_pod", self.leaves_per_pod),
-            ("hosts_per_leaf", self.hosts_per_leaf),
-            ("aggs_per_pod", self.aggs_per_pod),
-            ("cores_per_agg", self.cores_per_agg),
-        ])?;
         let sum = |a: u32, b: u32| u64::from(a) + u64::from(b);
-        limits::hosts(limits::product(&[self.pods, self.leaves_per_pod, self.hosts_per_leaf]), 1)?;
+        limits::hosts(self.hosts(), 1)?;
         limits::ports("leaf switch", sum(self.hosts_per_leaf, self.aggs_per_pod))?;
         limits::ports("aggregation switch", sum(self.leaves_per_pod, self.cores_per_agg))?;
         limits::ports("core switch", self.pods.into())?;
@@ -92,7 +102,7 @@ impl FatTree {
     }
 
     fn links(&self) -> u64 {
-        limits::product(&[self.pods, self.leaves_per_pod, self.hosts_per_leaf])
+        self.hosts()
             .saturating_add(limits::product(&[self.pods, self.leaves_per_pod, self.aggs_per_pod]))
             .saturating_add(limits::product(&[self.pods, self.aggs_per_pod, self.cores_per_agg]))
     }
@@ -144,7 +154,6 @@ mod tests {
     #[test]
     fn what_exceeds_the_limits_is_refused_with_numbers() {
         let text = |tree: FatTree| tree.build().unwrap_err().to_string();
-        assert_eq!(text(fat_tree(2, 2, 2, 0, 2)), "aggs_per_pod is 0; it must be at least 1");
         assert_eq!(
             text(fat_tree(64, 64, 65, 4, 4)),
             "the fabric would have 266240 hosts; at most 262144 are supported"

@@ -1,22 +1,34 @@
 //! Ideal full mesh, as a reference.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Hosts connected by one ideal, non-blocking crossbar, `mesh`, as if every pair of hosts had its own link.
 /// Each host is still limited to the rate of its link. Port `h` of the crossbar is host `h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct FullMesh {
     /// Number of hosts.
+    #[schemars(range(min = 1))]
     pub hosts: u32,
     /// Cable from host to crossbar.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
 }
 
 impl Builder for FullMesh {
+    fn hosts(&self) -> u64 {
+        self.hosts.into()
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
-        limits::positive(&[("hosts", self.hosts)])?;
         limits::ports("crossbar", self.hosts.into())?;
         let mut assembly = Assembly::new(self.hosts, self.hosts.into());
         let mesh = assembly.crossbar("mesh".to_owned());

@@ -1,8 +1,10 @@
 //! Two-tier leaf-spine topology.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Two tiers: every leaf is connected to every spine.
 ///
@@ -10,23 +12,37 @@ use crate::{Graph, TopologyError, limits};
 /// - host `h` is on port `h mod H` of leaf `h / H`;
 /// - leaf port `H + s * L + p` is parallel link `p` to spine `s`;
 /// - spine port `l * L + p` is parallel link `p` to leaf `l`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct LeafSpine {
     /// Number of leaf switches.
+    #[schemars(range(min = 1))]
     pub leaves: u32,
     /// Hosts per leaf.
+    #[schemars(range(min = 1))]
     pub hosts_per_leaf: u32,
     /// Number of spine switches.
+    #[schemars(range(min = 1))]
     pub spines: u32,
     /// Parallel links between a leaf and a spine.
+    #[schemars(range(min = 1))]
     pub links_per_spine: u32,
     /// Cable from host to leaf.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
     /// Cable from leaf to spine.
-    pub fabric_link: LinkParams,
+    pub fabric_link: LinkSpec,
 }
 
 impl Builder for LeafSpine {
+    fn hosts(&self) -> u64 {
+        limits::product(&[self.leaves, self.hosts_per_leaf])
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
         self.check()?;
         let hosts = self.leaves * self.hosts_per_leaf;
@@ -47,13 +63,7 @@ impl Builder for LeafSpine {
 
 impl LeafSpine {
     fn check(&self) -> Result<(), TopologyError> {
-        limits::positive(&[
-            ("leaves", self.leaves),
-            ("hosts_per_leaf", self.hosts_per_leaf),
-            ("spines", self.spines),
-            ("links_per_spine", self.links_per_spine),
-        ])?;
-        let hosts = limits::product(&[self.leaves, self.hosts_per_leaf]);
+        let hosts = self.hosts();
         let uplinks = limits::product(&[self.spines, self.links_per_spine]);
         limits::hosts(hosts, 1)?;
         limits::ports("leaf switch", uplinks.saturating_add(self.hosts_per_leaf.into()))?;
@@ -114,14 +124,13 @@ mod tests {
     #[test]
     fn each_link_has_the_rate_of_its_tier() {
         let graph = shape(2, 3, 2, 1).build().unwrap();
-        assert!(graph.links[..6].iter().all(|link| link.rate == cable(400).rate));
-        assert!(graph.links[6..].iter().all(|link| link.rate == cable(800).rate));
+        assert!(graph.links[..6].iter().all(|link| link.rate == cable(400).rate()));
+        assert!(graph.links[6..].iter().all(|link| link.rate == cable(800).rate()));
     }
 
     #[test]
     fn what_exceeds_the_limits_is_refused_with_numbers() {
         let text = |shape: LeafSpine| shape.build().unwrap_err().to_string();
-        assert_eq!(text(shape(2, 4, 0, 1)), "spines is 0; it must be at least 1");
         assert_eq!(
             text(shape(1 << 10, (1 << 8) + 1, 4, 1)),
             "the fabric would have 263168 hosts; at most 262144 are supported"

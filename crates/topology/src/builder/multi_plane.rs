@@ -1,8 +1,10 @@
 //! Multi-plane topology: one separate fabric per NIC port.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::NodeId;
 
 /// Planes: one leaf-spine fabric per port of a NIC, connected only through the hosts. Port `p` of every host
@@ -16,25 +18,40 @@ use units::NodeId;
 /// - spine port `l * M + m` is parallel link `m` to leaf `l` of its plane.
 ///
 /// [`Graph::attachments_between`] assigns queue pairs to planes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct MultiPlane {
     /// Number of planes, which is also the number of ports per host.
+    #[schemars(range(min = 1, max = limits::MAX_HOST_PORTS))]
     pub planes: u32,
     /// Leaf switches per plane.
+    #[schemars(range(min = 1))]
     pub leaves: u32,
     /// Hosts per leaf.
+    #[schemars(range(min = 1))]
     pub hosts_per_leaf: u32,
     /// Spine switches per plane.
+    #[schemars(range(min = 1))]
     pub spines: u32,
     /// Parallel links between a leaf and a spine.
+    #[schemars(range(min = 1))]
     pub links_per_spine: u32,
     /// Cable from each host port to its leaf.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
     /// Cable from leaf to spine.
-    pub fabric_link: LinkParams,
+    pub fabric_link: LinkSpec,
 }
 
 impl Builder for MultiPlane {
+    fn hosts(&self) -> u64 {
+        limits::product(&[self.leaves, self.hosts_per_leaf])
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
         self.check()?;
         let mut assembly = Assembly::new(self.leaves * self.hosts_per_leaf, self.links());
@@ -63,15 +80,8 @@ impl MultiPlane {
     }
 
     fn check(&self) -> Result<(), TopologyError> {
-        limits::positive(&[
-            ("planes", self.planes),
-            ("leaves", self.leaves),
-            ("hosts_per_leaf", self.hosts_per_leaf),
-            ("spines", self.spines),
-            ("links_per_spine", self.links_per_spine),
-        ])?;
         let uplinks = limits::product(&[self.spines, self.links_per_spine]);
-        limits::hosts(limits::product(&[self.leaves, self.hosts_per_leaf]), self.planes)?;
+        limits::hosts(self.hosts(), self.planes)?;
         limits::ports("leaf switch", uplinks.saturating_add(self.hosts_per_leaf.into()))?;
         limits::ports("spine switch", limits::product(&[self.leaves, self.links_per_spine]))?;
         limits::links(self.links())
@@ -184,7 +194,6 @@ mod tests {
     #[test]
     fn what_exceeds_the_limits_is_refused_with_numbers() {
         let text = |counts| planes(counts).build().unwrap_err().to_string();
-        assert_eq!(text([0, 2, 2, 2, 1]), "planes is 0; it must be at least 1");
         assert_eq!(text([33, 2, 2, 2, 1]), "each host would have 33 ports; at most 32 are supported");
         assert_eq!(
             text([8, 600, 256, 2, 1]),

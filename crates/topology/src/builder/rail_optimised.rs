@@ -1,8 +1,10 @@
 //! Rail-optimised topology: each NIC of a server is connected to a different switch.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::NodeId;
 
 /// Servers with several GPUs, each a host with its own NIC. NIC `g` of every server is connected to rail
@@ -17,25 +19,38 @@ use units::NodeId;
 /// - host port 1, if there is a scale-up link: port `g` of `scaleup{s}`, an ideal crossbar.
 ///
 /// Rail and scale-up switches are tier 1, rails first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct RailOptimised {
     /// Number of servers.
+    #[schemars(range(min = 1))]
     pub servers: u32,
     /// GPUs per server, which is also the number of rails.
+    #[schemars(range(min = 1))]
     pub rails: u32,
     /// Spine switches that connect the rails; with 0 the rails are connected only by scale-up links, if any.
     pub spines: u32,
     /// Parallel links between a rail switch and a spine; ignored without spines.
+    #[schemars(range(min = 1))]
     pub links_per_spine: u32,
     /// Cable from NIC to rail switch.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
     /// Cable from rail switch to spine.
-    pub fabric_link: LinkParams,
+    pub fabric_link: LinkSpec,
     /// Link from GPU to the scale-up switch of its server, if any.
-    pub scale_up_link: Option<LinkParams>,
+    pub scale_up_link: Option<LinkSpec>,
 }
 
 impl Builder for RailOptimised {
+    fn hosts(&self) -> u64 {
+        limits::product(&[self.servers, self.rails])
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
         self.check()?;
         let mut assembly = Assembly::new(self.servers * self.rails, self.attachments() + self.fabric_links());
@@ -63,12 +78,8 @@ impl RailOptimised {
     }
 
     fn check(&self) -> Result<(), TopologyError> {
-        limits::positive(&[("servers", self.servers), ("rails", self.rails)])?;
-        if self.spines > 0 {
-            limits::positive(&[("links_per_spine", self.links_per_spine)])?;
-        }
         let uplinks = limits::product(&[self.spines, self.links_per_spine]);
-        limits::hosts(limits::product(&[self.servers, self.rails]), self.ports_of_a_host())?;
+        limits::hosts(self.hosts(), self.ports_of_a_host())?;
         limits::ports("rail switch", uplinks.saturating_add(self.servers.into()))?;
         limits::ports("scale-up switch", self.rails.into())?;
         limits::ports("spine switch", limits::product(&[self.rails, self.links_per_spine]))?;
@@ -133,8 +144,6 @@ mod tests {
     #[test]
     fn what_exceeds_the_limits_is_refused_with_numbers() {
         let text = |shape: RailOptimised| shape.build().unwrap_err().to_string();
-        assert_eq!(text(rails(2, 0, 2, 1, true)), "rails is 0; it must be at least 1");
-        assert_eq!(text(rails(2, 4, 2, 0, true)), "links_per_spine is 0; it must be at least 1");
         assert!(rails(2, 4, 0, 0, true).build().is_ok());
         assert_eq!(
             text(rails(32_769, 8, 2, 1, true)),

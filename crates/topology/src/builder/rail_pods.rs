@@ -1,8 +1,10 @@
 //! Three-tier rail topology: servers in pods, with several leaves per rail.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::NodeId;
 
 /// Servers with several GPUs, each a host with its own NIC, in pods with one leaf per rail. The leaves of a
@@ -22,34 +24,50 @@ use units::NodeId;
 /// - host port 1, if there is a scale-up link: port `g` of `scaleup{s}`, an ideal crossbar.
 ///
 /// Leaves and scale-up switches are tier 1, leaves first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct RailPods {
     /// Number of pods.
+    #[schemars(range(min = 1))]
     pub pods: u32,
     /// Servers per pod.
+    #[schemars(range(min = 1))]
     pub servers_per_pod: u32,
     /// GPUs per server, which is also the number of rails.
+    #[schemars(range(min = 1))]
     pub rails: u32,
     /// Spine switches per rail; each is connected to every leaf of the rail.
+    #[schemars(range(min = 1))]
     pub spines_per_rail: u32,
     /// Parallel links between a leaf and a spine.
+    #[schemars(range(min = 1))]
     pub links_per_spine: u32,
     /// Core switches per group, which is the number of cores above a spine; with 0 the rails are connected
     /// only by scale-up links, if any.
     pub cores_per_spine: u32,
     /// Parallel links between a spine and a core; ignored without cores.
+    #[schemars(range(min = 1))]
     pub links_per_core: u32,
     /// Cable from NIC to leaf.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
     /// Cable from leaf to spine.
-    pub fabric_link: LinkParams,
+    pub fabric_link: LinkSpec,
     /// Cable from spine to core.
-    pub core_link: LinkParams,
+    pub core_link: LinkSpec,
     /// Link from GPU to the scale-up switch of its server, if any.
-    pub scale_up_link: Option<LinkParams>,
+    pub scale_up_link: Option<LinkSpec>,
 }
 
 impl Builder for RailPods {
+    fn hosts(&self) -> u64 {
+        limits::product(&[self.pods, self.servers_per_pod, self.rails])
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
         self.check()?;
         let Self { pods, servers_per_pod, rails, .. } = *self;
@@ -96,16 +114,6 @@ impl RailPods {
     }
 
     fn check(&self) -> Result<(), TopologyError> {
-        limits::positive(&[
-            ("pods", self.pods),
-            ("servers_per_pod", self.servers_per_pod),
-            ("rails", self.rails),
-            ("spines_per_rail", self.spines_per_rail),
-            ("links_per_spine", self.links_per_spine),
-        ])?;
-        if self.cores_per_spine > 0 {
-            limits::positive(&[("links_per_core", self.links_per_core)])?;
-        }
         let uplinks = limits::product(&[self.spines_per_rail, self.links_per_spine]);
         let to_cores = limits::product(&[self.cores_per_spine, self.links_per_core]);
         let to_leaves = limits::product(&[self.pods, self.links_per_spine]);
@@ -119,10 +127,6 @@ impl RailPods {
 
     const fn ports_of_a_host(&self) -> u32 {
         if self.scale_up_link.is_some() { 2 } else { 1 }
-    }
-
-    fn hosts(&self) -> u64 {
-        limits::product(&[self.pods, self.servers_per_pod, self.rails])
     }
 
     fn links(&self) -> u64 {
@@ -231,7 +235,6 @@ mod tests {
     #[test]
     fn what_exceeds_the_limits_is_refused_with_numbers() {
         let text = |counts, scale_up| rail_pods(counts, scale_up).build().unwrap_err().to_string();
-        assert_eq!(text([2, 0, 8, 2, 1], true), "servers_per_pod is 0; it must be at least 1");
         assert!(rail_pods([2, 2, 8, 2, 0], true).build().is_ok());
         assert_eq!(
             text([2, 16_385, 8, 2, 1], false),

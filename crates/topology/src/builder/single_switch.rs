@@ -1,21 +1,33 @@
 //! Single-switch topology.
 
-use super::{Builder, LinkParams};
+use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;
 use crate::{Graph, TopologyError, limits};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Every host on one switch, `leaf0`. Port `h` of the switch is host `h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct SingleSwitch {
     /// Number of hosts.
+    #[schemars(range(min = 1))]
     pub hosts: u32,
     /// Cable from host to switch.
-    pub host_link: LinkParams,
+    pub host_link: LinkSpec,
 }
 
 impl Builder for SingleSwitch {
+    fn hosts(&self) -> u64 {
+        self.hosts.into()
+    }
+
+    fn host_link(&self) -> LinkSpec {
+        self.host_link
+    }
+
     fn build(&self) -> Result<Graph, TopologyError> {
-        limits::positive(&[("hosts", self.hosts)])?;
         limits::ports("switch", self.hosts.into())?;
         let mut assembly = Assembly::new(self.hosts, self.hosts.into());
         let leaf = assembly.switches("leaf", 1, 1)[0];
@@ -44,11 +56,5 @@ mod tests {
     fn a_switch_has_a_limited_number_of_ports() {
         let error = SingleSwitch { hosts: 65_536, host_link: cable(400) }.build().unwrap_err();
         assert_eq!(error.to_string(), "each switch would have 65536 ports; at most 65535 are supported");
-    }
-
-    #[test]
-    fn a_switch_without_hosts_is_refused() {
-        let error = SingleSwitch { hosts: 0, host_link: cable(400) }.build().unwrap_err();
-        assert_eq!(error.to_string(), "hosts is 0; it must be at least 1");
     }
 }

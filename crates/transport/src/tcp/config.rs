@@ -1,15 +1,20 @@
 //! Parameters common to both ends of a connection.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use units::Span;
 
-/// Congestion control algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Congestion control algorithm: it sets the congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "TcpCongestion")]
 pub enum CongestionKind {
-    /// RFC 5681 with SACK.
+    /// RFC 5681 and 6675.
+    #[serde(rename = "newreno")]
     NewReno,
     /// RFC 9438.
     Cubic,
-    /// RFC 8257: reduces the window by the fraction of marked bytes.
+    /// RFC 8257: reduces the window by the fraction of marked bytes; frames are ECN-capable.
     Dctcp,
 }
 

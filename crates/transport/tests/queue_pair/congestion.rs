@@ -2,30 +2,29 @@
 
 use crate::lab::{Channel, Lab, config, settings};
 use fabricbench_transport::{Controller, DcqcnConfig, DcqcnPacer, Recovery};
-use std::sync::Arc;
-use units::{Instant, Span};
+use units::{Instant, Rate, Span};
 
 const END: Instant = Instant(1_000_000_000_000);
 const DCQCN: DcqcnConfig = DcqcnConfig {
-    g: (1 << 20) / 256,
-    initial_alpha: DcqcnConfig::ALPHA_ONE,
-    alpha_timer: Span::from_us(55),
-    rate_cut_period: Span::from_us(4),
-    increase_timer: Span::from_us(300),
+    g_2e20: (1 << 20) / 256,
+    initial_alpha_2e20: None,
+    alpha_timer_ps: 55_000_000,
+    rate_cut_period_ps: 4_000_000,
+    increase_timer_ps: 300_000_000,
     byte_counter_bytes: 0,
     fast_recovery_rounds: 5,
     additive_increase_bps: 5_000_000,
     hyper_increase_bps: 50_000_000,
     rate_min_bps: 100_000_000,
     clamp_target_rate: false,
-    line_rate_bps: 10_000_000_000,
+    cnp_interval_ps: 50_000_000,
 };
 
 /// When a write of 500 packets is through, with so many thousandths of the packets marked.
 fn run(marked: u64, cnp_interval: Option<Span>) -> Lab {
     let make = |end| {
         let mut made = settings(end, config(Recovery::GoBackN), 128_000);
-        made.rate = Controller::Dcqcn(DcqcnPacer::new(Arc::new(DCQCN)));
+        made.rate = Controller::Dcqcn(DcqcnPacer::new(DCQCN, Rate::from_gbps(10)));
         made.cnp_interval = cnp_interval;
         (made.config.message_bytes, made.config.window_packets) = (2_048, 256);
         made
@@ -52,7 +51,7 @@ fn a_driver_that_comes_late_keeps_the_rate_but_saves_up_nothing() {
     let sent_until = |step: Span| {
         let mut end = crate::lab::End::new(&settings(0, config(Recovery::GoBackN), 0));
         let mut made = settings(0, config(Recovery::GoBackN), 0);
-        made.rate = Controller::Dcqcn(DcqcnPacer::new(Arc::new(DCQCN)));
+        made.rate = Controller::Dcqcn(DcqcnPacer::new(DCQCN, Rate::from_gbps(10)));
         made.config.window_packets = 100_000;
         end.queue_pair = fabricbench_transport::QueuePair::new(&made).unwrap();
         end.queue_pair.post_write(0, 100_000_000).unwrap();

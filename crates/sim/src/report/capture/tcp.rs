@@ -7,7 +7,7 @@
 use super::CapturedFrame;
 use crate::record::{TcpFrame, TcpFrameKind};
 use crate::setup::{Connection, Fabric, TCP_DESTINATION_PORT};
-use spec::{RunSpec, TcpCongestion, TcpSpec};
+use spec::{CongestionKind, RunSpec, TcpSpec};
 use transport::tcp::{Acknowledgement, sequence_number};
 use units::{AttachmentId, Instant};
 use wire::ethernet::{EtherType, MacAddress};
@@ -109,7 +109,7 @@ impl<'a> TcpWriter<'a> {
         each: &Connection,
     ) -> Vec<u8> {
         let traffic = self.traffic(each);
-        let is_ecn_capable = payload_bytes > 0 && traffic.congestion == TcpCongestion::Dctcp;
+        let is_ecn_capable = payload_bytes > 0 && traffic.congestion == CongestionKind::Dctcp;
         let (source, destination) = (self.fabric.graph.attachment(from), self.fabric.graph.attachment(to));
         let mut segment = vec![0; header.header_bytes() + payload_bytes];
         let legal = "every frame the transport makes is legal";
