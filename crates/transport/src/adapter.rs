@@ -7,7 +7,7 @@
 
 use crate::{Controller, Position};
 use std::sync::Arc;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 use wire::Psn;
 
 /// Per-message costs of an adapter. All values come from the run spec; nothing here has a default.
@@ -22,8 +22,9 @@ pub struct AdapterConfig {
 }
 
 /// Pacing of one queue pair by its adapter, around its congestion control.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct Adapter {
+    #[state(skip)]
     config: Arc<AdapterConfig>,
     /// Congestion control.
     inner: Controller,
@@ -81,15 +82,6 @@ impl Adapter {
             self.start_left = self.start_left.saturating_sub(wire_bytes);
             self.ready_at = self.ready_at.max(now + self.config.start_rate.span_of(wire_bytes.into()));
         }
-    }
-
-    /// Visits the state for cycle detection; see [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { config: _, inner, ready_at, began_at, start_left, ends_message } = self;
-        inner.visit(cycle);
-        cycle.time(ready_at);
-        cycle.time(began_at);
-        cycle.same_list([u64::from(*start_left), u64::from(*ends_message)].into_iter());
     }
 }
 

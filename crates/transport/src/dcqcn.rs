@@ -13,7 +13,7 @@
 //! in bit/s, alpha and g in 2^-20.
 
 use crate::RateControl;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 
 /// One, in units of alpha and g.
 const ONE: u64 = 1 << 20;
@@ -62,8 +62,9 @@ impl DcqcnConfig {
 }
 
 /// Rate control state of one queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Dcqcn {
+    #[state(skip)]
     config: DcqcnConfig,
     /// Current and target rate [bit/s].
     current_bps: u64,
@@ -241,30 +242,6 @@ impl RateControl for Dcqcn {
         let mut ahead = *self;
         ahead.advance(now);
         Some(ahead.current_bps)
-    }
-}
-
-impl Dcqcn {
-    /// Visits the state for cycle detection; see [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            config: _,
-            current_bps,
-            target_bps,
-            alpha,
-            owed,
-            owed_at,
-            ready_at,
-            alpha_due,
-            increase_due,
-            next_cut,
-            bytes_since,
-            timer_rounds,
-            byte_rounds,
-        } = self;
-        cycle.same_list([*current_bps, *target_bps, *alpha, *owed, *bytes_since].into_iter());
-        cycle.same_list([*timer_rounds, *byte_rounds].into_iter().map(u64::from));
-        [owed_at, ready_at, alpha_due, increase_due, next_cut].into_iter().for_each(|time| cycle.time(time));
     }
 }
 

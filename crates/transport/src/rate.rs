@@ -4,7 +4,7 @@ use crate::adapter::{Adapter, AdapterConfig};
 use crate::{Dcqcn, DcqcnConfig, Position, Swift, SwiftConfig, Timely, TimelyConfig};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 use wire::Psn;
 
 /// An acknowledgement as a rate controller sees it.
@@ -60,15 +60,18 @@ pub trait RateControl {
 
 /// Rate controller of a queue pair, chosen when a run is set up. All queue pairs of a run use the same
 /// variant, so the branch is always predicted, and it is the only cost at line rate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub enum Controller {
     /// No control: as fast as the port accepts packets.
     LineRate,
     /// DCQCN; see [`Dcqcn`].
     Dcqcn(DcqcnPacer),
     /// Swift; see [`Swift`].
+    // Measured round-trip times hardly ever repeat.
+    #[state(never)]
     Swift(Box<Timed<Swift>>),
     /// TIMELY; see [`Timely`].
+    #[state(never)]
     Timely(Box<Timed<Timely>>),
     /// Another controller behind an adapter with a cost per message.
     Adapter(Box<Adapter>),
@@ -219,17 +222,6 @@ impl Controller {
             Self::Adapter(adapter) => adapter.inner().rate_bps_at(now),
         }
     }
-
-    /// Visits the state for cycle detection; see [`Cycle`]. Controllers that measure round-trip times hardly
-    /// ever repeat a state.
-    pub fn visit(&mut self, cycle: &mut Cycle) {
-        match self {
-            Self::LineRate => {}
-            Self::Dcqcn(pacer) => pacer.visit(cycle),
-            Self::Swift(_) | Self::Timely(_) => cycle.never_repeats(),
-            Self::Adapter(adapter) => adapter.visit(cycle),
-        }
-    }
 }
 
 /// A controller that measures round-trip times, with the send times of packets in flight.
@@ -273,8 +265,9 @@ impl<C: RateControl> Timed<C> {
 }
 
 /// DCQCN that needs little memory before the first CNP: until then it paces at line rate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct DcqcnPacer {
+    #[state(skip)]
     config: Arc<DcqcnConfig>,
     ready_at: Instant,
     /// Size on the link of the last packet, until the first CNP.
@@ -298,16 +291,6 @@ impl DcqcnPacer {
             dcqcn.on_sent(Instant(self.ready_at.0 - paced_for.0), self.wire_bytes);
         }
         Box::new(dcqcn)
-    }
-
-    /// Visits the state for cycle detection; see [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { config: _, ready_at, wire_bytes, dcqcn } = self;
-        cycle.time(ready_at);
-        cycle.same_list([*wire_bytes, u32::from(dcqcn.is_some())].into_iter().map(u64::from));
-        if let Some(dcqcn) = dcqcn {
-            dcqcn.visit(cycle);
-        }
     }
 }
 

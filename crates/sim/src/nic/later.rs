@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use transport::Controller;
-use units::{Cycle, Instant};
+use units::{Instant, State};
 
 /// Parameters of the queue pairs of a host, by number.
 pub(crate) trait QueuePairEnds: Debug + Send + Sync {
@@ -62,8 +62,9 @@ impl Host {
 }
 
 /// Parameters of the receivers of a host, and receivers that were needed again after their end.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(super) struct LaterReceivers {
+    #[state(skip)]
     ends: Arc<dyn QueuePairEnds>,
     recalled: BTreeMap<u32, Receiver>,
 }
@@ -102,12 +103,6 @@ impl LaterReceivers {
     /// The recalled receivers, by number.
     pub(super) fn recalled(&self) -> impl Iterator<Item = (u32, &Receiver)> {
         self.recalled.iter().map(|(&number, receiver)| (number, receiver))
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        cycle.same_list(self.recalled.keys().copied().map(u64::from));
-        self.recalled.values_mut().for_each(|receiver| receiver.visit(cycle));
     }
 }
 

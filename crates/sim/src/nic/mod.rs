@@ -62,9 +62,9 @@ use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
-use transport::{Config, Controller};
+use transport::{Config, Controller, Unsent};
 use unconfirmed::Unconfirmed;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 
 /// Bytes at the start of a host (behind the node's kind) and of a port that most windows need.
 const HOST_BYTES: usize = 256;
@@ -77,7 +77,7 @@ const PACKETS_AHEAD: usize = 24;
 const FEW_QUEUE_PAIRS: usize = 2;
 
 /// Limits of a NIC from a time on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Throughput {
     pub(crate) at: Instant,
     /// Maximum rate of payload sent.
@@ -116,44 +116,60 @@ pub(crate) struct HostPlan {
 
 /// A host. Fields that every window needs are at the start.
 #[repr(C)]
+#[derive(State)]
+#[state(initial = Self::is_untouched)]
 pub(crate) struct Host {
     timers: Timers,
     ports: Box<[NicPort]>,
     intake: Option<Box<Intake>>,
+    #[state(skip)]
     config: Arc<Config>,
+    #[state(skip)]
     latency: Span,
     senders: Standing<Sender>,
     /// Rate controllers of the senders; empty at line rate.
     pacers: Standing<Controller>,
     /// Frames received.
+    #[state(count)]
     received_frames: u64,
     /// Payload placed.
+    #[state(count)]
     delivered_bytes: u64,
     /// Its job runs until other jobs end: payload placed by it is no progress.
+    #[state(skip)]
     is_background: bool,
+    #[state(skip)]
     data_frames: DataFrames,
     receivers: Receivers,
     // Needed when a chunk starts or ends.
     /// Chunks of each sender.
     sends: Sends,
+    #[state(skip)]
     chunk_frames: ChunkFrames,
+    // Change only when chunks are posted (visible at a sender), delivered or acknowledged (both reported); a
+    // busy rank has a timer.
+    #[state(skip)]
     transfers: Transfers,
     // Used by few hosts.
+    #[state(skip)]
     shared_memory: SharedMemory,
     /// Future changes of throughput, the next one last.
     throughput: Vec<Throughput>,
+    #[state(only_if = Option::is_none)]
     storage: Option<Box<Storage>>,
+    #[state(only_if = Option::is_none)]
     tcp: Option<Box<HostTcp>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
     unconfirmed: Unconfirmed,
     /// Creates senders on demand, unless all are created at the start.
+    #[state(skip)]
     later: Option<Box<LaterSenders>>,
     /// Present if pause frames are sent, or take effect, with a delay.
     pause_delays: Option<Box<PauseDelays>>,
 }
 
 /// Delayed pause frames within a NIC.
-#[derive(Debug)]
+#[derive(Debug, State)]
 struct PauseDelays {
     /// To be sent.
     responses: Delayed<Packet>,
@@ -166,16 +182,6 @@ impl PauseDelays {
     fn new([response, reaction]: [Span; 2]) -> Option<Box<Self>> {
         let delays = Self { responses: Delayed::new(response), reactions: Delayed::new(reaction) };
         (response.max(reaction) > Span::ZERO).then(|| Box::new(delays))
-    }
-
-    /// See [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { responses, reactions } = self;
-        responses.visit(cycle, |pause, cycle| pause.visit(cycle));
-        reactions.visit(cycle, |(port, pause), cycle| {
-            cycle.same(*port as u64);
-            pause.visit(cycle);
-        });
     }
 }
 
@@ -312,6 +318,11 @@ impl Host {
         self.senders.iter_mut().for_each(|sender| _ = sender.watch(false));
     }
 
+    /// The rest of the chunk that each sender is sending; see [`Requester::unsent`](transport::Requester::unsent).
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = Option<Unsent>> {
+        self.senders.iter().map(|sender| sender.unsent(&self.config, &self.sends))
+    }
+
     /// It has no queue pairs and has received nothing: its state is the initial state.
     fn is_untouched(&self) -> bool {
         self.received_frames == 0
@@ -320,61 +331,6 @@ impl Host {
             && self.storage.is_none()
             && self.throughput.is_empty()
             && !self.ports.iter().any(|port| port.transmitter().may_change())
-    }
-
-    /// See [`Cycle`]. Transfers change only when chunks are posted (visible at a sender), delivered or
-    /// acknowledged (both reported); a busy rank has a timer.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let is_untouched = self.is_untouched();
-        cycle.same(u64::from(is_untouched));
-        if is_untouched {
-            return;
-        }
-        let Self {
-            config,
-            latency: _,
-            ports,
-            senders,
-            pacers,
-            sends,
-            receivers,
-            is_background: _,
-            data_frames: _,
-            chunk_frames: _,
-            transfers: _,
-            shared_memory: _,
-            timers,
-            intake,
-            throughput,
-            received_frames,
-            delivered_bytes,
-            storage,
-            unconfirmed,
-            later: _,
-            pause_delays,
-            // Fast-forward is off in runs with TCP.
-            tcp: _,
-        } = self;
-        unconfirmed.visit(cycle);
-        cycle.same(throughput.len() as u64);
-        cycle.count(received_frames);
-        cycle.count(delivered_bytes);
-        ports.iter_mut().for_each(|port| port.visit(cycle));
-        cycle.same(senders.first().into());
-        senders.iter_mut().for_each(|sender| sender.visit(cycle, config, sends));
-        pacers.iter_mut().for_each(|pacer| pacer.visit(cycle));
-        sends.visit(cycle);
-        receivers.visit(cycle);
-        timers.visit(cycle);
-        if let Some(intake) = intake {
-            intake.visit(cycle);
-        }
-        if let Some(delays) = pause_delays {
-            delays.visit(cycle);
-        }
-        if storage.is_some() {
-            cycle.never_repeats();
-        }
     }
 
     /// See [`engine::Node::process`].

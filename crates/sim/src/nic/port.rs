@@ -15,17 +15,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::offset_of;
 use transport::Position;
-use units::{ByteTime, Carry, Cycle, Instant, Rate, Span, Stream, visit_heap};
+use units::{ByteTime, Carry, Instant, Rate, Span, State, Stream};
 
 /// Senders prefetched beyond the one being served.
 const SENDERS_AHEAD: usize = 3;
 
 /// A queued control packet, with the receiver that sends it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(super) struct Control {
     pub(super) packet: Packet,
     pub(super) receiver: u32,
     /// Its queue pair is captured.
+    #[state(skip)]
     pub(super) is_captured: bool,
 }
 
@@ -61,8 +62,9 @@ pub(crate) struct TurnPlan {
 }
 
 /// State of the scheduling of payload at a port.
-#[derive(Debug)]
+#[derive(Debug, State)]
 struct Turns {
+    #[state(skip)]
     plan: TurnPlan,
     /// Packets that the queue pair at the front of the round has sent since it reached the front.
     sent: u32,
@@ -119,16 +121,19 @@ pub(super) enum Next {
 }
 
 /// A port of a NIC.
-#[derive(Debug)]
+#[derive(Debug, State)]
 #[repr(C, align(64))]
 pub(crate) struct NicPort {
     // First and second cache line: all that a frame needs.
     transmitter: Transmitter,
     /// The other end of the link.
+    #[state(skip)]
     to: Destination,
     /// Priority of payload.
+    #[state(skip)]
     data: Priority,
     /// Flags of the fields of the third cache line that are in use, see [`Self::look`].
+    #[state(skip)]
     aside: u8,
     next_send: Instant,
     control: Ring<Control>,
@@ -155,21 +160,25 @@ pub(super) const HOT_BYTES: usize = offset_of!(NicPort, special);
 const _: () = assert!(HOT_BYTES == 2 * LINE_BYTES, "of most ports two lines are looked at");
 
 /// State that most ports never have.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, State)]
 struct Special {
     /// Pause frames, sent before everything else.
     urgent: Ring<Packet>,
     /// On InfiniBand.
     credits: Option<Credits>,
     /// Queued TCP segments and acknowledgements.
+    #[state(only_if = TcpLane::is_empty)]
     tcp: TcpLane,
     /// Maximum rate of payload of an impaired NIC.
     pace: Option<Rate>,
     /// Time from which payload may be sent again.
     data_at: Instant,
     turns: Option<Box<Turns>>,
+    #[state(count)]
     pauses_sent: u64,
+    #[state(count)]
     resumes_sent: u64,
+    #[state(count)]
     pause_frames_sent: u64,
 }
 
@@ -721,61 +730,5 @@ impl NicPort {
         if paced.is_some() || interval > Span::ZERO {
             *data_at = turns.due;
         }
-    }
-}
-
-impl NicPort {
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        // `aside` stays the same: so do the fields it describes.
-        let Self { transmitter, to: _, data: _, aside: _, control, round, paced, pause, next_send, special } =
-            self;
-        transmitter.visit(cycle);
-        cycle.same_list([u64::from(special.is_some()), control.len() as u64, round.len() as u64].into_iter());
-        control.change_all(|Control { packet, receiver, is_captured: _ }| {
-            packet.visit(cycle);
-            cycle.same(u64::from(*receiver));
-        });
-        round.iter().for_each(|sender| cycle.same(u64::from(*sender)));
-        visit_heap(paced, |(at, sender)| {
-            cycle.time(at);
-            cycle.same(u64::from(*sender));
-        });
-        pause.visit(cycle);
-        cycle.time(next_send);
-        if let Some(special) = special {
-            special.visit(cycle);
-        }
-    }
-}
-
-impl Special {
-    /// See [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle) {
-        // Fast-forward is off in runs with TCP.
-        let Self {
-            urgent,
-            credits,
-            tcp: _,
-            pace: _,
-            data_at,
-            turns,
-            pauses_sent,
-            resumes_sent,
-            pause_frames_sent,
-        } = self;
-        if let Some(turns) = turns {
-            // Fast-forward is off if clocks differ; if they are equal, nothing is drawn or compensated.
-            let Turns { plan: _, sent, on_link: _, by_pace: _, due, drawn: _ } = &mut **turns;
-            cycle.same(u64::from(*sent));
-            cycle.time(due);
-        }
-        cycle.same(urgent.len() as u64);
-        urgent.change_all(|pause| pause.visit(cycle));
-        if let Some(credits) = credits {
-            credits.visit(cycle);
-        }
-        cycle.time(data_at);
-        [pauses_sent, resumes_sent, pause_frames_sent].into_iter().for_each(|count| cycle.count(count));
     }
 }

@@ -17,7 +17,7 @@ use engine::prefetch::{prefetch, prefetch_first};
 use spec::LateFrames;
 use std::sync::Arc;
 use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 
 /// A delivered chunk.
 pub(super) struct Delivery {
@@ -26,7 +26,7 @@ pub(super) struct Delivery {
 }
 
 /// The receivers of a host. Other lists, unless empty, have an item of the same index for each.
-#[derive(Debug)]
+#[derive(Debug, State)]
 #[repr(C)]
 pub(crate) struct Receivers {
     // Needed by each packet.
@@ -37,8 +37,10 @@ pub(crate) struct Receivers {
     placements: Box<[Placement]>,
     /// If packets may overtake each other.
     reordering: Box<[Reordering]>,
+    #[state(skip)]
     settings: ReceiverSettings,
     // Needed at the end of a chunk.
+    #[state(skip)]
     receives: Receives,
     /// Creates receivers on demand, unless all are created at the start.
     later: Option<Box<LaterReceivers>>,
@@ -396,19 +398,6 @@ impl Receivers {
     /// Reordering of packets, by queue pair.
     pub(super) fn reordering(&self) -> &[Reordering] {
         &self.reordering
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { receivers, arrivals, placements, reordering, settings: _, receives: _, later } = self;
-        cycle.same(receivers.first().into());
-        if let Some(later) = later {
-            later.visit(cycle);
-        }
-        receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
-        arrivals.iter_mut().for_each(|arrivals| arrivals.visit(cycle));
-        placements.iter_mut().for_each(|placement| placement.visit(cycle));
-        reordering.iter_mut().for_each(|reordering| reordering.visit(cycle));
     }
 }
 

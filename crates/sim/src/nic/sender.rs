@@ -10,8 +10,10 @@ use crate::record::{Context, Frame, FrameKind, Record};
 use engine::Message;
 use record::ChunkStatus;
 use std::iter::repeat;
-use transport::{AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome};
-use units::{Cycle, Instant};
+use transport::{
+    AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome, Unsent,
+};
+use units::{Instant, State};
 use wire::{Framing, Opcode, Psn};
 
 /// Settings common to all payload of a host.
@@ -70,15 +72,19 @@ enum Course {
 
 /// The requester side of a queue pair, in one cache line. Its rate controller, if any, is stored in
 /// [`super::Host`], and the number of its queue pair in [`Sends`].
-#[derive(Debug)]
+#[derive(Debug, State)]
 #[repr(C, align(64))]
 pub(crate) struct Sender {
     requester: Requester,
     /// To the receiver at the destination host.
+    #[state(skip)]
     path: Path,
     /// Its chunks that were posted and have not ended.
     queue: SendQueue,
+    #[state(skip)]
     port: u16,
+    // Changes when messages are watched.
+    #[state(skip)]
     course: Course,
     /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::COUNTED`].
     standing: u8,
@@ -338,15 +344,9 @@ impl Sender {
         may
     }
 
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle, config: &Config, sends: &Sends) {
-        let bytes_of = self.queue.sizes(sends);
-        let Self { requester, path: _, queue, port: _, course: _, standing } = self;
-        requester.visit(cycle, config, bytes_of);
-        // The counts themselves are visited in their list.
-        let standing = *standing & !Self::COUNTED;
-        let [oldest, next] = queue.state();
-        cycle.same_list([u32::from(standing), oldest, next].into_iter().map(u64::from));
+    /// See [`Requester::unsent`].
+    pub(super) fn unsent(&self, config: &Config, sends: &Sends) -> Option<Unsent> {
+        self.requester.unsent(config, self.queue.sizes(sends))
     }
 
     /// The oldest `count` chunks are complete.

@@ -2,10 +2,11 @@
 
 use engine::prefetch::prefetch;
 use std::ops::{Index, IndexMut};
+use units::State;
 
 /// State of the queue pairs that may still be needed: a contiguous range of numbers. If all are created at
 /// the start, it covers all.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(crate) struct Standing<T> {
     items: Vec<T>,
     first: u32,

@@ -11,7 +11,7 @@ use super::ledger::WorkId;
 use crate::packet::Packet;
 use crate::record::SendReport;
 use std::collections::BTreeMap;
-use units::Cycle;
+use units::State;
 use wire::Psn;
 
 /// An acknowledgement without recovery: `packets` packets, the last of them `psn`, have all arrived. On the
@@ -60,10 +60,12 @@ impl Acknowledged {
 }
 
 /// Acknowledged chunks of a host that are not known to be complete.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, State)]
 pub(super) struct Unconfirmed {
+    #[state(only_if = BTreeMap::is_empty)]
     of_senders: BTreeMap<u32, Vec<(Acknowledged, Open)>>,
     /// Chunks so far behind that wrapped sequence numbers could match them.
+    #[state(skip)]
     gone: Vec<SendReport>,
 }
 
@@ -95,13 +97,6 @@ impl Unconfirmed {
     /// Reports of these chunks.
     pub(super) fn reports(&self) -> impl Iterator<Item = SendReport> {
         self.of_senders.values().flatten().map(|(_, (_, report))| *report).chain(self.gone.iter().copied())
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&self, cycle: &mut Cycle) {
-        if !self.of_senders.is_empty() {
-            cycle.never_repeats();
-        }
     }
 }
 

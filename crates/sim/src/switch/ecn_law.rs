@@ -7,7 +7,7 @@
 //! consecutive intervals agree. For the model it is based on, and our own choices, see docs/adr/0008. The law
 //! does not know about pauses, flows or the other queues of the switch.
 
-use units::{Cycle, Rate, Span};
+use units::{Rate, Span, State};
 
 /// One, in parts per million.
 const WHOLE_PPM: u64 = 1_000_000;
@@ -128,9 +128,11 @@ impl EcnLaw {
 }
 
 /// Scale of the thresholds of one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) struct Scale {
+    #[state(skip)]
     configured: MarkingRange,
+    #[state(skip)]
     range: MarkingRange,
     ppm: u64,
     /// Consecutive intervals that support raising (if set) or lowering.
@@ -168,12 +170,6 @@ impl Scale {
         self.range = self.configured.scaled(self.ppm);
         (self.in_a_row, self.marked) = (0, false);
         Some(cause)
-    }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&self, cycle: &mut Cycle) {
-        let Self { configured: _, range: _, ppm, in_a_row, is_rise, marked } = *self;
-        cycle.same_list([ppm, u64::from(in_a_row), u64::from(is_rise), u64::from(marked)].into_iter());
     }
 }
 

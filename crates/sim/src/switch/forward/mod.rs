@@ -34,6 +34,12 @@ pub(crate) enum Choice {
     PerPacket,
 }
 
+impl Choice {
+    pub(super) fn is_per_flow(&self) -> bool {
+        *self == Self::PerFlow
+    }
+}
+
 /// Parameters of a load balancer.
 pub(crate) struct ForwardPlan<'a> {
     pub(crate) seed: Seed,
