@@ -6,7 +6,7 @@
 
 use super::ledger::{ReceiveQueue, Receives, Work};
 use super::receivers::Delivery;
-use super::unconfirmed::Vouched;
+use super::unrecovered_chunks::Vouched;
 use crate::packet::Packet;
 use crate::record::ReceiveReport;
 use engine::prefetch::LINE_BYTES;
@@ -211,7 +211,7 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::super::ledger::WorkMaker;
-    use super::super::unconfirmed::Acknowledged;
+    use super::super::unrecovered_chunks::Acknowledged;
     use super::*;
     use proptest::prelude::*;
 

@@ -8,7 +8,7 @@ mod arrivals;
 mod chunk_frames;
 mod intake;
 mod latencies;
-mod later;
+mod lazy_queue_pairs;
 mod ledger;
 mod local;
 mod port;
@@ -18,25 +18,25 @@ mod receiver;
 mod receivers;
 mod receiving;
 mod reordering;
+mod resident_queue_pairs;
 mod sender;
 mod sending;
-mod standing;
 mod storage;
 mod tcp;
 mod timers;
 mod transfers;
-mod unconfirmed;
+mod unrecovered_chunks;
 
 pub(crate) use intake::IntakePlan;
-pub(crate) use later::QueuePairEnds;
+pub(crate) use lazy_queue_pairs::QueuePairEnds;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
-pub(crate) use port::{NicPort, NicPortPlan, TurnPlan};
+pub(crate) use port::{NicPort, NicPortPlan, SchedulingPlan};
 pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 pub(crate) use receivers::Receivers;
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
+pub(crate) use resident_queue_pairs::ResidentQueuePairs;
 pub(crate) use sender::{Sender, write_opcode};
-pub(crate) use standing::Standing;
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -53,7 +53,7 @@ use chunk_frames::ChunkFrames;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
-use later::LaterSenders;
+use lazy_queue_pairs::LazySenders;
 use sender::DataFrames;
 use spec::LateFrames;
 use std::mem::offset_of;
@@ -63,8 +63,8 @@ use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
 use transport::{Config, Controller, Unsent};
-use unconfirmed::Unconfirmed;
 use units::{Instant, Rate, Span, State};
+use unrecovered_chunks::UnrecoveredChunks;
 
 /// Bytes at the start of a host (behind the node's kind) and of a port that most windows need.
 const HOST_BYTES: usize = 256;
@@ -99,7 +99,7 @@ pub(crate) struct HostPlan {
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) settings: QueuePairSettings,
     /// Senders created at the start.
-    pub(crate) senders: Standing<Sender>,
+    pub(crate) senders: ResidentQueuePairs<Sender>,
     /// Parameters of queue pairs that are created on demand.
     pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
     /// Number of links on each sender's path, if a rate controller depends on it.
@@ -126,9 +126,9 @@ pub(crate) struct Host {
     config: Arc<Config>,
     #[state(skip)]
     latency: Span,
-    senders: Standing<Sender>,
+    senders: ResidentQueuePairs<Sender>,
     /// Rate controllers of the senders; empty at line rate.
-    pacers: Standing<Controller>,
+    pacers: ResidentQueuePairs<Controller>,
     /// Frames received.
     #[state(count)]
     received_frames: u64,
@@ -160,10 +160,10 @@ pub(crate) struct Host {
     #[state(only_if = Option::is_none)]
     tcp: Option<Box<HostTcp>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
-    unconfirmed: Unconfirmed,
+    unconfirmed: UnrecoveredChunks,
     /// Creates senders on demand, unless all are created at the start.
     #[state(skip)]
-    later: Option<Box<LaterSenders>>,
+    later: Option<Box<LazySenders>>,
     /// Present if pause frames are sent, or take effect, with a delay.
     pause_delays: Option<Box<PauseDelays>>,
 }
@@ -204,7 +204,7 @@ impl Host {
         let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         let settings = &plan.settings;
-        let later = plan.later.map(|ends| Box::new(LaterSenders::new(ends, settings)));
+        let later = plan.later.map(|ends| Box::new(LazySenders::new(ends, settings)));
         Self {
             timers: timers.chain(starts).collect(),
             storage,
@@ -225,7 +225,7 @@ impl Host {
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
-            unconfirmed: Unconfirmed::default(),
+            unconfirmed: UnrecoveredChunks::default(),
             later,
             pause_delays: PauseDelays::new(plan.pause_delays),
         }
@@ -512,18 +512,26 @@ impl Host {
 
 /// Prefetches the state that a sender needs to send.
 #[inline]
-fn prefetch_sender(senders: &Standing<Sender>, pacers: &Standing<Controller>, sender: u32) {
+fn prefetch_sender(
+    senders: &ResidentQueuePairs<Sender>,
+    pacers: &ResidentQueuePairs<Controller>,
+    sender: u32,
+) {
     senders.prefetch(sender);
     pacers.prefetch(sender);
 }
 
 /// Creates the rate controller of each sender; none at line rate.
-fn pacers(senders: &Standing<Sender>, links: &[u32], settings: &QueuePairSettings) -> Standing<Controller> {
+fn pacers(
+    senders: &ResidentQueuePairs<Sender>,
+    links: &[u32],
+    settings: &QueuePairSettings,
+) -> ResidentQueuePairs<Controller> {
     if !settings.controllers.iter().any(Controller::is_paced) {
-        return Standing::default();
+        return ResidentQueuePairs::default();
     }
     let begin = |sender: &Sender| settings.controllers[usize::from(sender.port())].clone();
-    let mut pacers: Standing<Controller> = senders.iter().map(begin).collect();
+    let mut pacers: ResidentQueuePairs<Controller> = senders.iter().map(begin).collect();
     pacers.iter_mut().zip(links).for_each(|(pacer, &links)| pacer.set_links(links));
     pacers
 }

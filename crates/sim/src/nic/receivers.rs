@@ -2,14 +2,14 @@
 
 use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
-use super::later::{LaterReceivers, QueuePairEnds, receiver, receiver_mut};
+use super::lazy_queue_pairs::{LazyReceivers, QueuePairEnds, receiver, receiver_mut};
 use super::ledger::{Receives, Work};
 use super::port::Control;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings};
 use super::reordering::Reordering;
-use super::standing::Standing;
-use super::unconfirmed::Vouched;
+use super::resident_queue_pairs::ResidentQueuePairs;
+use super::unrecovered_chunks::Vouched;
 use crate::packet::{Kind, Packet};
 use crate::record::{Context, Frame, FrameKind, ReceiveReport, Record};
 use engine::Message;
@@ -30,7 +30,7 @@ pub(super) struct Delivery {
 #[repr(C)]
 pub(crate) struct Receivers {
     // Needed by each packet.
-    receivers: Standing<Receiver>,
+    receivers: ResidentQueuePairs<Receiver>,
     /// Track the chunks instead of the receivers, unless packets are accepted in order only.
     arrivals: Box<[Arrivals]>,
     /// With selective recovery: replace the responders.
@@ -43,7 +43,7 @@ pub(crate) struct Receivers {
     #[state(skip)]
     receives: Receives,
     /// Creates receivers on demand, unless all are created at the start.
-    later: Option<Box<LaterReceivers>>,
+    later: Option<Box<LazyReceivers>>,
 }
 
 impl Receivers {
@@ -90,7 +90,7 @@ impl Receivers {
         receives: Receives,
         settings: &QueuePairSettings,
     ) -> Self {
-        let later = Some(Box::new(LaterReceivers::new(ends)));
+        let later = Some(Box::new(LazyReceivers::new(ends)));
         Self { later, ..Self::new(std::iter::empty(), receives, settings) }
     }
 

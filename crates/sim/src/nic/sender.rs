@@ -3,8 +3,8 @@
 use super::chunk_frames::{Frames, frames_of};
 use super::ledger::{SendQueue, Sends, WorkId, WorkIds};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
-use super::standing::Standing;
-use super::unconfirmed::Acknowledged;
+use super::resident_queue_pairs::ResidentQueuePairs;
+use super::unrecovered_chunks::Acknowledged;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Frame, FrameKind, Record};
 use engine::Message;
@@ -29,9 +29,9 @@ pub(super) struct DataFrames {
     pub(super) ends_often: bool,
 }
 
-/// Service of a sender.
+/// The service of a sender by its port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct Service {
     /// Time of the decision.
     pub(super) now: Instant,
     /// Time from which the packet is on the link.
@@ -103,7 +103,7 @@ impl Sender {
     const COUNTED: u8 = 4;
 
     /// Creates all senders of a host in their final location.
-    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Standing<Self> {
+    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> ResidentQueuePairs<Self> {
         let queues = (0..).map(|sender| sends.queue(sender));
         plans.zip(queues).map(|(plan, queue)| Self::new(&plan, queue)).collect()
     }
@@ -282,12 +282,12 @@ impl Sender {
         number: u32,
         config: &Config,
         frames: &DataFrames,
-        turn: Turn,
+        service: Service,
         sends: &mut Sends,
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
         let bytes_of = self.queue.sizes(sends);
-        let Turn { now, sent, window_packets } = turn;
+        let Service { now, sent, window_packets } = service;
         let next = self.requester.poll_transmit(config, now, window_packets, bytes_of)?;
         let DataFrames { framing, priority, .. } = *frames;
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);

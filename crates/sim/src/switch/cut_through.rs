@@ -6,7 +6,7 @@
 //! frames wait here, neither in a queue nor in the buffer. Not modelled: a frame with a bad checksum is
 //! passed on.
 
-use super::lineup::Arrivals;
+use super::arrival_batch::Arrivals;
 use super::port_set::PortSet;
 use super::queue::Stored;
 use crate::packet::Packet;

@@ -8,6 +8,8 @@
 //! in the buffer from its arrival, even while most of it has not arrived yet. Leaves out multicast and egress
 //! reserves.
 
+mod arrival_batch;
+mod arrival_order;
 pub(crate) mod buffer;
 pub(crate) mod colour;
 pub(crate) mod cut_through;
@@ -17,7 +19,6 @@ pub(crate) mod ecn_law;
 mod exact;
 pub(crate) mod forward;
 mod lanes;
-mod lineup;
 mod members;
 pub(crate) mod pfc;
 pub(crate) mod pools;
@@ -28,26 +29,25 @@ pub(crate) mod readout;
 mod returns;
 pub(crate) mod schedule;
 pub(crate) mod scheduled;
-mod turns;
 pub(crate) mod watchdog;
 pub(crate) mod wred;
 
+pub(crate) use arrival_order::WINDOW_MAX;
 pub(crate) use members::Member;
 pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
-pub(crate) use turns::WINDOW_MAX;
 
 use crate::link::Dropped;
 use crate::link::delayed::Delayed;
 use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
+use arrival_batch::Arrivals;
 use buffer::{BufferPlan, SharedBuffer};
 use colour::Markers;
 use cut_through::Incoming;
 use engine::{Inbox, Window};
 use exact::{Parts, Replay};
 use forward::{Choice, Ways};
-use lineup::Arrivals;
 use members::Members;
 use paths::Reroute;
 use pfc::{PausePlan, PauseRequests};

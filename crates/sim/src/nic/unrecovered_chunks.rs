@@ -61,7 +61,7 @@ impl Acknowledged {
 
 /// Acknowledged chunks of a host that are not known to be complete.
 #[derive(Debug, Default, State)]
-pub(super) struct Unconfirmed {
+pub(super) struct UnrecoveredChunks {
     #[state(only_if = BTreeMap::is_empty)]
     of_senders: BTreeMap<u32, Vec<(Acknowledged, Open)>>,
     /// Chunks so far behind that wrapped sequence numbers could match them.
@@ -72,7 +72,7 @@ pub(super) struct Unconfirmed {
 /// A chunk in the ledger, and its report so far.
 type Open = (WorkId, SendReport);
 
-impl Unconfirmed {
+impl UnrecoveredChunks {
     /// Half of the range in which sequence numbers are unambiguous.
     const BEHIND_MAX: i32 = (Psn::WINDOW_MAX / 2) as i32;
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_chunk_is_confirmed_once_all_of_it_is_covered() {
-        let mut unconfirmed = Unconfirmed::default();
+        let mut unconfirmed = UnrecoveredChunks::default();
         // Packets 0xfffffe to 1.
         let chunk = || Acknowledged { last: Psn::new(1), packets: 4 };
         unconfirmed.add(3, chunk(), (WorkId::only_of(5), SendReport::new(7, 0, Instant::ZERO)));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn numbers_that_come_again_confirm_nothing_that_is_long_past() {
-        let mut unconfirmed = Unconfirmed::default();
+        let mut unconfirmed = UnrecoveredChunks::default();
         unconfirmed.add(
             0,
             Acknowledged { last: Psn::new(0), packets: 1 },
