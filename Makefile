@@ -125,14 +125,16 @@ lint-rust: $(STAMPS)/venv
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 
+SPELLED := README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md docs python crates tools web/src
+
 .PHONY: lint-python
 lint-python: $(STAMPS)/requirements-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell $(SPELLED)
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/generate_mirrors.py --check
-	PYTHONPATH=python $(BIN)/python -m tools.generate_docs --check
 	$(BIN)/python tools/generate_protocol.py --check
 
 .PHONY: lint-web
@@ -153,24 +155,23 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write code and pages again
 	$(BIN)/python tools/generate_mirrors.py
 	$(BIN)/python tools/generate_protocol.py
-	PYTHONPATH=python $(BIN)/python -m tools.generate_docs
 	PYTHONPATH=python $(BIN)/python tools/generate_plan_reference.py
 	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py
 
 .PHONY: docs
 docs: $(STAMPS)/requirements-dev ## Build the documentation site into site/; a broken link fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	PYTHONPATH=python NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 .PHONY: validation
-validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of docs/validation.md
+validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of docs/reference/validation.md
 	$(BIN)/python tools/validation.py
 
 .PHONY: validation-lab
-validation-lab: $(STAMPS)/extension ## Run the shipped plans in labs and write their table of docs/validation.md; needs root
+validation-lab: $(STAMPS)/extension ## Run the shipped plans in labs and write their table of docs/reference/validation.md; needs root
 	$(BIN)/python tools/validation_lab.py
 
 .PHONY: flow-error
-flow-error: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Write the error of the flow model into docs/validation.md (SCENARIOS=)
+flow-error: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Write the error of the flow model into docs/reference/validation.md (SCENARIOS=)
 	PYTHONPATH=python $(BIN)/python tools/flow_error.py $(if $(SCENARIOS),--scenarios $(SCENARIOS))
 
 .PHONY: bench

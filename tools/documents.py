@@ -1,9 +1,10 @@
 """Items of the published documents: parameters, columns, statistics, screens, and where fabricbench has them.
 
-Reads the lists in `docs/documents/*.yaml`, one per document, and makes the tables of `docs/documents.md`.
-Every item has evidence: a shipped plan (with the fields that hold the document's values), a metric, a column
-of a record table, a figure of the report, or a command; or a reason why fabricbench lacks it. `tests/docs`
-compares all of it with the product. A checked figure is a cell of docs/validation.md, or a test.
+Reads the lists in `docs/documents/*.yaml`, one per document, and renders the tables of the page
+`reference/documents`. Every item has evidence: a shipped plan (with the fields that hold the document's
+values), a metric, a column of a record table, a figure of the report, or a command; or a reason why
+fabricbench lacks it. `tests/docs` compares all of it with the product. A checked figure is a cell of
+docs/reference/validation.md, or a test.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[1]
 LISTS = ROOT / "docs" / "documents"
-VALIDATION = ROOT / "docs" / "validation.md"
+VALIDATION = ROOT / "docs" / "reference" / "validation.md"
 _HEADING = re.compile(r"^#{1,2} (.+)$", re.MULTILINE)
 
 
@@ -27,7 +28,7 @@ class Check:
     """A published or expected figure that something in the repository holds.
 
     Attributes:
-        section: Heading of docs/validation.md above the table with the figure; empty for a test.
+        section: Heading of docs/reference/validation.md above the table with the figure; empty for a test.
         row: First cell of its row there.
         column: Head of its column.
         test: `FILE::NAME` of a test that holds the figure; empty for a table.
@@ -50,9 +51,9 @@ class Item:
         item: The item, with its published value.
         plans: Shipped plans that use it.
         fields: Fields of these plans with the document's values, as `-s FIELD=VALUE` takes them.
-        metrics: Metrics of docs/metrics.md.
+        metrics: Metrics, by name.
         columns: Columns of record tables, `TABLE.COLUMN`.
-        figures: Figures of docs/reference/figures.md.
+        figures: Figures of the report, by name.
         command: Command line that shows it.
         reason: Why fabricbench lacks it, or what limits it.
         checks: Figures that are checked.
@@ -125,13 +126,13 @@ def _item(name: str, place: str, row: Mapping[str, Any]) -> Item:
 
 
 def page() -> str:
-    """Return the tables of docs/documents.md, one per document."""
+    """Return the tables, one per document."""
     figures = validation_tables()
     return "\n\n".join(_section(document, figures) for document in documents()) + "\n"
 
 
 def _section(document: Document, figures: Mapping[str, Sequence[Table]]) -> str:
-    method = f"Method: [{document.method}](methods/{document.method}.md). Read from: {document.source}."
+    method = f"Method: [{document.method}](../methods/{document.method}.md). Read from: {document.source}."
     head = f"## {document.title}\n\n{method}\n"
     table = ["| place | item | in fabricbench | checked figure |", "|---|---|---|---|"]
     return "\n".join([head, *table, *(_row(item, figures) for item in document.items)])
@@ -163,7 +164,7 @@ def _checked(check: Check, figures: Mapping[str, Sequence[Table]]) -> str:
 
 
 def cell(figures: Mapping[str, Sequence[Table]], check: Check) -> str:
-    """Return the cell of docs/validation.md that a check names, such as ours / published (deviation).
+    """Return the cell of a validation table that a check names, such as ours / published (deviation).
 
     Raises:
         ValueError: The page has no such heading, row or column.
@@ -171,7 +172,7 @@ def cell(figures: Mapping[str, Sequence[Table]], check: Check) -> str:
     rows = [row for table in figures.get(check.section, ()) for row in table if row.get("") == check.row]
     cells = [row[check.column] for row in rows if check.column in row]
     if not cells:
-        raise ValueError(f"docs/validation.md has no cell for {check}: rows {rows}")
+        raise ValueError(f"docs/reference/validation.md has no cell for {check}: rows {rows}")
     return cells[0]
 
 
@@ -180,7 +181,7 @@ Table = list[dict[str, str]]
 
 
 def validation_tables() -> dict[str, list[Table]]:
-    """Return the tables of docs/validation.md by the heading above them."""
+    """Return the tables of docs/reference/validation.md by the heading above them."""
     _, *parts = _HEADING.split(VALIDATION.read_text(encoding="utf-8"))
     return {head: list(_tables(text)) for head, text in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -1,4 +1,4 @@
-"""Measure how far the flow model is from packets, into docs/validation.md and the file that results read.
+"""Measures the error of the flow model against packets; writes the validation page and the file of results.
 
 Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
 from seed 1 on until so many were taken by both: of `tools.swarm.generate`, as many of long transfers
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.expand import PlannedTrial
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "validation.md"
+PAGE = ROOT / "docs" / "reference" / "validation.md"
 BEGIN, END = "<!-- begin of tools/flow_error.py -->\n", "<!-- end of tools/flow_error.py -->\n"
 SCENARIOS = 500
 FAILING_PART = 5

@@ -41,9 +41,10 @@ def palette() -> str:
     """Return the colours of figures as TypeScript."""
     names = ("INK", "MUTED", "GRID", "CATEGORIES")
     lines = [f"export const {name} = {json.dumps(getattr(theme, name))} as const;" for name in names]
-    return "\n".join(
-        ["/** Written by tools/generate_web_types.py from fabricbench.figures.theme. */", *lines, ""]
+    header = (
+        "/** Colours of figures; written by tools/generate_web_types.py from fabricbench.figures.theme. */"
     )
+    return "\n".join([header, *lines, ""])
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Write the tables of docs/validation.md from real runs.
+"""Writes the tables of docs/reference/validation.md from real runs.
 
-A table stands between `<!-- PLAN OPTIONS: begin -->` and `<!-- PLAN: end -->`. `make validation` runs that
-plan with those options of `fabricbench run` and writes the table again; plans named as arguments are written
-alone. `--check` only says whether the page has a table for every shipped plan.
+A table is between `<!-- PLAN OPTIONS: begin -->` and `<!-- PLAN: end -->`. `make validation` runs that plan
+with those options of `fabricbench run` and rewrites the table; arguments restrict it to the named plans.
+`--check` only tests that the page has a table for every shipped plan.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from typing import Any
 from fabricbench.metrics import BUS_BANDWIDTH, JobKind, Metric, View, in_views
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "validation.md"
+PAGE = ROOT / "docs" / "reference" / "validation.md"
 COMMAND = Path(sys.executable).with_name("fabricbench")
 BEGIN = re.compile(r"<!-- (?P<plan>[a-z0-9-]+)(?P<options>( [^>]*)?): begin -->\n")
-TOLD_BY_ANOTHER = {"algbw_gb_per_s"}
-"""Metrics that tables leave out though they are published: a constant times the bus bandwidth beside them."""
+REDUNDANT = {"algbw_gb_per_s"}
+"""Published metrics that tables leave out: a constant times the bus bandwidth."""
 STORAGE_METRICS = [
     metric
     for metric in in_views(View.RUN)
     if metric.kind is JobKind.STORAGE or (metric.is_count and not metric.is_trouble)
 ]
-"""The same of storage: its own in place of all but the counters of congestion."""
+"""Metrics of storage tables: those of storage jobs and the counters of congestion."""
 ADAPTERS = "cx5"
 """The folder of the plans that are about adapters."""
 ADAPTER_METRICS = [
     metric for metric in in_views(View.ADAPTERS, View.TENANTS) if View.ADAPTERS in metric.views
 ]
-"""What is shown of them."""
+"""Metrics of their tables."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A table of the page: the plan it comes from, and the options that the plan is run with."""
+    """A table of the page: its plan and the options of `fabricbench run`."""
 
     plan: str
     options: tuple[str, ...]
@@ -51,8 +51,7 @@ class Section:
 
 def sections(page: str) -> list[Section]:
     """Return the tables of the page in order."""
-    found = BEGIN.finditer(page)
-    return [Section(each["plan"], tuple(shlex.split(each["options"]))) for each in found]
+    return [Section(each["plan"], tuple(shlex.split(each["options"]))) for each in BEGIN.finditer(page)]
 
 
 ALONE_HEADS = ("alone (GB/s)", "kept (%)")
@@ -63,16 +62,16 @@ def run(section: Section) -> list[dict[str, Any]]:
     """Run a plan and return the jobs of its trials as `--format json` has them.
 
     Raises:
-        SystemExit: The run ended as none of the page may, such as with an error in the plan.
+        SystemExit: The run printed no results, such as after an error in the plan.
     """
     with tempfile.TemporaryDirectory() as workspace:
         where = ["--workspace", workspace, "--format", "json"]
         command = [str(COMMAND), "run", section.plan, *section.options, *where]
         finished = subprocess.run(command, check=False, capture_output=True, text=True)
     if not finished.stdout:
-        raise SystemExit(f"error: {shlex.join(command)} said\n{finished.stderr}")
+        raise SystemExit(f"error: {shlex.join(command)} failed\n{finished.stderr}")
     trials: list[dict[str, Any]] = json.loads(finished.stdout)["trials"]
-    # What a job does alone stands beside what it does with the others.
+    # Results of a job alone are columns of its trial with the others.
     return [trial for trial in trials if "solo" not in trial["variant"].split("/")]
 
 
@@ -89,7 +88,7 @@ def head_of(metric: Metric) -> str:
 
 
 def cell(trial: dict[str, Any], metric: Metric) -> str:
-    """Write a value of ours, and beside it the published one and the deviation."""
+    """Write our value, the published one and the deviation."""
     value = value_of(trial, metric)
     ours = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.5g}"
     published = (trial["published"] or {}).get(metric.name)
@@ -100,12 +99,12 @@ def cell(trial: dict[str, Any], metric: Metric) -> str:
 
 
 def columns(trials: Sequence[dict[str, Any]]) -> list[Metric]:
-    """Choose what the table shows: what was published and what lists have, or every metric if nothing was."""
+    """Choose the metrics of the table: published ones and those of lists; all if none is published."""
     if is_storage(trials):
         return STORAGE_METRICS
     if (ROOT / "plans" / ADAPTERS / f"{trials[0]['plan']}.yaml").is_file():
         return ADAPTER_METRICS
-    published = {name for trial in trials for name in trial["published"] or {}} - TOLD_BY_ANOTHER
+    published = {name for trial in trials for name in trial["published"] or {}} - REDUNDANT
     return [
         metric
         for metric in in_views(View.TENANTS, besides=published)
@@ -114,12 +113,12 @@ def columns(trials: Sequence[dict[str, Any]]) -> list[Metric]:
 
 
 def is_storage(trials: Sequence[dict[str, Any]]) -> bool:
-    """Tell whether the jobs are storage."""
+    """Whether all jobs are storage."""
     return all(trial["collective"] == JobKind.STORAGE for trial in trials)
 
 
 def label(trial: dict[str, Any], *, with_job: bool) -> str:
-    """Write what a line is about: data size, job, and the status of a trial that did not complete."""
+    """Write the label of a row: data size, job, variant, and the status of a trial that did not complete."""
     size = trial["data_size_bytes"]
     unit, name = (2**20, "MB") if size >= 2**20 else (2**10, "KB") if size >= 2**10 else (1, "B")
     parts = [f"{size / unit:,.0f} {name}"]
@@ -138,7 +137,7 @@ def axes_text(trial: dict[str, Any]) -> str:
 
 
 def alone_cells(trial: dict[str, Any]) -> list[str]:
-    """Write what a job does alone, and what it keeps of that beside the others."""
+    """Write the bandwidth of a job alone, and the percentage that it keeps with the others."""
     alone = trial["alone"] or {}
     values = (alone.get(BUS_BANDWIDTH.name), alone.get("kept_percent"))
     return ["-" if value is None else f"{value:.4g}" for value in values]
@@ -180,13 +179,13 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
         ]
         for trial, text in zip(trials, labels, strict=True)
     ]
-    told = [column for column in zip(head, *rows, strict=True) if not set(column[1:]) <= {"0", "-"}]
-    head, *rows = ([*line] for line in zip(*told, strict=True))
+    filled = [column for column in zip(head, *rows, strict=True) if not set(column[1:]) <= {"0", "-"}]
+    head, *rows = ([*line] for line in zip(*filled, strict=True))
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
 
 
 def unrepeated(page: str, section: Section, text: str) -> str:
-    """Return a table, or what says that one above it on the page is the same."""
+    """Return a table, or a reference to an equal one above it on the page."""
     before = page[: page.index(f"<!-- {section.plan}: end -->")]
     same = next(
         (each.plan for each in sections(before) if f": begin -->\n{text}<!-- {each.plan}:" in before), ""
@@ -203,12 +202,12 @@ def replaced(page: str, section: Section, text: str) -> str:
     begin = next(each for each in BEGIN.finditer(page) if each["plan"] == section.plan)
     end = page.find(f"<!-- {section.plan}: end -->", begin.end())
     if end < 0:
-        raise SystemExit(f"error: docs/validation.md: the table of {section.plan} has no end")
+        raise SystemExit(f"error: docs/reference/validation.md: the table of {section.plan} has no end")
     return page[: begin.end()] + text + page[end:]
 
 
 def check(page: str) -> None:
-    """See that every shipped plan has a table.
+    """Check that every shipped plan has a table.
 
     Raises:
         SystemExit: One has none.
@@ -218,7 +217,7 @@ def check(page: str) -> None:
     plans = sorted(path.stem for method in methods for path in (ROOT / "plans" / method).glob("*.yaml"))
     missing = [plan for plan in plans if plan not in known]
     if missing:
-        raise SystemExit(f"error: docs/validation.md has no table for {', '.join(missing)}")
+        raise SystemExit(f"error: docs/reference/validation.md has no table for {', '.join(missing)}")
     for section in sections(page):
         replaced(page, section, "")
 
@@ -238,7 +237,7 @@ def main() -> int:
             continue
         sys.stderr.write(f"running {section.plan}\n")
         text = table(run(section))
-        # Somebody may be writing the page meanwhile: only this table changes.
+        # Another process may write the page meanwhile: only this table changes.
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(replaced(page, section, unrepeated(page, section, text)), encoding="utf-8")
     return 0

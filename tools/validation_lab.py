@@ -1,4 +1,4 @@
-"""Write the table of docs/validation.md about plans in the lab: measured with real packets, next to the twin.
+"""Writes the lab table of docs/reference/validation.md: plans with real packets, next to their simulation.
 
 `make validation-lab` runs `fabricbench run PLAN --lab --twin --quick` a few times for each plan, first with
 the seed of the plan, then with others; plans named as arguments are run alone, and the lines of the others
@@ -25,7 +25,7 @@ from fabricbench.plan import engine
 from fabricbench.runner import loading
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "validation.md"
+PAGE = ROOT / "docs" / "reference" / "validation.md"
 COMMAND = Path(sys.executable).with_name("fabricbench")
 FOLDERS = ("cc", "ddc", "dfs", "imb", "interconnect", "isolation", "jct", "lb", "spray")
 """Folders whose plans the table has."""
@@ -181,7 +181,7 @@ def replaced(page: str, plan: str, lines: Sequence[str], order: Sequence[str]) -
     """
     begin, end = page.find(BEGIN), page.find(END)
     if begin < 0 or end < 0:
-        raise SystemExit("error: docs/validation.md has no table of plans in the lab")
+        raise SystemExit("error: docs/reference/validation.md has no table of plans in the lab")
     table = page[begin + len(BEGIN) : end].removeprefix(HEAD).splitlines(keepends=True)
     kept = [line for line in table if _plan_of(line) != plan]
     place = {name: number for number, name in enumerate(order)}
@@ -212,7 +212,9 @@ def main() -> int:
     if arguments.check:
         absent = missing(PAGE.read_text(encoding="utf-8"), order)
         if absent:
-            raise SystemExit(f"error: docs/validation.md: no lines in the lab for {', '.join(absent)}")
+            raise SystemExit(
+                f"error: docs/reference/validation.md: no lines in the lab for {', '.join(absent)}"
+            )
         return 0
     for plan in arguments.plans or order:
         lines = rows(plan, arguments.repeat, arguments.scale)

@@ -1,3 +1,4 @@
+/** ESLint rules of the web application: strict typed TypeScript, React hooks, limits of file and function length. */
 import js from '@eslint/js';
 import hooks from 'eslint-plugin-react-hooks';
 import { defineConfig, globalIgnores } from 'eslint/config';

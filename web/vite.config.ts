@@ -1,4 +1,4 @@
-/** Builds into the Python package, whose server serves the files; `npm run dev` talks to a running server instead. */
+/** Vite: builds into the Python package, whose server serves the files; `npm run dev` forwards the API to a running server. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 

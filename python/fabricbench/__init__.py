@@ -9,25 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fabricbench.api import Campaign as Campaign
-    from fabricbench.api import Expected as Expected
-    from fabricbench.api import MeasuredError as MeasuredError
-    from fabricbench.api import Plan as Plan
-    from fabricbench.api import PlanError as PlanError
-    from fabricbench.api import Progress as Progress
-    from fabricbench.api import Sample as Sample
-    from fabricbench.api import StoreError as StoreError
-    from fabricbench.api import Trial as Trial
-    from fabricbench.api import TrialProcessError as TrialProcessError
-    from fabricbench.api import Trials as Trials
-    from fabricbench.api import UnknownTrialError as UnknownTrialError
-    from fabricbench.api import Workspace as Workspace
-    from fabricbench.api import compare as compare
-    from fabricbench.api import expect as expect
-    from fabricbench.api import import_results as import_results
-    from fabricbench.api import load as load
-    from fabricbench.api import run as run
-    from fabricbench.api import workspace as workspace
+    from fabricbench.api import (
+        Campaign,
+        Expected,
+        MeasuredError,
+        Plan,
+        PlanError,
+        Progress,
+        Sample,
+        StoreError,
+        Trial,
+        TrialProcessError,
+        Trials,
+        UnknownTrialError,
+        Workspace,
+        compare,
+        expect,
+        import_results,
+        load,
+        run,
+        workspace,
+    )
 
 __all__ = [
     "Campaign",

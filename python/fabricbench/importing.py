@@ -21,6 +21,7 @@ from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
 from fabricbench.measured.examined import Point as Point  # noqa: PLC0414
 from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
+from fabricbench.measured.model import Reading, Row, Table
 from fabricbench.measured.nccl import COLLECTIVES
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
 from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
@@ -30,21 +31,24 @@ from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
 from fabricbench.measured.switch_causes import has_port as has_port  # noqa: PLC0414
 from fabricbench.measured.switch_causes import missing_loads as missing_loads  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
+from fabricbench.measured.switches.model import Reading as SwitchReading
 from fabricbench.measured.switches.model import SwitchCounters as SwitchCounters  # noqa: PLC0414
+from fabricbench.measured.switches.model import compared
 from fabricbench.measured.switches.model import totals as totals  # noqa: PLC0414
 from fabricbench.measured.switches.ports import PORT_PATTERNS as PORT_PATTERNS  # noqa: PLC0414
+from fabricbench.plan.engine import shares
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, UnitError, parse_line
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.store import Trial, TrialFacts, Workspace
+from fabricbench.store.tables import TableFolder
+from fabricbench.store.trial import IMPORTED, to_json
+from fabricbench.store.writer import ReadyTrial, finish_together
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.measured.model import Reading, Row, Table
-    from fabricbench.measured.switches.model import Reading as SwitchReading
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.store import Trial, TrialFacts, Workspace
-    from fabricbench.store.tables import TableFolder
-    from fabricbench.store.writer import ReadyTrial
 
 FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
@@ -178,8 +182,6 @@ def _label(option: str, text: str) -> str:
     Raises:
         MeasuredError: It has several lines or is too long.
     """
-    from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, UnitError, parse_line
-
     hint = "choose a few words"
     if len(text) > LABEL_LENGTH_MAX:
         found, allowed = f"{len(text):,} characters", f"at most {LABEL_LENGTH_MAX} characters"
@@ -204,8 +206,6 @@ def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[i
     Returns:
         What the plan sweeps, `data` or `message`, and the sizes of that kind [bytes].
     """
-    from fabricbench.plan.engine import shares
-
     kind = loaded.trials[0].size_kind
     each = {
         trial.results[0]["data_size_bytes"] // pooled_jobs(trial): shares(
@@ -263,7 +263,6 @@ def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[
     Raises:
         MeasuredError: A file cannot be read, or has no counters; or the earlier ones are not as many.
     """
-    from fabricbench.measured.switches.model import compared
     from fabricbench.measured.switches.reading import MAX_FILE_BYTES, read
 
     def reading(path: Path) -> SwitchReading:
@@ -362,7 +361,6 @@ _Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 
 
 def _store(workspace: Workspace, made: Sequence[_Made], results: Results) -> None:
-    from fabricbench.store.writer import finish_together
 
     with ExitStack() as stack:
         ready: list[ReadyTrial] = []
@@ -536,8 +534,6 @@ def _data_bytes(source: Source, table: Table, row: Row) -> int:
     Raises:
         MeasuredError: It is beyond what the store can hold.
     """
-    from fabricbench.plan.engine import shares
-
     has_shares = table.size_kind == "message" and table.ranks <= _RANKS_MAX
     size = row.size_bytes * (shares(table.collective, table.ranks) if has_shares else 1)
     if size > _SIZE_MAX or table.ranks > _RANKS_MAX:
@@ -556,8 +552,6 @@ def _facts(
     iteration: int,
     position: int,
 ) -> TrialFacts:
-    from fabricbench.store import TrialFacts
-    from fabricbench.store.trial import IMPORTED, to_json
 
     name, suite, tag = named
     program = f"{reading.format} {table.version}".strip()

@@ -1,7 +1,7 @@
 """Every metric of a job, declared once: what it is, where it comes from, how and where it is shown.
 
 What analysis computes, what criteria may ask for and the columns of every output follow from `METRICS`, in
-its order, and so does the table of docs/metrics.md.
+its order, and so does the reference page of metrics.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def section(text: str, title: str) -> str:
 
 
 def test_every_collective_has_its_bus_factor_documented() -> None:
-    text = section((DOCS / "metrics.md").read_text(), "What the data size means, and the bus factor")
+    text = section((DOCS / "metrics.md").read_text(), "Data size and bus factor")
     factors = {names(row[0])[0]: row[3] for row in rows(text) if names(row[0])}
     assert set(factors) == set(BUS_FACTORS)
     for collective, formula in factors.items():

@@ -10,7 +10,8 @@ from tests.support.samples import run_spec, trial_facts
 
 from fabricbench.analysis.compare import deviations
 from fabricbench.analysis.results import summary_of
-from fabricbench.report.terminal import run_table, trial_list
+from fabricbench.report.terminal.run import run_table
+from fabricbench.report.terminal.trial import trial_list
 from fabricbench.report.text_table import Column, Row, Style, count, number, render, styled
 from fabricbench.results.jobs import Beside, JobReport, stored_reports
 from fabricbench.store import Trial

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tools.generate_docs import pages
+
 from fabricbench.plan.document.validate import field_paths
 from fabricbench.plan.fabric.model import Fabric
 
@@ -21,6 +23,7 @@ def test_the_topologies_of_the_page_are_those_of_a_plan() -> None:
 def test_every_dotted_field_of_a_page_is_one_of_a_plan() -> None:
     known = {".".join(map(str, path)) for path in field_paths()}
     tops = "fabric|transport|sweep|observe"
-    for page in [*DOCS.glob("*.md"), *DOCS.glob("methods/*.md")]:
-        named = set(re.findall(rf"`((?:{tops})\.[a-z_.]+[a-z])[`:=]", page.read_text()))
-        assert named <= known, page.name
+    written = {path.name: path.read_text() for path in DOCS.rglob("*.md") if path.parent.name != "adr"}
+    for name, text in [*written.items(), *pages().items()]:
+        named = set(re.findall(rf"`((?:{tops})\.[a-z_.]+[a-z])[`:=]", text))
+        assert named <= known, name

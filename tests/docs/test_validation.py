@@ -1,4 +1,4 @@
-"""The tables of docs/validation.md: what is published stands beside what we have, in every one of them."""
+"""Tables of docs/reference/validation.md: every published value of a plan is next to ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricbench.metrics import METRICS
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.runner import loading
 
-PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "validation.md"
 BEGIN = re.compile(
     r"<!-- (?P<plan>[a-z0-9-]+)(?P<options>( [^>]*)?): begin -->\n(?P<table>.*?)<!-- ", re.DOTALL
 )

@@ -101,7 +101,7 @@ def test_the_reference_page_is_what_the_schema_says() -> None:
 
 
 def test_the_reference_page_has_every_field() -> None:
-    page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "plan.md").read_text(encoding="utf-8")
     fields = {path[-1] for path in field_paths(Plan)}
     assert {"step_overhead", "links_per_spine", "series_ports"} <= fields
     assert {field for field in fields if f"\n| `{field}` |" not in page} == {"kind"}

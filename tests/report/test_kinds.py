@@ -15,7 +15,7 @@ from fabricbench.report.html.model import Column, TablePart
 from fabricbench.report.html.page import render_page
 from fabricbench.report.insight import insight
 from fabricbench.report.insight_text import insight_text
-from fabricbench.report.terminal import trial_text
+from fabricbench.report.terminal.trial import trial_text
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.store import Trial
 

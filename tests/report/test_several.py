@@ -11,7 +11,8 @@ from tests.integration.real import run_plan
 from fabricbench.analysis.verdict import Judgement
 from fabricbench.report.criteria import verdict_line
 from fabricbench.report.html.build import build_page
-from fabricbench.report.terminal import run_table, trial_list, trial_text
+from fabricbench.report.terminal.run import run_table
+from fabricbench.report.terminal.trial import trial_list, trial_text
 from fabricbench.results.jobs import Beside, JobReport, stored_reports
 from fabricbench.results.several import (
     by_concern,

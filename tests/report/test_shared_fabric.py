@@ -13,7 +13,8 @@ from tests.integration.real import jobs_of, run_plan
 from fabricbench.report.fabric import OF_FABRIC
 from fabricbench.report.formats import trials_csv, trials_json
 from fabricbench.report.html.summary import summary_section
-from fabricbench.report.terminal import run_table, trial_text
+from fabricbench.report.terminal.run import run_table
+from fabricbench.report.terminal.trial import trial_text
 from fabricbench.results.jobs import JobReport
 from fabricbench.results.rows import result_rows
 from fabricbench.store import Trial

@@ -15,7 +15,7 @@ from fabricbench.report.html.build import build_page
 from fabricbench.report.html.page import render_page
 from fabricbench.report.insight import insight
 from fabricbench.report.insight_text import insight_text
-from fabricbench.report.terminal import run_table
+from fabricbench.report.terminal.run import run_table
 from fabricbench.results.jobs import Beside, stored_reports
 
 MS = 10**9

@@ -13,8 +13,10 @@ import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN
 
+from fabricbench.errors import UserError
+from fabricbench.plan.errors import PlanError
 from fabricbench.results.jobs import result_rows
-from fabricbench.runner.loading import backend_of, load, problem_text
+from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Outcome, Runner, suite_id, trial_id
 from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace
 
@@ -182,19 +184,17 @@ def test_a_suite_depends_on_its_plan_its_trials_and_its_tag() -> None:
     assert len(suites) == 5
 
 
-def test_only_errors_about_the_plan_are_told_as_such(plan: Path) -> None:
-    with pytest.raises(Exception, match="10 ranks on 4 hosts") as caught:
+def test_an_error_of_the_plan_has_the_text_of_its_problems(plan: Path) -> None:
+    with pytest.raises(PlanError, match="10 ranks on 4 hosts") as caught:
         load(str(plan), ["jobs.0.ranks=0-9"])
-    assert problem_text(caught.value) == str(caught.value)
-    assert problem_text(ValueError("else")) is None
+    assert caught.value.text() == str(caught.value)
 
 
 def test_the_simulator_refuses_a_spec_it_cannot_run(workspace: Workspace, plan: Path) -> None:
     loaded = load(str(plan))
     broken = dataclasses.replace(loaded.trials[0], run_spec=loaded.trials[0].run_spec | {"jobs": []})
-    with pytest.raises(Exception, match="jobs") as caught:
+    with pytest.raises(UserError, match="jobs") as caught:
         Runner(workspace, backend_of(loaded), result_rows).run(dataclasses.replace(loaded, trials=[broken]))
-    text = problem_text(caught.value)
-    assert text is not None
+    text = caught.value.text()
     assert "the backend refuses the trial: jobs" in text
     assert "hint:" in text

@@ -13,7 +13,7 @@ from tests.support.fake_backend import FakeBackend, SharedFakeBackend
 
 from fabricbench.backend.protocol import Backend, RefusedError
 from fabricbench.results.jobs import result_rows
-from fabricbench.runner.loading import backend_of, load, problem_text
+from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.messages import Failed, TrialProcessError
 from fabricbench.runner.places import Pace, Places
 from fabricbench.runner.trials import Outcome, Quiet, Runner
@@ -108,7 +108,7 @@ def test_a_failing_trial_lets_those_beside_it_end_and_starts_no_other(
     with pytest.raises(RefusedError) as caught:
         run(workspace, plan, backend, listener=recorder)
     assert (caught.value.field, caught.value.hint) == ("jobs", "do c")
-    assert "the backend refuses the trial: jobs: found a; allowed: b" in str(problem_text(caught.value))
+    assert "the backend refuses the trial: jobs: found a; allowed: b" in caught.value.text()
     assert statuses(workspace) == [(1, "failed"), (2, "complete")]
     assert recorder.calls == [("started", 1), ("started", 2), ("failed", 1), ("finished", 2)]
     assert "jobs: found a" in workspace.trials()[0].message
@@ -121,7 +121,7 @@ def test_a_process_that_is_killed_is_told_with_its_trial(
     backend = SharedFakeBackend(gate=tmp_path, after={MB: "failed"}, killed=(2 * MB,))
     with pytest.raises(TrialProcessError) as caught:
         run(workspace, plan, backend, listener=Recorder(tmp_path))
-    text = str(problem_text(caught.value))
+    text = caught.value.text()
     assert text.startswith("error: the process of trial 2 of 4 (2 MB) was ended by SIGKILL\nhint: ")
     assert statuses(workspace) == [(1, "complete"), (2, "failed")]
     # What was not run is run by --resume, and nothing else.

@@ -71,7 +71,7 @@ def test_the_page_of_a_campaign_tells_what_its_factors_do(
         page.get_by_role("combobox", name="Metric").click()
         page.get_by_role("option", name="Deepest queue").click()
         expect(page).to_have_url(re.compile("metric=queue_max_bytes"))
-        expect(page.get_by_role("heading", name="what each factor does")).to_contain_text("queue")
+        expect(page.get_by_role("heading", name="effect of each factor")).to_contain_text("queue")
 
 
 def test_the_page_says_what_is_missing_and_follows_what_comes(browser: Browser, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_page_says_what_is_missing_and_follows_what_comes(browser: Browser, 
         assert serious(page) == []
         note_campaign(tmp_path / "lab", replace(STATE, state="interrupted"))
         page.goto(f"{server.address}/campaigns/ecn-thresholds")
-        expect(page.get_by_text("It is not known which trials it has")).to_be_visible()
+        expect(page.get_by_text("The list of its trials is missing")).to_be_visible()
         page.goto(f"{server.address}/campaigns/nothing.at.all")
         expect(page.get_by_text('no campaign "nothing.at.all" has run here')).to_be_visible()
 

@@ -134,9 +134,9 @@ def test_measured_and_simulated_runs_are_compared_by_size(imports: Page, served:
     same_site = {"Content-Type": "application/octet-stream", "Origin": served.address}
     measured = imports.request.post(address, data=sample, headers=same_site).json()["trials"][0]["id"]
     imports.goto(f"{served.address}/compare?trial={measured}&trial={served.clear.id}")
-    imports.get_by_role("radiogroup", name="What is compared").get_by_text("Runs by size").click()
+    imports.get_by_role("radiogroup", name="Kind of comparison").get_by_text("Runs by size").click()
     table = imports.get_by_role("table", name="Sizes, alltoall_perf, out-of-place")
     expect(table.get_by_role("row").filter(has_text="2 MB")).to_have_count(1)
     expect(imports.get_by_text("jct-alltoall, measured")).to_be_visible()
-    imports.get_by_role("radiogroup", name="What is compared").get_by_text("Variants of a run").click()
+    imports.get_by_role("radiogroup", name="Kind of comparison").get_by_text("Variants of a run").click()
     expect(imports.get_by_text("Choose one trial")).to_be_visible()

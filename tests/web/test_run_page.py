@@ -57,7 +57,7 @@ def test_what_a_search_found_stands_above_its_trials(page: Page, served: Served)
     )
     run_id = answer.json()["id"]
     page.goto(f"{served.address}/runs/{run_id}")
-    table = page.get_by_role("table", name="What the search found")
+    table = page.get_by_role("table", name="Results of the search")
     expect(table.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_role("heading", name="The highest jobs.burst.data_size")).to_be_visible()
     run = page.request.get(f"{served.address}/api/v1/runs/{run_id}").json()

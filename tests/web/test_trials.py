@@ -189,7 +189,7 @@ def test_a_list_is_kept_as_a_view_and_comes_back(tmp_path: Path, context: Browse
         expect(rows(page, "Trials")).to_have_count(2)
         expect(rows(page, "Trials").first).to_contain_text("1 MB")
         page.get_by_role("button", name="View: small ones").click()
-        page.get_by_role("menuitem", name="Forget view").click()
+        page.get_by_role("menuitem", name="Delete view").click()
         expect(page.get_by_role("button", name="Views", exact=True)).to_be_visible()
         assert fb.workspace(tmp_path / "lab").trials(plan="jct-alltoall")
 
@@ -244,7 +244,7 @@ def test_two_trials_are_compared_from_the_workspace(page: Page, served: Served) 
     expect(page.get_by_text("fabric.switch.pfc")).to_be_visible()
     assert table.locator(".better, .worse").count() > 0
     before = table.get_by_role("row").count()
-    page.get_by_role("switch", name="Only what differs").click(force=True)
+    page.get_by_role("switch", name="Only differences").click(force=True)
     expect(table.get_by_role("row")).not_to_have_count(before)
 
 
@@ -332,7 +332,7 @@ def test_published_results_stand_beside_ours(page: Page, served: Served) -> None
     page.goto(f"{served.address}/validation")
     table = page.get_by_role("table", name="Published and ours, jct-alltoall")
     expect(table.get_by_role("row")).not_to_have_count(0)
-    page.get_by_role("switch", name="Only what has run here").click(force=True)
+    page.get_by_role("switch", name="Only plans that ran here").click(force=True)
     expect(page.get_by_text("Nothing published has run here")).to_be_visible()
 
 

@@ -1,3 +1,4 @@
+/** Type declaration of the Swagger UI bundle, which has no types of its own. */
 declare module 'swagger-ui-dist/swagger-ui-es-bundle.js' {
   interface Options {
     url: string;

@@ -1,6 +1,7 @@
+/** Tests of the texts of swept values and variants. */
 import { describe, expect, it } from 'vitest';
 
-import { axesText, caseText } from '../src/format/axes';
+import { axesText, caseText } from '../src/format/sweep';
 
 describe('swept values in words', () => {
   it('are named by the last part of the path, unless two fields share it', () => {

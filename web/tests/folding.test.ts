@@ -1,7 +1,14 @@
+/** Tests of the boxes in a large fabric's map and of the search in them. */
 import { expect, test } from 'vitest';
 
 import type { Topology, TopologySwitch } from '../src/api/types';
-import { type Box, boxesOf, find, hostCount, hostNumbers } from '../src/pages/configuration/folding';
+import {
+  type Box,
+  boxesOf,
+  findInBoxes,
+  hostCount,
+  hostNumbers,
+} from '../src/pages/configuration/map/folding';
 
 function fabric(hosts: number, switches: TopologySwitch[]): Topology {
   return { hosts, switches, nodes: [], links: [], jobs: [], reduced: false };
@@ -37,12 +44,12 @@ test.each([
   expect(boxes.reduce((sum, box) => sum + box.switches, 0)).toBe(count + 2);
 });
 
-test('a host is found by number and by name, a switch by name, in the boxes that open to it', () => {
+test('the search matches hosts by number and name and switches by name, with the boxes around them', () => {
   const boxes = boxesOf(leaves(32, 32, 8));
-  expect(find(boxes, '300')).toEqual({ path: ['pod 1', 'leaf9'], host: 300 });
-  expect(find(boxes, ' Host300 ')).toEqual({ path: ['pod 1', 'leaf9'], host: 300 });
-  expect(find(boxes, 'leaf31')).toEqual({ path: ['pod 3', 'leaf31'], host: null });
-  expect(find(boxes, 'spine1')).toEqual({ path: ['spine0 to spine1', 'spine1'], host: null });
-  expect(find(boxes, '1024')).toBeNull();
-  expect(find(boxes, 'leaf')).toBeNull();
+  expect(findInBoxes(boxes, '300')).toEqual({ path: ['pod 1', 'leaf9'], host: 300 });
+  expect(findInBoxes(boxes, ' Host300 ')).toEqual({ path: ['pod 1', 'leaf9'], host: 300 });
+  expect(findInBoxes(boxes, 'leaf31')).toEqual({ path: ['pod 3', 'leaf31'], host: null });
+  expect(findInBoxes(boxes, 'spine1')).toEqual({ path: ['spine0 to spine1', 'spine1'], host: null });
+  expect(findInBoxes(boxes, '1024')).toBeNull();
+  expect(findInBoxes(boxes, 'leaf')).toBeNull();
 });

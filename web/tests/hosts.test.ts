@@ -1,11 +1,12 @@
+/** Tests of hosts' texts, clock errors and counters, the run target, and the texts of runs on hosts. */
 import { expect, test } from 'vitest';
 
 import type { EngineHost, HostCheck, HostsFile, HostState, RunDetail, RunTrial } from '../src/api/types';
 import { factName, factText, flatFacts } from '../src/format/facts';
-import { concerns, countText, endpointNames, playsText, timesOf } from '../src/format/hosts';
-import { choices, requestOf, whereOf } from '../src/pages/configuration/where';
-import { firstTwin, isMeasured, waitText, whereText } from '../src/pages/run/text';
-import { viewsOf } from '../src/pages/statistics/views';
+import { failedChecks, countText, endpointNames, ranksText, TIMES } from '../src/format/hosts';
+import { targetChoices, requestOf, runTargetOf } from '../src/pages/configuration/runTarget';
+import { firstTwin, isMeasured, waitText, whereText } from '../src/pages/run/runText';
+import { viewsOf } from '../src/pages/trial/views';
 
 function check(name: string, state: HostCheck['state']): HostCheck {
   return { check: name, state, found: '', hint: '' };
@@ -16,21 +17,21 @@ function host(state: HostState['state'], checks: HostCheck[] = []): HostState {
   return { name: 'h0', ...where, state, version: '', facts: {}, checks };
 }
 
-test('problems come before warnings, and what is well is left out', () => {
+test('problems precede warnings, and passed checks are omitted', () => {
   const all = [check('a', 'warning'), check('b', 'ok'), check('c', 'problem'), check('d', 'unknown')];
-  expect(concerns(host('problem', all)).map((each) => each.check)).toEqual(['c', 'a']);
+  expect(failedChecks(host('problem', all)).map((each) => each.check)).toEqual(['c', 'a']);
 });
 
-test('the hosts that one plays are told in stretches', () => {
-  expect(playsText([0])).toBe('0');
-  expect(playsText([3, 0, 1, 2, 8, 10, 11])).toBe('0-3, 8, 10-11');
-  expect(playsText([])).toBe('');
+test('the ranks of a host are written as ranges', () => {
+  expect(ranksText([0])).toBe('0');
+  expect(ranksText([3, 0, 1, 2, 8, 10, 11])).toBe('0-3, 8, 10-11');
+  expect(ranksText([])).toBe('');
 });
 
-test('hosts are counted by what stands in the way', () => {
+test('hosts are counted by state', () => {
   expect(countText([host('ready')])).toBe('1 host');
   expect(countText([host('ready'), host('problem'), host('asking'), host('problem')])).toBe(
-    '4 hosts, 2 that cannot carry a run, 1 without an answer yet',
+    '4 hosts, 2 that cannot run a trial, 1 without an answer yet',
   );
 });
 
@@ -38,21 +39,21 @@ function file(name: string, hosts: HostState[], error = ''): HostsFile {
   return { name, tls: null, error, hosts };
 }
 
-test('where to run is chosen among the simulator and the hosts that can be asked', () => {
+test('the menu of run targets has the simulator and the files of hosts that can be read', () => {
   const files = [file('rack', [host('ready'), host('warning')]), file('row', [], 'row:1: version: found 2')];
-  expect(choices(files, { hosts: null, twin: false }, undefined)).toEqual([
+  expect(targetChoices(files, { hosts: null, twin: false }, undefined)).toEqual([
     { value: '', label: 'Simulator' },
     { value: 'rack', label: 'Hosts rack: 2 hosts, 1 with a warning', disabled: false },
-    { value: 'row', label: 'Hosts row: cannot be asked', disabled: true },
+    { value: 'row', label: 'Hosts row: cannot be read', disabled: true },
   ]);
-  const [first] = choices([], { hosts: null, twin: false }, 'hosts');
+  const [first] = targetChoices([], { hosts: null, twin: false }, 'hosts');
   expect(first?.label).toBe('Backend hosts');
-  const gone = choices([], { hosts: 'gone', twin: false }, 'sim');
+  const gone = targetChoices([], { hosts: 'gone', twin: false }, 'sim');
   expect(gone.map(({ value }) => value)).toEqual(['', 'gone']);
 });
 
-test('a request names the hosts, and a prediction only beside them', () => {
-  const of = (text: string) => requestOf(whereOf(new URLSearchParams(text)));
+test('a request has the hosts, and a prediction only with hosts', () => {
+  const of = (text: string) => requestOf(runTargetOf(new URLSearchParams(text)));
   expect(of('')).toEqual({});
   expect(of('twin=true')).toEqual({});
   expect(of('hosts=rack')).toEqual({ backend: 'hosts', hosts: 'rack', twin: false });
@@ -60,16 +61,18 @@ test('a request names the hosts, and a prediction only beside them', () => {
 });
 
 function measuredBy(name: string, endpoint: Record<string, number>): EngineHost {
-  const what = { plays: [0], address: '192.0.2.1', driver: 'roce', settings: {}, version: '', facts: {} };
-  return { host: name, ...what, clock_offset_ns: -1500, clock_error_ns: 250, endpoint, counters: [] };
+  const facts = { plays: [0], address: '192.0.2.1', driver: 'roce', settings: {}, version: '', facts: {} };
+  return { host: name, ...facts, clock_offset_ns: -1500, clock_error_ns: 250, endpoint, counters: [] };
 }
 
-test('clocks are told in microseconds, drift and a late start only where they are known', () => {
-  expect(timesOf(measuredBy('h0', { start_skew_ns: 4200 }))).toEqual([-1.5, null, 0.25, 4.2]);
-  expect(timesOf({ ...measuredBy('h0', {}), clock_drift_ns: 40 })).toEqual([-1.5, 0.04, 0.25, null]);
+const times = (host: EngineHost) => TIMES.map(({ microseconds }) => microseconds(host));
+
+test('clock errors are in microseconds; drift and start skew are null where they were not measured', () => {
+  expect(times(measuredBy('h0', { start_skew_ns: 4200 }))).toEqual([-1.5, null, 0.25, 4.2]);
+  expect(times({ ...measuredBy('h0', {}), clock_drift_ns: 40 })).toEqual([-1.5, 0.04, 0.25, null]);
 });
 
-test('what only one endpoint counts is listed as well', () => {
+test('counters of a single endpoint are listed as well', () => {
   expect(endpointNames([measuredBy('h0', { b: 1, a: 2 }), measuredBy('h1', { c: 3, a: 1 })])).toEqual([
     'a',
     'b',
@@ -97,14 +100,14 @@ test('only a trial on hosts has a view of them', () => {
   }
 });
 
-test('a run says where it is, what it waits for and which trial has a prediction', () => {
+test('texts of a run name its target, the reason for waiting and the trial with a prediction', () => {
   const plain = { backend: 'sim', hosts: null, twin: false };
   expect(whereText(plain)).toBe('');
   expect(whereText({ backend: 'loopback', hosts: null, twin: false })).toBe('loopback');
   expect(whereText({ backend: 'hosts', hosts: 'rack', twin: true })).toBe(
     'on hosts rack, with its prediction',
   );
-  expect(waitText({ position: 2, waits_for: '' })).toBe('waits at place 2');
+  expect(waitText({ position: 2, waits_for: '' })).toBe('waits at position 2');
   expect(waitText({ position: 1, waits_for: 'hosts rack: run 1 uses them' })).toBe(
     'waits for hosts rack: run 1 uses them',
   );

@@ -1,9 +1,10 @@
+/** Tests of imported files: lines around errors, runs, size limit, labels in messages. */
 import { expect, test } from 'vitest';
 
 import type { Trial } from '../src/api/types';
-import { BYTES_MAX, inFormWords, linesAround, runsOf, sizeProblem } from '../src/pages/imports/runs';
+import { BYTES_MAX, withFormLabels, linesAround, runsOf, sizeProblem } from '../src/pages/imports/importFile';
 
-test('the line that is meant stands among those around it', () => {
+test('a line is shown with the lines around it', () => {
   const text = 'one\ntwo\r\nthree\nfour';
   expect(linesAround(text, 2, 1)).toEqual([
     { number: 1, text: 'one' },
@@ -25,8 +26,10 @@ test('trials of a run stay together, in the order of the file', () => {
   expect(runsOf(trials).map((run) => run.trials.map(({ id }) => id))).toEqual([['0', '2'], ['1']]);
 });
 
-test('says options in the labels of the form', () => {
-  expect(inFormWords('say it: --ranks N')).toBe('say it: “Ranks”');
-  expect(inFormWords('--benchmark all_reduce_perf --ranks 4')).toBe('“Benchmark” all_reduce_perf “Ranks” 4');
-  expect(inFormWords('it printed --report_gbits and ranks')).toBe('it printed --report_gbits and ranks');
+test('options of the command line become labels of the form', () => {
+  expect(withFormLabels('say it: --ranks N')).toBe('say it: “Ranks”');
+  expect(withFormLabels('--benchmark all_reduce_perf --ranks 4')).toBe(
+    '“Benchmark” all_reduce_perf “Ranks” 4',
+  );
+  expect(withFormLabels('it printed --report_gbits and ranks')).toBe('it printed --report_gbits and ranks');
 });

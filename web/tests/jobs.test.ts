@@ -1,3 +1,4 @@
+/** Tests of trials with several jobs: represented job, order, texts, shared causes. */
 import { expect, test } from 'vitest';
 
 import type { Finding } from '../src/api/types';
@@ -7,7 +8,7 @@ const jobs = [{ job: 'ring' }, { job: 'noisy' }];
 
 const noisy = { job: 'noisy', data_size_bytes: 1, why: 'reaches 39.6 % of its ideal, the least' };
 
-test('the job that the server names stands for a trial', () => {
+test('the job that the server names represents a trial', () => {
   const trial = { ranks: 24, worst: { job: 'noisy', kept_percent: 62.13 }, leading: noisy };
   expect(shownJob(trial, jobs)).toEqual({ job: 'noisy' });
   expect(worstText(trial)).toBe('noisy 62.1 %');
@@ -35,7 +36,7 @@ test('a single job needs no name', () => {
   expect(shownText({ ranks: 0, worst: null, leading: null }, [])).toBe('');
 });
 
-test('a cause that several jobs share is told once', () => {
+test('a cause of several jobs appears once', () => {
   const of = (sentence: string) => [{ sentence, remedies: [] }] as unknown as Finding[];
   const told = firstCauses([
     { job: 'red', diagnosis: of('a full uplink') },

@@ -1,3 +1,4 @@
+/** Tests of number formats and of the values and headings of metrics. */
 import { describe, expect, it } from 'vitest';
 
 import type { JobMetrics, Metric } from '../src/api/types';
@@ -95,7 +96,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('a job has the metrics of its kind, which is that of what was measured', () => {
+  it('a job has the metrics of the kinds that it has values of', () => {
     const shown = (more: object) => metricsOf(metrics, 'tiles', { ...job, ...more }).map(({ name }) => name);
     expect(shown({})).toEqual(['busbw_gb_per_s', 'fct_ms_p99']);
     expect(shown({ iops: 5 })).toEqual(['iops', 'fct_ms_p99']);

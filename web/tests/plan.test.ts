@@ -1,3 +1,4 @@
+/** Tests of edits to a plan's YAML that keep comments and layout, overrides, and sections of the form. */
 import { describe, expect, it } from 'vitest';
 
 import {
@@ -7,8 +8,8 @@ import {
   valueAt,
   withField,
   withOverrides,
-} from '../src/pages/configuration/plan';
-import { sectionOf } from '../src/pages/configuration/sections';
+} from '../src/pages/configuration/planYaml';
+import { sectionOf } from '../src/pages/configuration/form/sections';
 
 const PLAN = `# What this is
 fabricbench: 1
@@ -59,7 +60,7 @@ describe('a plan changed field by field', () => {
     });
   });
 
-  it('adds what is not there yet, lists included', () => {
+  it('adds missing fields, including lists', () => {
     const text = withField(withField(EMPTY_PLAN, ['jobs', 0], {}), ['jobs', 0, 'collective'], 'all-gather');
     expect(fieldsOf(text)).toMatchObject({ jobs: [{ collective: 'all-gather' }] });
     const deep = withField(EMPTY_PLAN, ['fabric', 'switch', 'ecn', 'kmin'], '100KB');
@@ -88,14 +89,14 @@ describe('a plan changed field by field', () => {
     expect(fieldsOf('')).toEqual({});
   });
 
-  it('a change is only what differs', () => {
+  it('a change contains only the difference', () => {
     expect(changeBetween('mtu: 4096\n', 'mtu: 1024\n')).toEqual({ from: 5, to: 9, insert: '1024' });
     expect(changeBetween('aa', 'aaa')).toEqual({ from: 2, to: 2, insert: 'a' });
   });
 });
 
 describe('sections', () => {
-  it('a field is found in the section that shows it', () => {
+  it('a field belongs to the section that shows it', () => {
     expect(sectionOf('jobs.0.ranks')?.key).toBe('jobs');
     expect(sectionOf('fabric')?.key).toBe('fabric');
     expect(sectionOf('transport.rate_control.dcqcn')?.key).toBe('congestion');

@@ -1,3 +1,4 @@
+/** Tests of live samples of a run and of the groups and ratios of a comparison. */
 import { describe, expect, it } from 'vitest';
 
 import { type Live, thinned, withSamples } from '../src/api/events';
@@ -72,7 +73,7 @@ describe('comparison', () => {
     expect(ratioText(null)).toBe('');
   });
 
-  it('what is equal to a thousandth does not differ', () => {
+  it('values equal to a thousandth do not differ', () => {
     expect(differs(metric)).toBe(true);
     expect(differs({ ...metric, ratio: 1.0005 })).toBe(false);
     expect(differs({ ...metric, ratio: null, first: 0, second: 0 })).toBe(false);

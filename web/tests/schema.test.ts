@@ -1,3 +1,4 @@
+/** Tests of the kinds of values, units and placeholders from the plan's JSON Schema. */
 import { describe, expect, it } from 'vitest';
 
 import {
@@ -7,7 +8,7 @@ import {
   placeholderOf,
   scalarOf,
   unitOf,
-} from '../src/pages/configuration/schema';
+} from '../src/pages/configuration/form/schema';
 
 const DEFINITIONS: Definitions = {
   Range: { type: 'object', properties: { start: {}, end: {} }, required: ['start', 'end'] },
@@ -17,7 +18,7 @@ const DEFINITIONS: Definitions = {
 
 const SIZE = { type: 'string', pattern: '^[0-9]+(KB|MB)?$', examples: ['16MB'] };
 
-describe('what a field takes', () => {
+describe('kinds of values of a field', () => {
   it('a choice that may be left out is its options', () => {
     const forms = formsOf(
       { anyOf: [{ enum: ['ring', 'tree'], type: 'string' }, { type: 'null' }] },
@@ -35,7 +36,7 @@ describe('what a field takes', () => {
     expect(formOf(undefined, forms)).toBeNull();
   });
 
-  it('kinds of mapping are told apart by their field kind', () => {
+  it('mappings are identified by their field kind', () => {
     const schema = {
       anyOf: [{ enum: ['ecmp'] }, { oneOf: [{ $ref: '#/$defs/Ecmp' }, { $ref: '#/$defs/Pinned' }] }],
     };

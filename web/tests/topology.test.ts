@@ -1,7 +1,8 @@
+/** Tests of the jobs and sectors of hosts in the map of a fabric. */
 import { expect, test } from 'vitest';
 
 import type { Topology } from '../src/api/types';
-import { jobsOfHost, sectors } from '../src/pages/configuration/topology';
+import { jobsOfHost, sectors } from '../src/pages/configuration/map/topology';
 
 test('a host has the colours of every job with a rank on it', () => {
   const jobs = [

@@ -1,3 +1,4 @@
+/** Tests of deviations from published results and their coverage. */
 import { describe, expect, it } from 'vitest';
 
 import { coverage, deviationStyle, deviationText, metricNames } from '../src/pages/validation/deviation';

@@ -1,12 +1,13 @@
+/** Tests of a trial's views and of its unreached failures. */
 import { describe, expect, it } from 'vitest';
 
-import { holds, unreachedTexts, viewsOf } from '../src/pages/statistics/views';
+import { hasTables, unreachedTexts, viewsOf } from '../src/pages/trial/views';
 
 describe('views of a trial', () => {
-  it('need what the record holds', () => {
+  it('require tables of the record', () => {
     const seen = { at: 'endpoint', unmeasured: [] };
     const shown = viewsOf({ engine: null }).filter(({ needs }) =>
-      holds({ observed: { chunks: seen } }, needs),
+      hasTables({ observed: { chunks: seen } }, needs),
     );
     expect(shown.map(({ key }) => key)).toEqual([
       'summary',
@@ -18,7 +19,7 @@ describe('views of a trial', () => {
     ]);
     const imported = viewsOf({ engine: null, backend: 'imported' }).map(({ key }) => key);
     expect(imported).not.toContain('port-map');
-    expect(holds({ observed: {} }, ['chunks'])).toBe(false);
+    expect(hasTables({ observed: {} }, ['chunks'])).toBe(false);
   });
 
   it('name the failures that the run did not reach, with their times', () => {

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fabricbench.analysis.evidence import Record
+from fabricbench.analysis.evidence import Record
 
 
 @dataclass(frozen=True)

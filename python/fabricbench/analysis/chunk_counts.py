@@ -10,14 +10,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.chunks import ChunkFacts, RateMoments, columns_for, gather
 from fabricbench.analysis.distribution import rank_of, sum_of
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.operations import OperationFacts
-    from fabricbench.analysis.summary import Tables
+from fabricbench.analysis.operations import OperationFacts
+from fabricbench.analysis.summary import Tables
 
 ALL = "all"
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Tables
+from fabricbench.analysis.summary import Tables
 
 _COLUMNS = (
     *("tcp", "connection", "src_host", "dst_host", "start_ps", "end_ps", "delivered_bytes"),

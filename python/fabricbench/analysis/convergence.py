@@ -12,13 +12,11 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.analysis.chunk_counts import ALL, observed_chunks
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.samples import SampleFacts
-    from fabricbench.analysis.summary import Tables
+from fabricbench.analysis.samples import SampleFacts
+from fabricbench.analysis.summary import Tables
 
 WITHIN: Final = 0.1
 """Largest relative difference between a rate and its fair share."""

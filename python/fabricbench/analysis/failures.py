@@ -12,14 +12,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.capacity import UplinksLeft, uplinks_left
-from fabricbench.analysis.evidence import rounds_of
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.evidence import Record
-    from fabricbench.analysis.summary import Tables
+from fabricbench.analysis.evidence import Record, rounds_of
+from fabricbench.analysis.summary import Tables
 
 THRESHOLD = 0.9
 """Fraction of the rate before the failure below which a rate is a dip."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.distribution import total
+from fabricbench.analysis.distribution import total, weighted_rank
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,7 +143,6 @@ class OperationFacts:
 def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
     """Return the metrics of a storage job; without latencies if it is not complete."""
     from fabricbench.analysis import kernels
-    from fabricbench.analysis.distribution import weighted_rank
 
     operations = facts.operations
     if operations is None or not operations.completed:

@@ -16,12 +16,12 @@ from fabricbench.analysis import kernels
 from fabricbench.analysis.chunk_counts import ALL, observed_chunks, table_of_sums
 from fabricbench.analysis.distribution import measured_total, sum_of, total
 from fabricbench.analysis.kpis import AT_HOSTS
+from fabricbench.analysis.summary import Tables
 from fabricbench.analysis.wire import link_overhead_bytes, max_of, min_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.analysis.summary import Tables
 
 _PS_PER_US: Final = 1e6
 _PS_PER_S: Final = 1e12

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.distribution import total
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.evidence import Record
+from fabricbench.analysis.evidence import Record
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.summary import Tables
+
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.analysis.summary import Tables
 
 MAX_AT_ONCE = 3
 """Largest number of neighbours at once that has its own class; it includes larger numbers."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fabricbench.analysis import kpis
 from fabricbench.analysis.bandwidth import (
     bus_factor,
     compute_ps,
@@ -15,8 +16,10 @@ from fabricbench.analysis.bandwidth import (
     shares_ports,
     uses_scale_up,
 )
+from fabricbench.analysis.distribution import nearest_rank, total
 from fabricbench.analysis.evidence import warm_up_rounds_of
 from fabricbench.analysis.kinds import job_kind
+from fabricbench.analysis.round_sizes import facts_by_size, size_parts
 from fabricbench.metrics import BY_NAME, JobKind, of_kind
 
 if TYPE_CHECKING:
@@ -139,7 +142,6 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     from fabricbench.analysis.chunk_counts import gather_facts
     from fabricbench.analysis.measured import is_measured, measured_summary
     from fabricbench.analysis.operations import OperationFacts
-    from fabricbench.analysis.round_sizes import facts_by_size, size_parts
 
     if is_measured(run_spec):
         return [measured_summary(run_spec, summary)]
@@ -180,7 +182,6 @@ def _job_metrics(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, Any]:
     """Return the metrics of a job from its outcome and chunks, including those of its kind."""
-    from fabricbench.analysis import kpis
     from fabricbench.analysis.operations import operation_metrics
 
     is_complete = outcome["status"] == COMPLETE
@@ -302,7 +303,6 @@ def _bandwidths(
     """Return the times and bandwidths of rounds; empty unless every chunk completed."""
     if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
         return {}
-    from fabricbench.analysis import kpis
 
     total_ps, shortest_ps, longest_ps = _round_times(outcome, facts)
     mean_ps = total_ps / outcome["rounds"]
@@ -358,7 +358,6 @@ def _offered_until_ps(job: Mapping[str, Any]) -> int:
 def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]:
     """Return offered and delivered rate and the slowdowns of open-loop traffic."""
     from fabricbench.analysis.chunk_counts import mean_of_floats, ranked
-    from fabricbench.analysis.distribution import nearest_rank
 
     seconds = job["arrivals"]["duration_ps"] / _PS_PER_S
     rates = {
@@ -398,7 +397,6 @@ def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: b
 
 def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
     from fabricbench.analysis.chunk_counts import mean_of_integers, ranked
-    from fabricbench.analysis.distribution import nearest_rank, total
 
     if facts is None or not (facts.fct_ps or facts.fct_counts):
         return {}
@@ -432,8 +430,6 @@ def _latency(facts: ChunkFacts) -> dict[str, Any]:
 
 def _run_metrics(facts: FabricFacts, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metrics that all jobs of a trial have in common."""
-    from fabricbench.analysis import kpis
-
     ratio = facts.link_load_max_to_mean
     return kpis.of_fabric(facts, summary) | {
         "frames_lost": _frames_lost(summary),

@@ -1,4 +1,4 @@
-"""The progress of a run below the cell of a notebook, where there is one."""
+"""Progress bar of a run below the cell of a notebook; nothing outside of notebooks."""
 
 from __future__ import annotations
 

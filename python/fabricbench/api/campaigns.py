@@ -1,4 +1,4 @@
-"""Campaigns: what families of plans came to, as frames and figures."""
+"""Campaigns in Python: settings, effects, variance and Pareto fronts as polars frames, figures."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.figures.campaign.plots import plots_of
 from fabricbench.inputs import read_input_text
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.campaign import CampaignReport, effect_rows, setting_rows, shares
 from fabricbench.results.campaign import campaign_table, main_metric
-from fabricbench.results.response import front_of
+from fabricbench.results.response import Response, front_of
 from fabricbench.runner.campaign.file import load_campaign
 from fabricbench.runner.campaign.members import members_of
+from fabricbench.store import Workspace as Store
 from fabricbench.store.listing import check_metric
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import polars as pl
-
-    from fabricbench.results.response import Response
-    from fabricbench.store import Workspace as Store
 
 
 class Campaign:
@@ -134,8 +133,6 @@ class Campaign:
             >>> list(campaign.figures())
             ['effects', 'parallel']
         """
-        from fabricbench.figures.campaign.plots import plots_of
-
         return {name: plot.figure for name, plot in plots_of(self._response(metric)).items()}
 
     def _response(self, metric: str | None) -> Response:

@@ -1,4 +1,4 @@
-"""Comparing trials."""
+"""`compare`: pairs of trials with their metrics and ratios as a polars frame."""
 
 from __future__ import annotations
 

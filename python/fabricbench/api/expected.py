@@ -1,4 +1,4 @@
-"""What a plan should give, over seeds and placements."""
+"""`expect`: results of a plan over seeds and placements, criteria from them, checks of measurements."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.expecting import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
 from fabricbench.runner.trials import Quiet, Runner
+from fabricbench.store import Trial as StoredTrial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
-
-    from fabricbench.store import Trial as StoredTrial
 
 
 class Expected:

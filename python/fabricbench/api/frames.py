@@ -1,10 +1,11 @@
-"""The tables of a record as attributes, the same for one trial and for many."""
+"""Tables of records as attributes that return polars frames, for one trial and for many."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from fabricbench.store.schema import TABLES
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ def check_table(name: str) -> None:
     Raises:
         ValueError: They have none.
     """
-    from fabricbench.store.schema import TABLES
-
     if name not in TABLES:
         hint = close_match_hint(name, TABLES)
         raise ValueError(f'no table "{name}"; there are {", ".join(TABLES)}{hint and "; "}{hint}')

@@ -1,4 +1,4 @@
-"""Importing measured results."""
+"""`import_results`: measured results of a file as trials of a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: loaded, changed, looked at before they run."""
+"""Plans in Python: load, change fields, read run specs and cost before a run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.plan.errors import UNKNOWN_KEY, Place, PlanError, Problem, named_as_written
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.report.cell import plan_cell
 from fabricbench.runner import loading
 from fabricbench.words import close_match_hint
-
-if TYPE_CHECKING:
-    from fabricbench.plan.loaded import LoadedPlan
 
 _SHORT_NAMES = {"data_size": "sweep.data_size"}
 """Keywords of `Plan.with_` that are no fields at the top of a plan."""
@@ -112,8 +111,6 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """Return it for the cell of a notebook."""
-        from fabricbench.report.cell import plan_cell
-
         return plan_cell(self.name, (self.title, self._loaded.extent), self.overrides, self.warnings)
 
 

@@ -1,16 +1,16 @@
-"""Plotly figures of trials: those of the report, each by itself."""
+"""Plotly figures of trials, as in the report, one method each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.figures.chunks.timeline import Window
 from fabricbench.figures.registry import FIGURES, drawn
+from fabricbench.store import Trial as StoredTrial
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from fabricbench.store import Trial as StoredTrial
 
 
 class NothingToDrawError(ValueError):
@@ -53,8 +53,6 @@ class Plots:
             >>> run[0].plot.figure("goodput").layout.yaxis.title.text
             'delivered (GB/s)'
         """
-        from fabricbench.figures.chunks.timeline import Window
-
         figure = FIGURES.get(name)
         if figure is None:
             raise ValueError(f"found {name!r}; allowed: {', '.join(FIGURES)}")

@@ -1,4 +1,4 @@
-"""Running a plan."""
+"""`run`: runs a plan with a progress bar or a listener for progress, and returns its trials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fabricbench.api.bar import progress_bar
 from fabricbench.api.plans import Plan, load
@@ -15,16 +14,14 @@ from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.backend import protocol
 from fabricbench.plan.errors import named_as_written
 from fabricbench.results.jobs import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.trials import Quiet, Runner
-
-if TYPE_CHECKING:
-    from fabricbench.backend import protocol
-    from fabricbench.store import Trial as StoredTrial
-    from fabricbench.store import TrialFacts
+from fabricbench.store import Trial as StoredTrial
+from fabricbench.store import TrialFacts
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is seen of a trial while it runs."""
+"""Sample of a running trial: simulated time, goodput, queues, marks and pauses."""
 
 from __future__ import annotations
 

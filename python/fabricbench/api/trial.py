@@ -1,4 +1,4 @@
-"""One finished trial."""
+"""A finished trial: identity, summary, record tables, figures, twins, report."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
+from fabricbench.report.cell import trials_cell
+from fabricbench.report.files import check_page_name
 from fabricbench.report.frames import summary_frame
+from fabricbench.report.html.build import write_report
+from fabricbench.report.port_map import table_of_trial
+from fabricbench.results.axes import axes_label
 from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.store import Trial as StoredTrial
+from fabricbench.store import Workspace as Store
+from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
-
-    from fabricbench.store import Trial as StoredTrial
-    from fabricbench.store import Workspace as Store
 
 
 class Trial(RecordFrames):
@@ -233,8 +238,6 @@ class Trial(RecordFrames):
     def _of_spec(self, table: str) -> pl.DataFrame:
         import polars as pl
 
-        from fabricbench.report.port_map import table_of_trial
-
         found = table_of_trial(self._stored, table)
         if found is None:
             raise ValueError(f"trial {self.id} was imported and has no ranks at ports")
@@ -273,9 +276,6 @@ class Trial(RecordFrames):
         Example:
             >>> run[0].write_report(workspace / "report.html")
         """
-        from fabricbench.report.files import check_page_name
-        from fabricbench.report.html.build import write_report
-
         check_page_name(Path(path))
         twins = self._store.twins(self._store.suite(self._stored))
         write_report(self._family, self._stored, Path(path), twins=twins)
@@ -287,15 +287,10 @@ class Trial(RecordFrames):
         return family if self.id in {each.id for each in family} else [*family, self._stored]
 
     def __repr__(self) -> str:
-        from fabricbench.results.axes import axes_label
-        from fabricbench.words import data_size
-
         variant = "" if self.variant == "base" else self.variant
         parts = [self.plan, variant, axes_label(self._stored), data_size(self.data_size_bytes)]
         return f"<Trial {self.id} {', '.join(part for part in parts if part)}: {self.status}>"
 
     def _repr_html_(self) -> str:
         """Return it for the cell of a notebook."""
-        from fabricbench.report.cell import trials_cell
-
         return trials_cell(f"Trial {self.id}", stored_reports(self._stored, Beside(self._family)))

@@ -1,4 +1,4 @@
-"""Several finished trials."""
+"""A sequence of finished trials: summary, selection, record tables and figures of all."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, overload
 from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
 from fabricbench.api.trial import Trial
+from fabricbench.report.cell import trials_cell
+from fabricbench.report.comparison import UnknownReferenceError, of_variants
+from fabricbench.report.frames import search_frame, summary_frame, twins_frame, variants_frame
+from fabricbench.report.twins import NoTwinError, twins_of
+from fabricbench.results.jobs import reports_of_run
+from fabricbench.searched import Searched
+from fabricbench.store import Trial as StoredTrial
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fabricbench.searched import Searched
-    from fabricbench.store import Trial as StoredTrial
 
 
 class Trials(RecordFrames, Sequence[Trial]):
@@ -58,9 +62,6 @@ class Trials(RecordFrames, Sequence[Trial]):
             >>> [round(each, 1) for each in run.summary["ideal_percent"]]
             [97.2, 98.1]
         """
-        from fabricbench.report.frames import summary_frame
-        from fabricbench.results.jobs import reports_of_run
-
         return summary_frame(reports_of_run([trial.stored for trial in self._trials]))
 
     @cached_property
@@ -80,8 +81,6 @@ class Trials(RecordFrames, Sequence[Trial]):
             >>> run.found.height
             0
         """
-        from fabricbench.report.frames import search_frame
-
         return search_frame(self._found)
 
     def by_variant(self, reference: str | None = None) -> pl.DataFrame:
@@ -106,9 +105,6 @@ class Trials(RecordFrames, Sequence[Trial]):
             >>> rows.filter(metric="completion_time_ms")["second_variant"].to_list()
             ['slow']
         """
-        from fabricbench.report.comparison import UnknownReferenceError, of_variants
-        from fabricbench.report.frames import variants_frame
-
         stored = [trial.stored for trial in self._trials]
         if not stored or stored[0].facts.reference is None:
             raise ValueError("the trials are of a plan without variants")
@@ -137,9 +133,6 @@ class Trials(RecordFrames, Sequence[Trial]):
             ...
             ValueError: the run was simulated, and no other backend measured a trial of it
         """
-        from fabricbench.report.frames import twins_frame
-        from fabricbench.report.twins import NoTwinError, twins_of
-
         try:
             return twins_frame(twins_of([trial.stored for trial in self._trials], self._others))
         except NoTwinError as error:
@@ -199,9 +192,6 @@ class Trials(RecordFrames, Sequence[Trial]):
 
     def _repr_html_(self) -> str:
         """Return them for the cell of a notebook."""
-        from fabricbench.report.cell import trials_cell
-        from fabricbench.results.jobs import reports_of_run
-
         return trials_cell(
             counted(len(self), "trial"), reports_of_run([trial.stored for trial in self._trials])
         )

@@ -1,4 +1,4 @@
-"""Workspaces: where trials are kept."""
+"""Workspaces in Python: open one, read its trials, runs and campaigns."""
 
 from __future__ import annotations
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from fabricbench.backend.protocol import Announcing, Backend, Observation, Observer, RunResult, SharingCores
+from fabricbench.plan.choice import choose
 from fabricbench.plan.engine import AUTO, SIMULATOR
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend, Observation, Observer, RunResult, SharingCores
-    from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.expand import PlannedTrial
 
 
 class AutoBackend:
@@ -41,8 +40,6 @@ class AutoBackend:
 
     def carrier(self, planned: PlannedTrial) -> tuple[Backend, str]:
         """Return the backend that runs a trial, and the reason; see `Choosing`."""
-        from fabricbench.plan.choice import choose
-
         choice = choose(planned.spec_json)
         return self.carriers[choice.backend], choice.why
 
@@ -53,8 +50,6 @@ class AutoBackend:
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
         """Return the reason for the choice and the notes of the chosen backend; see `Announcing.notes`."""
-        from fabricbench.backend.protocol import Announcing
-
         carrier, why = self.carrier(planned)
         return [why, *(carrier.notes(planned) if isinstance(carrier, Announcing) else ())]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench import _core
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.wiring import QueuePair, Wiring
+from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:
     from fabricbench._core import ConnectionDescription
-    from fabricbench.plan.expand import PlannedTrial
 
 
 def wiring(planned: PlannedTrial) -> Wiring:
@@ -19,8 +20,6 @@ def wiring(planned: PlannedTrial) -> Wiring:
     Raises:
         RefusedError: The RunSpec cannot be run.
     """
-    from fabricbench import _core
-
     try:
         described = _core.describe(planned.spec_json)
     except _core.SpecError as error:
@@ -81,8 +80,6 @@ def frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[
     Raises:
         RefusedError: The RunSpec cannot be run.
     """
-    from fabricbench import _core
-
     try:
         return _core.capture(planned.spec_json, qps=list(qps), frames=count)
     except _core.SpecError as error:

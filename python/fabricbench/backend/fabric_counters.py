@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabricbench.backend.host_counters import batch_of
+from fabricbench.backend.protocol import Observation
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.protocol import Observation
     from fabricbench.plan.engine import Description
 
 _FCS_BYTES: Final = 4

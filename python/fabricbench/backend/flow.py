@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
+from fabricbench import _core
+from fabricbench.backend.protocol import Observation, Observer, RefusedError, RunResult, RunSummary
+from fabricbench.plan.choice import error_text
+from fabricbench.plan.expand import PlannedTrial
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench._core import FlowProgress
-    from fabricbench.backend.protocol import Observation, Observer, RunResult, RunSummary
-    from fabricbench.plan.expand import PlannedTrial
 
 RESULTS: Final = "3"
 """Version of the results, increased whenever a RunSpec gives different tables, and only then."""
@@ -61,14 +64,10 @@ class FlowBackend:
     @property
     def engine_version(self) -> str:
         """Version of the compiled core."""
-        from fabricbench import _core
-
         return _core.__version__
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
         """Return that results are approximate, with their error bounds; see `Announcing.notes`."""
-        from fabricbench.plan.choice import error_text
-
         return [f"results of a flow model are approximate; {error_text(planned.run_spec)}"]
 
     def run(
@@ -84,8 +83,6 @@ class FlowBackend:
             RefusedError: The RunSpec cannot be run, or uses a feature that the model does not cover.
             KeyboardInterrupt: The user stopped the run.
         """
-        from fabricbench import _core
-        from fabricbench.backend.protocol import RefusedError, RunResult
 
         def take(table: str, batch: pa.RecordBatch) -> None:
             observer.rows(table, _without_unmeasured(batch, self.observed[table]["unmeasured"]))

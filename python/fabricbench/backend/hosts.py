@@ -8,19 +8,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench import __version__, _core
 from fabricbench.backend.fabric_counters import OBSERVED as OF_THE_LINKS
-from fabricbench.backend.fabric_counters import fabric_rows
+from fabricbench.backend.fabric_counters import ReadLinks, fabric_rows
+from fabricbench.backend.host_counters import counter_rows
+from fabricbench.backend.outcomes import run_summary, wrong_bytes_text
 from fabricbench.backend.protocol import Observation, Observer, Progress, RefusedError, RunResult
 from fabricbench.backend.registry import BackendError
+from fabricbench.hosts.control.hosts_file import Host, Hosts, load_hosts
+from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
 from fabricbench.plan.engine import describe
+from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.fabric_counters import ReadLinks
-    from fabricbench.hosts.control.hosts_file import Host, Hosts
     from fabricbench.hosts.control.run import HostResult, Step
-    from fabricbench.plan.expand import PlannedTrial
 
 RESULTS: Final = "3"
 """Version of the results; a digest of the hosts is appended, because other hosts give other results."""
@@ -49,8 +52,6 @@ class HostsBackend:
 
     @cached_property
     def _hosts(self) -> Hosts:
-        from fabricbench.hosts.control.hosts_file import load_hosts
-
         if self.path is None:
             raise BackendError(_NO_HOSTS, hint=_NO_HOSTS_HINT)
         return load_hosts(Path(self.path))
@@ -71,15 +72,11 @@ class HostsBackend:
     @property
     def engine_version(self) -> str:
         """Version of fabricbench, the same for agents and controller."""
-        from fabricbench import __version__
-
         return __version__
 
     @property
     def observed(self) -> Mapping[str, Observation]:
         """Counters, and chunks as both ends saw them, without the columns that the driver cannot measure."""
-        from fabricbench import _core
-
         return {
             "chunks": {"at": "endpoint", "unmeasured": tuple(_core.unmeasured(self._driver))},
             "counters": {"at": "device", "unmeasured": ()},
@@ -104,8 +101,6 @@ class HostsBackend:
         ]
 
     def _chosen(self, planned: PlannedTrial) -> tuple[Host, ...]:
-        from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
-
         try:
             return self._hosts.for_plan(number for job in planned.run_spec["jobs"] for number in job["hosts"])
         except HostsRefusedError as error:
@@ -121,7 +116,6 @@ class HostsBackend:
         """
         from fabricbench.hosts.control.run import HostsRun
         from fabricbench.hosts.control.survey import controller_identity
-        from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
 
         _check(planned.run_spec)
         chosen, observed = self._chosen(planned), _Steps(observer)
@@ -141,10 +135,6 @@ class HostsBackend:
         self, planned: PlannedTrial, results: Sequence[HostResult], observer: Observer, why: str
     ) -> RunResult:
         import pyarrow as pa
-
-        from fabricbench import _core
-        from fabricbench.backend.host_counters import counter_rows
-        from fabricbench.backend.outcomes import run_summary, wrong_bytes_text
 
         batches: list[pa.RecordBatch] = _core.chunk_rows(
             planned.spec_json,

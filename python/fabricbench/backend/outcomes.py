@@ -12,10 +12,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.backend.protocol import JobSummary, RunSummary
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.protocol import JobSummary, RunSummary
 
 COMPLETE = "complete"
 INCOMPLETE = "incomplete"

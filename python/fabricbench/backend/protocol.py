@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
+from fabricbench.errors import UserError
+from fabricbench.plan.expand import PlannedTrial
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.backend.wiring import Wiring
-    from fabricbench.plan.expand import PlannedTrial
 
 
 class Observation(TypedDict):
@@ -122,7 +124,7 @@ class Observer(Protocol):
         """Process rows of a record table, during the run and at its end."""
 
 
-class RefusedError(Exception):
+class RefusedError(UserError):
     """A RunSpec that the backend cannot run.
 
     Attributes:
@@ -138,6 +140,11 @@ class RefusedError(Exception):
         self.found = found
         self.allowed = allowed
         self.hint = hint
+
+    def text(self, severity: str = "error") -> str:
+        """Return the text for the user, which names the backend as the source."""
+        hint = self.hint or "`fabricbench plan check PLAN` checks a plan"
+        return f"{severity}: the backend refuses the trial: {self}\nhint: {hint}"
 
 
 class Backend(Protocol):

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.backend.sim import SimBackend
+from fabricbench.errors import UserError
 from fabricbench.words import close_match_hint, install_hint
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, Capturing
 
 
-class BackendError(Exception):
+class BackendError(UserError):
     """A backend that does not exist, lacks a prerequisite, or cannot do what was requested.
 
     Attributes:
@@ -46,7 +48,6 @@ class Registered:
 
 
 def _simulator(**settings: Any) -> Backend:
-    from fabricbench.backend.sim import SimBackend
 
     return SimBackend(**settings)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+from fabricbench import _core
+from fabricbench.plan.expand import PlannedTrial
+
 if TYPE_CHECKING:
     from fabricbench._core import Progress as CoreProgress
     from fabricbench.backend.protocol import Observation, Observer, RunResult, RunSummary
     from fabricbench.backend.wiring import Wiring
-    from fabricbench.plan.expand import PlannedTrial
 
 RESULTS: Final = "5"
 """Version of the results, increased whenever a RunSpec gives different tables, and only then.
@@ -66,8 +68,6 @@ class SimBackend:
     @property
     def engine_version(self) -> str:
         """Version of the compiled core."""
-        from fabricbench import _core
-
         return _core.__version__
 
     def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:
@@ -77,7 +77,6 @@ class SimBackend:
             RefusedError: The RunSpec cannot be run.
             KeyboardInterrupt: The user stopped the run.
         """
-        from fabricbench import _core
         from fabricbench.backend.protocol import RefusedError, RunResult
 
         try:

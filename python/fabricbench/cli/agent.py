@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabricbench import __version__
 from fabricbench.cli.errors import SIGNALLED
+from fabricbench.cli.hosts import require_libraries
 from fabricbench.cli.output import note
+from fabricbench.hosts.addresses import Address, parse_address
+from fabricbench.hosts.agent.data_plane import CoreDataPlane
+from fabricbench.hosts.agent.program import Agent, AgentSettings
+from fabricbench.hosts.agent.session import Policy
+from fabricbench.hosts.certificates import AgentFolder
+from fabricbench.hosts.enrolment import join as join_controller
+from fabricbench.hosts.protocol import DEFAULT_PORT, RefusedError
+from fabricbench.hosts.rates import parse_rate_limit
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-    from fabricbench.hosts.addresses import Address
 
 _LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
 """Peers that are always allowed: nobody else is reached there."""
@@ -73,15 +82,7 @@ def agent_command(
     traffic when its controller is silent for two seconds. Exit status: 130 after Ctrl-C, 143 after SIGTERM, 2
     for what a user can mend.
     """
-    from fabricbench import __version__
-    from fabricbench.cli.hosts import require_libraries
-
     require_libraries()
-    from fabricbench.hosts.agent.data_plane import CoreDataPlane
-    from fabricbench.hosts.agent.program import Agent, AgentSettings
-    from fabricbench.hosts.agent.session import Policy
-    from fabricbench.hosts.certificates import AgentFolder
-    from fabricbench.hosts.enrolment import join as join_controller
 
     home = folder if folder is not None else _default_folder()
     if join is not None:
@@ -103,16 +104,12 @@ def _default_folder() -> Path:
 
 
 def _listen_address(text: str | None, *, has_tls: bool) -> Address:
-    from fabricbench.hosts.addresses import parse_address
-    from fabricbench.hosts.protocol import DEFAULT_PORT
 
     return parse_address(text or ("0.0.0.0" if has_tls else "127.0.0.1"), DEFAULT_PORT, "--listen")
 
 
 def _networks(texts: list[str]) -> list[IPv4Network | IPv6Network]:
     from ipaddress import ip_network
-
-    from fabricbench.hosts.protocol import RefusedError
 
     found = [ip_network(text) for text in _LOOPBACK]
     for text in texts:
@@ -125,6 +122,5 @@ def _networks(texts: list[str]) -> list[IPv4Network | IPv6Network]:
 
 
 def _rate_bps(text: str | None) -> int:
-    from fabricbench.hosts.rates import parse_rate_limit
 
     return 0 if text is None else parse_rate_limit(text)

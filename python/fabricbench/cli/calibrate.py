@@ -8,22 +8,33 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from fabricbench.cli.hosts import AuthorityOption, authority_folder, require_libraries
-from fabricbench.cli.lab import LAB_SCALE
-from fabricbench.cli.options import OverridesOption, WorkspaceOption
+from fabricbench import __version__
+from fabricbench.backend.protocol import Backend
+from fabricbench.cli.errors import SIGNALLED
+from fabricbench.cli.hosts import require_libraries
+from fabricbench.cli.lab import LAB_SCALE, blueprint_of_loaded
+from fabricbench.cli.lab_run import built
+from fabricbench.cli.options import AuthorityOption, OverridesOption, WorkspaceOption, authority_folder
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.results.calibration import Calibration, Fit
-    from fabricbench.runner.sweeps import Options, Pair
-    from fabricbench.store import Trial, Workspace
+from fabricbench.cli.progress import display
+from fabricbench.hosts.control.hosts_file import load_hosts
+from fabricbench.plan.fields.sizes import SizeRange
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.profile import rate_text, time_text
+from fabricbench.report.files import atomic_file, check_writable_target
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.text_table import Column, Row, render
+from fabricbench.results.calibration import Calibration, Fit, Sweeps, calibrated
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner import loading, sweeps
+from fabricbench.runner.sweeps import LARGE_BYTES, Options, Pair, default_pairs
+from fabricbench.runner.trials import Runner
+from fabricbench.store import Trial, Workspace
+from fabricbench.words import close_match_hint, counted
 
 _PAIR: Final = re.compile(r"([^:,\s]+):([^:,\s]+)")
 _FACTS: Final = ("kernel", "interface", "driver", "interface_driver", "rdma_device", "rdma_firmware", "mtu")
@@ -70,10 +81,6 @@ def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each optio
     of a lab; without either on the backend of PLAN, such as the simulator. Their trials stay in the
     workspace, tagged `calibrate`. `run PLAN --profile FILE`, or `profile: FILE` in a plan, takes the result.
     """
-    from fabricbench.report.files import check_writable_target
-    from fabricbench.runner import sweeps
-    from fabricbench.store import Workspace
-
     if hosts is not None and in_lab:
         raise typer.BadParameter(
             f"found --hosts {hosts} beside --lab, which has hosts of its own; leave one out"
@@ -105,15 +112,12 @@ def _base(
     Raises:
         PlanError: The plan, or the file of hosts, cannot be as it is.
     """
-    from fabricbench.runner import loading, sweeps
-
     told = [f"scale={scale}"] if scale else []
     told += ["backend=hosts"] if hosts is not None or in_lab else []
     if hosts is None:
         loaded = loading.load(plan or "", [*overrides, *told])
         return loaded, [f"host{number}" for number in range(loaded.plan.fabric.topology.host_count)]
     require_libraries()
-    from fabricbench.hosts.control.hosts_file import load_hosts
 
     known = {number: each.name for each in load_hosts(hosts).hosts for number in each.plays}
     count = max(known) + 1
@@ -131,9 +135,6 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
     Raises:
         typer.BadParameter: A pair is none, or names a host that is not there.
     """
-    from fabricbench.runner.sweeps import default_pairs
-    from fabricbench.words import close_match_hint
-
     numbers = {name: number for number, name in enumerate(names) if name}
     if len(numbers) < 2:
         raise typer.BadParameter(f"found {counted(len(numbers), 'host')}; two or more are needed")
@@ -162,8 +163,6 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
 
 
 def _size(text: str) -> int:
-    from fabricbench.plan.fields.sizes import SizeRange
-    from fabricbench.runner.sweeps import LARGE_BYTES
 
     allowed = f"{LARGE_BYTES[1] >> 10}KB or more"
     try:
@@ -180,15 +179,12 @@ def _hosts_settings(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> 
     if not in_lab:
         yield {"hosts": str(given)} if given else {}
         return
-    from fabricbench.cli.lab import blueprint_of_loaded
-    from fabricbench.cli.lab_run import built
 
     with built(blueprint_of_loaded(loaded, scale=1), driver=None) as settings:
         yield settings
 
 
 def _backend(loaded: LoadedPlan, settings: Mapping[str, Any], authority: Path) -> Backend:
-    from fabricbench.runner import loading
 
     told = {**settings, "hosts_authority": str(authority)} if settings else {}
     return loading.backend_of(loaded, told)
@@ -203,9 +199,6 @@ def _measure(
         CalibrationError: A trial is not complete.
         typer.Exit: A signal ended it.
     """
-    from fabricbench.results.calibration import Sweeps, calibrated
-    from fabricbench.runner import loading, sweeps
-
     run = {}
     for name, sweep in sweeps.sweeps(loaded, choice):
         note(f"{name}: {counted(len(sweep.trials), 'trial')}")
@@ -219,10 +212,6 @@ def _measure(
 
 
 def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Trial]:
-    from fabricbench.cli.errors import SIGNALLED
-    from fabricbench.cli.progress import display
-    from fabricbench.results.jobs import result_rows
-    from fabricbench.runner.trials import Runner
 
     with display() as listener:
         outcome = Runner(store, backend, result_rows, listener).run(sweep)
@@ -237,8 +226,6 @@ def _profile(
 ) -> dict[str, Any]:
     """Return the profile as its file has it."""
     from datetime import UTC, datetime
-
-    from fabricbench import __version__
 
     hosts = _host_facts(trials)
     errors = [error for each in hosts if (error := each.get("clock_error_ns")) is not None]
@@ -274,8 +261,6 @@ def _parameters(measured: Calibration) -> dict[str, Any]:
             "basis": fit.basis,
         }
 
-    from fabricbench.plan.profile import rate_text, time_text
-
     parameters = {
         name: told(fit, time_text(round(fit.value)))
         for name in ("send_overhead", "receive_overhead", "latency")
@@ -310,8 +295,6 @@ def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
 def _write_profile(profile: Mapping[str, Any], path: Path) -> None:
     from ruamel.yaml import YAML
 
-    from fabricbench.report.files import atomic_file
-
     text = io.StringIO()
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = None
@@ -337,8 +320,6 @@ def _rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _written(rows: Sequence[dict[str, Any]], output: Format) -> str:
-    from fabricbench.report.formats import rows_csv
-    from fabricbench.report.text_table import Column, Row, render
 
     if output is Format.CSV:
         return rows_csv(list(rows[0]), rows)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -17,13 +17,21 @@ from fabricbench.cli.options import DryRunOption, TimeLimitOption, WorkspaceOpti
 from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.progress import bar
 from fabricbench.inputs import read_input_text
+from fabricbench.plan.cost import Limits, duration
+from fabricbench.report.formats import rows_csv
+from fabricbench.results.campaign import main_metric
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner.campaign.announce import announced, state_of
+from fabricbench.runner.campaign.drive import drive
+from fabricbench.runner.campaign.file import Campaign, campaign_name, load_campaign
+from fabricbench.runner.campaign.members import members_of
+from fabricbench.runner.campaign.progress import Progress
+from fabricbench.runner.campaign.units import units_of
+from fabricbench.runner.loading import notes_of_trials
+from fabricbench.store import Workspace
+from fabricbench.store.campaigns import CampaignState, CampaignTrials, campaigns, keep_trials
+from fabricbench.store.catalog_schema import RUNNING
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.runner.campaign.file import Campaign
-    from fabricbench.runner.campaign.progress import Progress
-    from fabricbench.store import Workspace
-    from fabricbench.store.campaigns import CampaignState
 
 _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
@@ -58,15 +66,6 @@ def campaign_command(
     Trials that have their record already are left out, so that the same command goes on where it ended. A
     trial that fails stops no other. Exit status: 0 if all have a record, else 2.
     """
-    from fabricbench.plan.cost import Limits, duration
-    from fabricbench.results.jobs import result_rows
-    from fabricbench.runner.campaign.announce import announced
-    from fabricbench.runner.campaign.drive import drive
-    from fabricbench.runner.campaign.file import load_campaign
-    from fabricbench.runner.campaign.units import units_of
-    from fabricbench.runner.loading import notes_of_trials
-    from fabricbench.store import Workspace
-
     if status:
         _tell_status(file, workspace, output)
         return
@@ -108,10 +107,6 @@ def campaign_command(
 
 def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
     """Let others know which trials the campaign has: the web shows what they come to."""
-    from fabricbench.results.campaign import main_metric
-    from fabricbench.runner.campaign.members import members_of
-    from fabricbench.store.campaigns import CampaignTrials, keep_trials
-
     members = members_of(campaign)
     told = CampaignTrials(
         title=campaign.title,
@@ -126,9 +121,6 @@ def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
 
 
 def _tell_status(file: Path, workspace: Path | None, output: Format) -> None:
-    from fabricbench.runner.campaign.file import campaign_name
-    from fabricbench.store import Workspace
-    from fabricbench.store.campaigns import campaigns
 
     name = campaign_name(file)
     found = [each for each in campaigns(Workspace.open(workspace).root) if each.name == name]
@@ -180,7 +172,6 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
 
 
 def _row(values: dict[str, Any]) -> str:
-    from fabricbench.report.formats import rows_csv
 
     return rows_csv(list(values), [values])
 
@@ -201,9 +192,6 @@ class _Waits:
 @contextmanager
 def _display(name: str) -> Iterator[Callable[[Progress], None]]:
     """Show how far a campaign is until the block ends, while standard error is a terminal."""
-    from fabricbench.runner.campaign.announce import state_of
-    from fabricbench.store.catalog_schema import RUNNING
-
     if not sys.stderr.isatty():
         yield _Waits()
         return
@@ -216,8 +204,6 @@ def _display(name: str) -> Iterator[Callable[[Progress], None]]:
 
 def _line(campaign: CampaignState) -> str:
     """Say how far a campaign is."""
-    from fabricbench.plan.cost import duration
-
     done = campaign.kept + campaign.finished + campaign.failed
     parts = [f"{done:,} of {campaign.trials:,} trials", f"{campaign.percent:.0f} % of the estimated work"]
     if campaign.failed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,10 +14,16 @@ from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import has_colour, note, write
 from fabricbench.inputs import read_input_text
+from fabricbench.metrics import BY_NAME
+from fabricbench.report.campaign import CampaignReport, campaign_json, write_table
+from fabricbench.report.files import atomic_file, check_page_name, check_writable_target
+from fabricbench.report.terminal.campaign import campaign_text
+from fabricbench.results.campaign import campaign_table, main_metric
+from fabricbench.runner.campaign.file import load_campaign
+from fabricbench.runner.campaign.members import members_of
+from fabricbench.store import Workspace
+from fabricbench.store.listing import check_metric
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.report.campaign import CampaignReport
 
 
 class CampaignFormat(StrEnum):
@@ -74,7 +80,6 @@ def report_command(
 
     It tells what each factor does to the metrics, with confidence over the seeds, and shows every setting.
     """
-    from fabricbench.report.files import check_page_name, check_writable_target
     from fabricbench.report.html.campaign import write_campaign_report
 
     if out is not None:
@@ -106,10 +111,6 @@ def show_command(
 
     As CSV or Parquet it is the table of its trials, with every metric unless some are named.
     """
-    from fabricbench.report.campaign import campaign_json, write_table
-    from fabricbench.report.files import atomic_file
-    from fabricbench.report.terminal.campaign import campaign_text
-
     is_table = output in {CampaignFormat.CSV, CampaignFormat.PARQUET}
     if output is CampaignFormat.PARQUET and target is None and sys.stdout.isatty():
         raise typer.BadParameter("Parquet is no text for a terminal; name a file with -o")
@@ -144,14 +145,6 @@ def _report(
     with_all: bool = False,
 ) -> CampaignReport:
     """Analyse a campaign; what has no record is told, and none at all is an error."""
-    from fabricbench.metrics import BY_NAME
-    from fabricbench.report.campaign import CampaignReport
-    from fabricbench.results.campaign import campaign_table, main_metric
-    from fabricbench.runner.campaign.file import load_campaign
-    from fabricbench.runner.campaign.members import members_of
-    from fabricbench.store import Workspace
-    from fabricbench.store.listing import check_metric
-
     both = _both(pareto) if pareto is not None else []
     for name in [*metrics, *both]:
         check_metric(name)

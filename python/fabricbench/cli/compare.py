@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
-
-if TYPE_CHECKING:
-    from fabricbench.report.comparison import Comparison
-    from fabricbench.report.twins import TwinGroup
-    from fabricbench.store import Workspace
+from fabricbench.report import formats
+from fabricbench.report.comparison import Comparison, UnknownReferenceError, of_sizes, of_trials, of_variants
+from fabricbench.report.terminal.by_size import sizes_text
+from fabricbench.report.terminal.comparison import comparison_text
+from fabricbench.report.terminal.twins import twins_text
+from fabricbench.report.twins import NoTwinError, TwinGroup, twins_csv, twins_json, twins_of
+from fabricbench.store import Workspace
 
 
 class By(StrEnum):
@@ -60,9 +62,6 @@ def compare_command(
     With `--by twin` a run of another backend stands beside the simulator's run of the same plan, as `run
     --twin` makes them, with how far apart they are at each size and the likely causes.
     """
-    from fabricbench.report import formats, terminal
-    from fabricbench.store import Workspace
-
     store = Workspace.open(workspace)
     if by is By.TWIN:
         write(twins_written(_twins(store, trials or ["latest"], reference), output))
@@ -78,13 +77,12 @@ def compare_command(
     elif output is Format.CSV:
         write(formats.comparison_csv(found))
     elif by is By.SIZE:
-        write(terminal.sizes_text(found, colour=has_colour()))
+        write(sizes_text(found, colour=has_colour()))
     else:
-        write(terminal.comparison_text(found, colour=has_colour()))
+        write(comparison_text(found, colour=has_colour()))
 
 
 def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -> Comparison:
-    from fabricbench.report.comparison import of_trials
 
     if reference is not None:
         raise typer.BadParameter(
@@ -104,7 +102,6 @@ def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -
 
 
 def _by_size(store: Workspace, names: list[str], reference: str | None) -> Comparison:
-    from fabricbench.report.comparison import of_sizes
 
     if reference is not None or len(names) != 2:
         raise typer.BadParameter("--by size takes a trial of each of two runs; the first is the reference")
@@ -120,7 +117,6 @@ def _by_size(store: Workspace, names: list[str], reference: str | None) -> Compa
 
 
 def _twins(store: Workspace, names: list[str], reference: str | None) -> list[TwinGroup]:
-    from fabricbench.report.twins import NoTwinError, twins_of
 
     if reference is not None or len(names) != 1:
         raise typer.BadParameter("--by twin takes one trial: its run is set beside the prediction of it")
@@ -133,14 +129,11 @@ def _twins(store: Workspace, names: list[str], reference: str | None) -> list[Tw
 
 def twins_written(groups: Sequence[TwinGroup], output: Format) -> str:
     """Return measured jobs beside their predictions in a format."""
-    from fabricbench.report import terminal
-    from fabricbench.report.twins import twins_csv, twins_json
-
     if output is Format.JSON:
         return twins_json(groups)
     if output is Format.CSV:
         return twins_csv(groups)
-    return terminal.twins_text(groups, colour=has_colour())
+    return twins_text(groups, colour=has_colour())
 
 
 def by_variant(store: Workspace, names: list[str], reference: str | None) -> Comparison:
@@ -150,8 +143,6 @@ def by_variant(store: Workspace, names: list[str], reference: str | None) -> Com
         typer.BadParameter: Not one trial is named, its plan has no variants, or there is no such reference.
         StoreError: There is no such trial, or it cannot be read.
     """
-    from fabricbench.report.comparison import UnknownReferenceError, of_variants
-
     if len(names) > 1:
         raise typer.BadParameter("--by variant takes one trial: it compares all variants of its run")
     focus = store.find(names[0])

@@ -12,6 +12,11 @@ from typing import Annotated, Final
 
 import typer
 
+from fabricbench.cli.config_file import read_config
+from fabricbench.cli.output import write
+from fabricbench.metrics import METRICS
+from fabricbench.store.names import WORKSPACE_VARIABLE, last_trials, view_names
+
 VARIABLE: Final = "_FABRICBENCH_COMPLETE"
 """With this in its environment the program says what a word may be, for the function that a shell has."""
 _INSTALLED: Final = {
@@ -42,10 +47,15 @@ def completion_command(
     """
     from typer._completion_shared import get_completion_script
 
-    from fabricbench.cli.output import write
-
     script = get_completion_script(prog_name="fabricbench", complete_var=VARIABLE, shell=shell.value)
     write(f"# {_INSTALLED[shell.value]}\n{script.replace(_END, _NO_BLANK + _END)}")
+
+
+def complete_words() -> list[str]:
+    """Return the words of the command line after the program and before the one that is completed."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    words = line.split()[1:]
+    return words if line[-1:].isspace() else words[:-1]
 
 
 def complete(app: typer.Typer) -> int:
@@ -80,8 +90,6 @@ def plans(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def trials(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Yield the trials of the workspace that begin so, the newest first, each with its plan."""
-    from fabricbench.store.names import last_trials
-
     found = last_trials(_workspace(context))
     for name, meaning in [("latest", "the trial that finished last"), *found] if found else ():
         if name.startswith(incomplete):
@@ -93,16 +101,11 @@ def trials(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]
 
 def views(context: typer.Context, incomplete: str) -> list[str]:
     """Return the saved views of the workspace that begin so."""
-    from fabricbench.store.names import view_names
-
     return [name for name in view_names(_workspace(context)) if name.startswith(incomplete)]
 
 
 def _workspace(context: typer.Context) -> Path | None:
     """Return the folder that the command line names, or the user's default; none for that of the program."""
-    from fabricbench.cli.config_file import read_config
-    from fabricbench.store.names import WORKSPACE_VARIABLE
-
     root: Path | None = context.params.get("workspace")
     if root is None and not os.environ.get(WORKSPACE_VARIABLE) and "workspace" in (known := read_config()):
         root = Path(str(known["workspace"]))
@@ -111,8 +114,6 @@ def _workspace(context: typer.Context) -> Path | None:
 
 def metrics(incomplete: str) -> list[tuple[str, str]]:
     """Return the metrics that begin so, each with its title."""
-    from fabricbench.metrics import METRICS
-
     return [(metric.name, metric.title) for metric in METRICS if metric.name.startswith(incomplete)]
 
 

@@ -14,6 +14,8 @@ from fabricbench.cli import config_file
 from fabricbench.cli.config_file import SETTINGS, Value
 from fabricbench.cli.options import FormatOption
 from fabricbench.cli.output import Format, write
+from fabricbench.report.formats import rows_csv
+from fabricbench.words import close_match_hint, one_line
 
 
 def _keys(incomplete: str) -> list[str]:
@@ -38,12 +40,8 @@ def list_command(context: typer.Context, output: FormatOption = Format.TABLE) ->
     if output is Format.JSON:
         write(json.dumps({"file": str(config_file.config_path()), "settings": rows}, indent=2))
     elif output is Format.CSV:
-        from fabricbench.report.formats import rows_csv
-
         write(rows_csv(list(rows[0]), rows))
     else:
-        from fabricbench.words import one_line
-
         cells = [{name: one_line(str(value), 200) for name, value in row.items()} for row in rows]
         widths = [max(len(row[name]) for row in cells) for name in ("key", "value")]
         write(
@@ -97,8 +95,6 @@ def _check_key(key: str) -> None:
         typer.BadParameter: There is none.
     """
     if key not in SETTINGS:
-        from fabricbench.words import close_match_hint
-
         hint = close_match_hint(key.replace("-", "_"), SETTINGS)
         more = f"; {hint}" if hint else ""
         raise typer.BadParameter(f"found the key {key!r}; allowed: {', '.join(SETTINGS)}{more}")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabricbench.inputs import read_input_text
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.store.names import CATALOG_URL_VARIABLE, TABLES_URL_VARIABLE, WORKSPACE_VARIABLE
+from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     import typer
@@ -145,8 +146,6 @@ def read_value(key: str, value: object, path: Path | str, line: int | None = Non
     Raises:
         PlanError: There is no such setting, or it cannot have that value.
     """
-    from fabricbench.words import close_match_hint
-
     setting = SETTINGS.get(key)
     if setting is None:
         hint = close_match_hint(key.replace("-", "_"), SETTINGS)

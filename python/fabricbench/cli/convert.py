@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fabricbench.cli.output import note, write
+from fabricbench.plan.devices.fragment import Fragment, value_text
+from fabricbench.plan.devices.json_text import FILE_BYTES_MAX, content_of
+from fabricbench.plan.devices.read import Asked, read_device
 from fabricbench.words import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from fabricbench.plan.devices.fragment import Fragment
 
 
 _LINE_LENGTH_MAX: Final = 2_000
@@ -66,9 +67,6 @@ def convert_command(
     `--format yaml` writes the fields for a plan, what is not modelled on standard error. A plan can also name
     SONiC's file itself, as `fabric.switch.config`. docs/devices.md says what becomes what.
     """
-    from fabricbench.plan.devices.json_text import FILE_BYTES_MAX, content_of
-    from fabricbench.plan.devices.read import Asked, read_device
-
     if priority is not None and data_dscp is not None:
         raise typer.BadParameter("--priority and --data-dscp both say which priority carries data: give one")
     kind = None if source_format is None else source_format.value
@@ -102,7 +100,6 @@ def _yaml(fragment: Fragment) -> str:
 
 
 def _table(fragment: Fragment) -> Iterator[str]:
-    from fabricbench.plan.devices.fragment import value_text
 
     yield f"{fragment.format}: {fragment.source}"
     yield from (f"  {each}" for each in fragment.read)

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabricbench.cli.counters_file import counters_text
 from fabricbench.cli.options import BeforeOption, FormatOption
 from fabricbench.cli.output import Format, note, write
+from fabricbench.counters import Counter, counters, find
+from fabricbench.importing import switch_counters
+from fabricbench.report.formats import rows_csv
 from fabricbench.words import close_match_hint, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabricbench.counters import Counter
 
 _COLUMNS: Final = (
     *("vendor_name", "family", "source", "name", "metric", "counts", "unit", "scale", "meaning", "reference"),
@@ -43,15 +46,11 @@ def counters_command(
     counts by its vendor's definition, and the metric of ours that counts the same.
 
     Names are those of mlx5, bnxt, ice, irdma, rxe, SONiC (SAI) and OpenConfig, with their priority, such as
-    `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists all, and what can be read.
+    `rx_prio3_pause`. Exit status 2 if one is not known. docs/counters.md lists the files that can be read.
     """
     if _are_files(names or (), before):
-        from fabricbench.cli.counters_file import counters_text
-        from fabricbench.importing import switch_counters
-
         write(counters_text(switch_counters([Path(name) for name in names or ()], before or ()), output))
         return
-    from fabricbench.counters import counters, find
 
     found: list[Counter] = [] if names else list(counters())
     unknown = []
@@ -86,8 +85,6 @@ def _text(found: list[Counter], output: Format) -> str:
     if output is Format.JSON:
         return json.dumps({"counters": rows}, indent=2)
     if output is Format.CSV:
-        from fabricbench.report.formats import rows_csv
-
         return rows_csv(list(_COLUMNS), rows)
     lines = []
     for each in found:

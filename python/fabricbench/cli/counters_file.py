@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fabricbench.cli.output import Format, has_colour
 from fabricbench.importing import Change, SwitchCounters, totals
+from fabricbench.report.formats import rows_csv
 from fabricbench.report.text_table import Style, styled
 
 _SHOWN: Final = 6
@@ -22,8 +23,6 @@ def counters_text(switches: Sequence[SwitchCounters], output: Format) -> str:
     if output is Format.TABLE:
         return "\n\n".join(_text(each) for each in switches)
     if output is Format.CSV:
-        from fabricbench.report.formats import rows_csv
-
         return rows_csv(list(_COLUMNS), [_row(each, one) for each in switches for one in each.changes])
     content = [
         {

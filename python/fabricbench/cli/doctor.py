@@ -14,6 +14,10 @@ import typer
 
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
+from fabricbench.plan import engine
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.text_table import Column, Row, Style, render
+from fabricbench.store import StoreError, Workspace, holds_workspace, tables_location, workspace_folder
 from fabricbench.words import counted, install_hint
 
 _PYTHON_MIN = (3, 11)
@@ -50,8 +54,6 @@ def doctor_command(
     """Check that everything is here that fabricbench needs; exit status 1 if something is missing."""
     import json
 
-    from fabricbench.report.formats import rows_csv
-
     checks = list(_checks(workspace))
     rows = [asdict(check) for check in checks]
     if output is Format.JSON:
@@ -86,7 +88,6 @@ def _python() -> Check:
 
 
 def _engine() -> Check:
-    from fabricbench.plan import engine
 
     try:
         return Check("engine", True, True, f"version {engine.version()}")
@@ -122,8 +123,6 @@ def _processor_flags() -> set[str]:
 
 def _workspace(workspace: Path | None) -> Check:
     """Open the workspace if there is one; if not, look whether it could be made."""
-    from fabricbench.store import StoreError, Workspace, holds_workspace, workspace_folder
-
     folder = workspace_folder(workspace)
     if folder.is_file() or holds_workspace(folder):
         try:
@@ -152,8 +151,6 @@ def _why_not_made(folder: Path) -> str:
 
 def _tables() -> Iterator[Check]:
     """Look at the place of records, if it is another than the workspace."""
-    from fabricbench.store import StoreError, tables_location
-
     try:
         location = tables_location()
         if location is not None:
@@ -185,7 +182,6 @@ def _memory() -> Check:
 
 
 def _disk(workspace: Path | None) -> Check:
-    from fabricbench.store import workspace_folder
 
     free_bytes = shutil.disk_usage(_existing(workspace_folder(workspace))).free
     found = f"{_gib(free_bytes)} free for the workspace"
@@ -202,7 +198,6 @@ def _program(name: str, candidates: tuple[str, ...], hint: str) -> Check:
 
 
 def _table(checks: list[Check]) -> str:
-    from fabricbench.report.text_table import Column, Row, Style, render
 
     columns = [Column((), is_text=True)] * 4
     rows = []

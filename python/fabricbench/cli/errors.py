@@ -13,6 +13,7 @@ from typing import Final
 import typer
 
 from fabricbench.cli.output import note
+from fabricbench.errors import UserError
 from fabricbench.words import install_hint, one_line
 
 OUR_BUG = 1
@@ -90,7 +91,9 @@ def user_text(error: Exception) -> str | None:
         command = context.command_path if context is not None else "fabricbench"
         message = error.format_message().removeprefix(_NAMELESS).replace(_PYDANTIC, "")
         return f"error: {message}\nhint: `{command} --help` shows what it takes"
-    return _about_processor(error) or _hinted(error) or _about_plan(error) or _about_file(error)
+    if isinstance(error, UserError):
+        return error.text()
+    return _about_processor(error) or _about_file(error)
 
 
 def _about_processor(error: Exception) -> str | None:
@@ -103,33 +106,6 @@ def _about_processor(error: Exception) -> str | None:
     )
 
 
-def _hinted(error: Exception) -> str | None:
-    """Return the text of errors that carry a hint."""
-    from fabricbench.hosts.protocol import RefusedError
-    from fabricbench.importing import MeasuredError
-    from fabricbench.lab.errors import LabError
-    from fabricbench.report.files import OutputFileError
-    from fabricbench.results.calibration import CalibrationError
-    from fabricbench.store import StoreError
-    from fabricbench.store.listing import ThresholdError
-    from fabricbench.store.views import ViewError
-
-    if isinstance(error, RefusedError):
-        return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
-    hinted = (
-        StoreError,
-        OutputFileError,
-        MeasuredError,
-        LabError,
-        CalibrationError,
-        ThresholdError,
-        ViewError,
-    )
-    if isinstance(error, hinted):
-        return f"error: {error}\nhint: {error.hint}"
-    return None
-
-
 def _about_file(error: Exception) -> str | None:
     """Return the text of what the system says of a file or a folder, other than one of the program's own."""
     if not isinstance(error, OSError) or not isinstance(error.filename, str | bytes | Path):
@@ -139,12 +115,6 @@ def _about_file(error: Exception) -> str | None:
         return None
     shown = one_line(str(path), _PATH_LENGTH_MAX)
     return f"error: {shown}: {error.strerror}\nhint: name another file or folder, or mend this one"
-
-
-def _about_plan(error: Exception) -> str | None:
-    from fabricbench.runner.loading import problem_text
-
-    return problem_text(error)
 
 
 def _tell_bug(error: Exception, *, debug: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabricbench import importing
 from fabricbench.cli.options import (
     ForceOption,
     JobsOption,
@@ -19,12 +20,19 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import has_colour, note, warn, write
+from fabricbench.cli.progress import display
+from fabricbench.plan.engine import SIMULATOR
+from fabricbench.plan.errors import named_as_written
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner import loading
+from fabricbench.runner.expecting import carry_out, packets_of, placed
 from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.trials import Runner
+from fabricbench.store import Trial, Workspace
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.report.expected import Expectation
-    from fabricbench.store import Trial
 
 SEEDS, FALSE_ALARM_PERCENT = 50, 5.0
 
@@ -109,16 +117,7 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Exit status: 0; 2 for an error in the plan or the workspace, or jobs that `--as-one` cannot take
     together; 130 when stopped by Ctrl-C, 143 by SIGTERM, and the same command goes on.
     """
-    from fabricbench import importing
-    from fabricbench.cli.progress import display
-    from fabricbench.plan.engine import SIMULATOR
-    from fabricbench.plan.errors import named_as_written
     from fabricbench.report import expected as report
-    from fabricbench.results.jobs import result_rows
-    from fabricbench.runner import loading
-    from fabricbench.runner.expecting import carry_out, packets_of, placed
-    from fabricbench.runner.trials import Runner
-    from fabricbench.store import Workspace
 
     own = {"--seeds": f"iterations={seeds}"}
     own |= {"--backend": f'backend="{backend}"'} if backend else {}

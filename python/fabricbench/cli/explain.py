@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabricbench.cli import completion
+from fabricbench.cli.explain_file import Asked, explained
 from fabricbench.cli.options import (
     BeforeOption,
     ForceOption,
@@ -19,18 +20,23 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.cli.progress import display
+from fabricbench.importing import PORT_PATTERNS, Given, Hardware, SwitchCounters, has_port, switch_counters
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.engine import SIMULATOR
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.fields.quantities import UnitError, parse_rate
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.results.jobs import Beside, JobReport, current_reports, reports_of_run, result_rows
+from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.trials import Listener, Runner
+from fabricbench.store import Trial, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabricbench.importing import Hardware, SwitchCounters
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.report.explanation import Explanation, Tried
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.runner.trials import Listener
-    from fabricbench.store import Trial, Workspace
 
 
 def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -100,12 +106,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
     """
-    from fabricbench.cli.explain_file import Asked, explained
-    from fabricbench.importing import Given
     from fabricbench.report.explanation import Explanation, explanation_json, explanation_text
     from fabricbench.report.insight import insight_of
-    from fabricbench.results.jobs import Beside, current_reports
-    from fabricbench.store import Workspace
 
     if output is Format.CSV:
         raise typer.BadParameter("found --format csv; allowed: table, json", param_hint="--format")
@@ -143,9 +145,6 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 def _hardware(adapters: int | None, rate: str | None) -> Hardware:
     """Return what the user says of hosts."""
-    from fabricbench.importing import Hardware
-    from fabricbench.plan.fields.quantities import UnitError, parse_rate
-
     if rate is None:
         return Hardware(adapters, None, "--adapters" if adapters else "")
     try:
@@ -165,8 +164,6 @@ def _switches(
     Raises:
         MeasuredError: A file cannot be read.
     """
-    from fabricbench.importing import PORT_PATTERNS, has_port, switch_counters
-
     for name, values in (("--before", before), ("--uplinks", uplinks)):
         if values and not counters:
             raise typer.BadParameter(f"found {name} without --counters; name the file that it belongs to")
@@ -198,8 +195,6 @@ def _check_is_trial(trial: str, **options: object) -> None:
 
 def _check_simulated(store: Workspace, trial: Trial) -> None:
     """Refuse to try remedies on what was measured: a gain over it would be that of the simulator as well."""
-    from fabricbench.plan.engine import SIMULATOR
-
     if trial.facts.backend == SIMULATOR:
         return
     twins = [each.id for each in store.twins([trial]) if each.facts.backend == SIMULATOR]
@@ -218,9 +213,7 @@ def _check_simulated(store: Workspace, trial: Trial) -> None:
 
 def _tried(store: Workspace, told: Explanation, time_limit: int | None) -> tuple[Explanation, int | None]:
     """Run the most promising remedies; also return the signal that ended it early."""
-    from fabricbench.cli.progress import display
     from fabricbench.report.explanation import best_first
-    from fabricbench.runner import loading
 
     limits = None if time_limit is None else loading.machine_limits(time_limit)
     tried: list[Tried] = []
@@ -239,7 +232,6 @@ def _tried(store: Workspace, told: Explanation, time_limit: int | None) -> tuple
 
 def _loaded(told: Explanation, limits: Limits | None) -> Iterator[tuple[Tried, LoadedPlan | None]]:
     """Yield each remedy to try with the plan that it makes; none where that cannot be run."""
-    from fabricbench.plan.errors import PlanError
     from fabricbench.report.insight import record_of
 
     plan = record_of(told.trial).plan
@@ -255,10 +247,6 @@ def _loaded(told: Explanation, limits: Limits | None) -> Iterator[tuple[Tried, L
 
 def _run(store: Workspace, loaded: LoadedPlan, listener: Listener) -> tuple[list[JobReport], int | None]:
     """Run a plan; return the jobs of its trial if it finished, and the signal that stopped it if one did."""
-    from fabricbench.results.jobs import reports_of_run, result_rows
-    from fabricbench.runner import loading
-    from fabricbench.runner.trials import Runner
-
     backend = loading.backend_of(loaded)
     outcome = Runner(store, backend, result_rows, listener, resume=True).run(loaded)
     return reports_of_run(outcome.trials), outcome.stopped_by

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricbench import importing
 from fabricbench.cli.output import Format, has_colour
 from fabricbench.importing import (
     CONFIDENCE,
@@ -23,6 +24,8 @@ from fabricbench.importing import (
     described,
 )
 from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.runner import loading
+from fabricbench.store import Workspace
 from fabricbench.words import counted, data_size
 
 _ROWS_MAX, _RUNS_MAX = 24, 8
@@ -60,10 +63,6 @@ def explained(path: Path, asked: Asked, output: Format) -> str:
         PlanError: The plan cannot be carried out.
         StoreError: The workspace cannot be read.
     """
-    from fabricbench import importing
-    from fabricbench.runner import loading
-    from fabricbench.store import Workspace
-
     loaded = loading.load(asked.plan, asked.overrides) if asked.plan else None
     if loaded is not None:
         loading.check_no_search(loaded, "measured results")
@@ -99,8 +98,6 @@ def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
 
 def _warnings(found: Look, case: Examined) -> list[str]:
     """Return what is doubtful of the file, and uplinks that cannot be compared."""
-    from fabricbench import importing
-
     ports = importing.missing_loads(case.switches, case.uplinks)
     text = "no bytes or packets sent of these ports in the counters: how evenly they were used is not known"
     return [*found.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]

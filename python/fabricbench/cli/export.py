@@ -9,7 +9,13 @@ from typing import IO, Annotated
 
 import typer
 
+from fabricbench.cli.compare import by_variant
 from fabricbench.cli.options import TrialArgument, WorkspaceOption
+from fabricbench.report.choice import ChoiceError, choose
+from fabricbench.report.export import export_comparison, export_table
+from fabricbench.report.files import atomic_file
+from fabricbench.report.port_map import TABLES, table_of_trial, write_table
+from fabricbench.store import Workspace
 from fabricbench.store.columns import COLUMNS
 
 TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison", "timeline", "port_map", "queue_pairs"])  # type: ignore[misc]
@@ -59,8 +65,6 @@ def export_command(
     """
     import sys
 
-    from fabricbench.report.files import atomic_file
-
     if table is _TIMELINE:
         write = _timeline_writer(trial, (job or [], ranks), output, target, workspace)
         output = FileFormat.JSON
@@ -97,14 +101,8 @@ def _writer(
     trial: str, table: TableName, output: FileFormat, workspace: Path | None
 ) -> Callable[[IO[bytes]], None]:
     """Find what is to be written, and return what writes it."""
-    from fabricbench.report.export import export_comparison, export_table
-    from fabricbench.report.port_map import TABLES, table_of_trial, write_table
-    from fabricbench.store import Workspace
-
     store = Workspace.open(workspace)
     if table is TableName("comparison"):
-        from fabricbench.cli.compare import by_variant
-
         found = by_variant(store, [trial], None)
         return lambda stream: export_comparison(found, output.value, stream)
     stored = store.find(trial)
@@ -128,7 +126,6 @@ def _timeline_writer(
     import gzip
 
     from fabricbench.report.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, has_chunks, write_trace
-    from fabricbench.store import Workspace
 
     name = target.name.lower() if target else ".json"
     if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):
@@ -162,8 +159,6 @@ def _timeline_writer(
 
 def _ranks_of(text: str | None, count: int) -> list[int]:
     """Return the ranks of a list such as `0-7,12`; none if there is no list."""
-    from fabricbench.report.choice import ChoiceError, choose
-
     try:
         return choose(text, count, "rank") if text is not None else []
     except ChoiceError as error:

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.options import AuthorityOption, WorkspaceOption, authority_folder
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.hosts.addresses import Address, parse_address
+from fabricbench.hosts.certificates import Authority
+from fabricbench.hosts.control.hosts_file import hosts_schema
+from fabricbench.hosts.enrolment import serve_enrolment
+from fabricbench.hosts.protocol import JOIN_PORT, RefusedError
+from fabricbench.hosts.tokens import Tokens
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.text_table import Column, Row, Style, render
 from fabricbench.words import install_hint
 
 if TYPE_CHECKING:
@@ -21,16 +29,6 @@ if TYPE_CHECKING:
 _LIBRARIES: Final = ("grpc", "google.protobuf", "cryptography")
 _LOOK_S: Final = 0.2
 
-AuthorityOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--authority",
-        metavar="DIR",
-        envvar="FABRICBENCH_AUTHORITY",
-        show_default="authority/ of the workspace",
-        help="Folder of the authority that signs the certificates of agents.",
-    ),
-]
 HostsArgument = Annotated[Path, typer.Argument(metavar="HOSTS.yaml", help="The file of hosts.")]
 
 
@@ -40,8 +38,6 @@ def require_libraries() -> None:
     Raises:
         RefusedError: One is missing.
     """
-    from fabricbench.hosts.protocol import RefusedError
-
     for name in _LIBRARIES:
         try:
             is_there = find_spec(name) is not None
@@ -68,11 +64,6 @@ def token_command(
     The command for each host goes to standard output. Exit status 2 if a host did not join in time.
     """
     require_libraries()
-    from fabricbench.hosts.addresses import Address, parse_address
-    from fabricbench.hosts.certificates import Authority
-    from fabricbench.hosts.enrolment import serve_enrolment
-    from fabricbench.hosts.protocol import JOIN_PORT
-    from fabricbench.hosts.tokens import Tokens
 
     reached = parse_address(address, JOIN_PORT, "--address")
     signer = Authority(authority_folder(workspace, authority))
@@ -118,8 +109,6 @@ def check_command(
     """
     import json
 
-    from fabricbench.report.formats import rows_csv
-
     require_libraries()
     from fabricbench.hosts.control.survey import survey
 
@@ -139,26 +128,15 @@ def schema_command() -> None:
     """Write the JSON Schema of a file of hosts, for editors."""
     import json
 
-    from fabricbench.hosts.control.hosts_file import hosts_schema
-
     write(json.dumps(hosts_schema(), indent=2))
 
 
-def authority_folder(workspace: Path | None, authority: Path | None) -> Path:
-    """Return the folder of the authority: that of the user, or one of the workspace."""
-    from fabricbench.store import workspace_folder
-
-    return authority if authority is not None else workspace_folder(workspace) / "authority"
-
-
 def _table(reports: Sequence[HostReport]) -> str:
-    from fabricbench.report.text_table import Column, render
 
     return render([Column((), is_text=True)] * 5, list(_rows(reports)), colour=has_colour())
 
 
 def _rows(reports: Sequence[HostReport]) -> Iterator[Any]:
-    from fabricbench.report.text_table import Row, Style
 
     for report in reports:
         for row in report.rows():

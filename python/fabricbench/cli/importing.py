@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricbench import importing
 from fabricbench.cli.options import OverridesOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, write
+from fabricbench.cli.run import render
+from fabricbench.importing import plan_sizes, pooled_jobs
 from fabricbench.metrics import BUS_BANDWIDTH
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.results.jobs import reports_of_run, result_rows
+from fabricbench.runner import loading
+from fabricbench.store import Trial, Workspace
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.store import Trial
 
 
 class ResultFormat(StrEnum):
@@ -62,12 +66,6 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Each result becomes a trial of backend `imported`, shown and compared as simulated ones are. A file is
     imported whole or, where a line cannot be read, not at all. docs/import.md says what becomes what.
     """
-    from fabricbench import importing
-    from fabricbench.cli.run import render
-    from fabricbench.results.jobs import reports_of_run, result_rows
-    from fabricbench.runner import loading
-    from fabricbench.store import Workspace
-
     if overrides and plan is None:
         raise typer.BadParameter("-s changes the plan that --plan names")
     loaded = loading.load(plan, overrides or ()) if plan is not None else None
@@ -93,8 +91,6 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial], file: str) -> str:
     """Return the commands that simulate the same sizes and set both side by side."""
-    from fabricbench.importing import plan_sizes, pooled_jobs
-
     kind, sizes = plan_sizes(loaded, trials)
     changes = "".join(f" -s '{each}'" for each in loaded.overrides)
     swept = ", ".join(map(str, sizes))

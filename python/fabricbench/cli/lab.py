@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fabricbench.cli.errors import SIGNALLED
 from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Blueprint
-    from fabricbench.lab.errors import LabError
-    from fabricbench.lab.state import Lab
-    from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.lab import agents, build, endpoints, namespaces, removal, state
+from fabricbench.lab.blueprint import Blueprint, blueprint
+from fabricbench.lab.counters import counters
+from fabricbench.lab.errors import LabError
+from fabricbench.lab.state import Lab
+from fabricbench.plan import engine
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.text_table import Column, Row, render
+from fabricbench.runner import loading
+from fabricbench.runner.interrupts import Interrupts
+from fabricbench.words import close_match_hint, counted
 
 LAB_SCALE = 1_000
 """400 Gb/s become 400 Mb/s, which software endpoints of eight hosts keep up with on two cores."""
@@ -64,9 +69,6 @@ def up_command(
 
     It stays until `lab down`. Nothing is left of one that cannot be built, or is interrupted.
     """
-    from fabricbench.lab import build, endpoints
-    from fabricbench.runner.interrupts import Interrupts
-
     build.check_rights()
     wanted = blueprint_of(plan, overrides or (), variant, scale, name)
     with Interrupts() as interrupts:
@@ -93,8 +95,6 @@ def blueprint_of(
         PlanError: The plan cannot be carried out.
         LabError: Its fabric differs among variants, or no lab can have it.
     """
-    from fabricbench.runner import loading
-
     loaded = loading.load(plan, overrides, None, (variant,) if variant else ())
     return blueprint_of_loaded(loaded, scale, name)
 
@@ -105,9 +105,6 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
     Raises:
         LabError: The fabric differs among variants, swept or searched values, or no lab can have it.
     """
-    from fabricbench.lab.blueprint import blueprint
-    from fabricbench.plan import engine
-
     trials = [trial for trial in loaded.trials if not trial.is_solo] or loaded.trials
     first = trials[0]
     for trial in (trial for end in loaded.ends for trial in end.trials):
@@ -122,7 +119,6 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
 
 
 def _searched_fabric(loaded: LoadedPlan) -> LabError:
-    from fabricbench.lab.errors import LabError
 
     searched = loaded.plan.search.field if loaded.plan.search else ""
     return LabError(
@@ -132,7 +128,6 @@ def _searched_fabric(loaded: LoadedPlan) -> LabError:
 
 
 def _different_fabrics(loaded: LoadedPlan, is_swept: bool) -> LabError:
-    from fabricbench.lab.errors import LabError
 
     if is_swept:
         hint = "give each swept field of the fabric one value: -s 'sweep.FIELD=[VALUE]'"
@@ -164,8 +159,6 @@ def tell(lab: Lab) -> None:
 
 def down_command(name: NameArgument = None) -> None:
     """Remove a lab, with everything that runs in it; what a crash has left of one, too."""
-    from fabricbench.lab import build, removal, state
-
     build.check_rights()
     known = state.names()
     if not known or (name is not None and name not in known):
@@ -179,8 +172,6 @@ def down_command(name: NameArgument = None) -> None:
 
 def list_command(output: FormatOption = Format.TABLE) -> None:
     """List the labs of this machine."""
-    from fabricbench.lab import state
-
     rows = [_row(lab) for lab in state.labs()]
     if not rows and output is Format.TABLE:
         note("no lab is up")
@@ -190,8 +181,6 @@ def list_command(output: FormatOption = Format.TABLE) -> None:
 
 def _row(lab: Lab) -> dict[str, Any]:
     import time
-
-    from fabricbench.lab import agents, namespaces
 
     nodes = lab.blueprint.nodes
     there = sum(namespaces.path_of(node.namespace).exists() for node in nodes)
@@ -217,8 +206,6 @@ def _sent_bytes(lab: Lab) -> tuple[int, int] | None:
     """Return what all links have sent and dropped; none without the right to look."""
     import os
 
-    from fabricbench.lab.counters import counters
-
     if os.geteuid() != 0:
         return None
     rows = counters(lab)
@@ -227,8 +214,6 @@ def _sent_bytes(lab: Lab) -> tuple[int, int] | None:
 
 def show_command(name: NameArgument = None, output: FormatOption = Format.TABLE) -> None:
     """Show the ports of a lab: addresses, rates, queues, and what is at the other end."""
-    from fabricbench.lab import state
-
     lab = state.find(name)
     rows = [
         {
@@ -252,9 +237,6 @@ def counters_command(name: NameArgument = None, output: FormatOption = Format.TA
     """Show what each direction of each link of a lab has sent, dropped and marked since it was made."""
     from dataclasses import asdict
 
-    from fabricbench.lab import build, state
-    from fabricbench.lab.counters import counters
-
     build.check_rights()
     _write_rows("links", [asdict(row) for row in counters(state.find(name))], output)
 
@@ -266,10 +248,6 @@ def exec_command(
 ) -> None:
     """Run a command in the namespace of a host or a switch; its exit status is the command's."""
     import os
-
-    from fabricbench.lab import agents, build, state
-    from fabricbench.lab.errors import LabError
-    from fabricbench.words import close_match_hint
 
     build.check_rights()
     lab = state.find(name)
@@ -283,8 +261,6 @@ def exec_command(
 
 def _write_rows(what: str, rows: Sequence[dict[str, Any]], output: Format) -> None:
     """Write rows in a format."""
-    from fabricbench.report.formats import rows_csv
-
     if output is Format.JSON:
         write(json.dumps({what: rows}, indent=2))
     elif output is Format.CSV:
@@ -294,7 +270,6 @@ def _write_rows(what: str, rows: Sequence[dict[str, Any]], output: Format) -> No
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-    from fabricbench.report.text_table import Column, Row, render
 
     columns = [Column((key.replace("_", " "),), isinstance(value, str)) for key, value in rows[0].items()]
     return render(

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from fabricbench.cli.lab import default_name, tell
 from fabricbench.cli.output import note
+from fabricbench.lab import build, endpoints
+from fabricbench.lab.blueprint import Blueprint
+from fabricbench.lab.counters import counters
+from fabricbench.lab.errors import LabError
+from fabricbench.lab.parts import Excluded, LabPart, lab_trials
+from fabricbench.plan import engine
+from fabricbench.plan._run_spec import RunSpec
+from fabricbench.plan.expand import canonical_json
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.scale import scaled
+from fabricbench.runner.interrupts import Interrupts
+from fabricbench.runner.trials import Outcome
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Blueprint
-    from fabricbench.lab.parts import Excluded, LabPart
-    from fabricbench.plan._run_spec import RunSpec
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.trials import Outcome
-    from fabricbench.store import Trial
 
 ROCE = "roce"
 """The driver that sends from the UDP source ports of the plan."""
@@ -46,16 +51,12 @@ class LabPlan:
 
     def alike(self, predicted: LoadedPlan) -> LoadedPlan:
         """Return the prediction of the plan without the parts that labs lack, of the trials that labs run."""
-        from fabricbench.lab.parts import lab_trials
-
         run_specs = {trial.spec_json for trial in self.loaded.trials}
         kept = [each for each in lab_trials(predicted.trials).trials if each.spec_json in run_specs]
         return replace(predicted, trials=kept, suite=tuple(lab_trials(predicted.suite).trials))
 
     def measure(self, measure: Measure) -> Outcome:
         """Run the trials of each lab while it is up."""
-        from fabricbench.runner.trials import Outcome
-
         done: list[Trial] = []
         suite, stopped_by = None, None
         for number, part in enumerate(self.parts, 1):
@@ -87,10 +88,6 @@ def fitting_scale(loaded: LoadedPlan) -> int:
 
 def _can_have(run_spec: RunSpec, scale: int) -> bool:
     """Tell whether all values of a run spec are within their limits at a scale."""
-    from fabricbench.plan import engine
-    from fabricbench.plan.expand import canonical_json
-    from fabricbench.plan.scale import scaled
-
     return not engine.check(canonical_json(scaled(run_spec, scale)))
 
 
@@ -100,7 +97,6 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
     Raises:
         LabError: No lab can run any of its trials, or the rights to build one are missing.
     """
-    from fabricbench.lab import build
     from fabricbench.lab.parts import lab_trials, parts
 
     build.check_rights()
@@ -118,7 +114,6 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
 
 
 def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[LabPart]) -> None:
-    from fabricbench.lab.errors import LabError
 
     reasons: dict[str, list[str]] = {}
     for each in excluded:
@@ -139,10 +134,6 @@ def built(blueprint: Blueprint, driver: str | None) -> Iterator[dict[str, Any]]:
     Raises:
         LabError: The lab cannot be made; nothing is left of it.
     """
-    from fabricbench.lab import endpoints
-    from fabricbench.lab.counters import counters
-    from fabricbench.runner.interrupts import Interrupts
-
     defaults = {"driver": driver} if driver else {}
     with Interrupts() as interrupts, endpoints.measuring(blueprint, defaults, interrupts.check) as lab:
         tell(lab)

@@ -9,102 +9,134 @@ import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from inspect import cleandoc, get_annotations
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from fabricbench.cli.completion import VARIABLE, complete
+from fabricbench import __version__
+from fabricbench.cli.completion import VARIABLE, complete, complete_words
 from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.errors import OLD_PROCESSOR, USER_ERROR, exit_status
+from fabricbench.cli.output import write
 from fabricbench.cli.plain_values import PlainCommand, PlainGroup, defaulting
 from fabricbench.words import one_line
 
 _HELP: Final = (
     "Open test platform for AI network fabrics: collectives over RoCEv2, simulated packet by packet."
 )
-_COMMANDS: Final[Mapping[str, str | Mapping[str, str]]] = {
-    "run": "run:run_command",
-    "campaign": {
-        "run": "campaign:campaign_command",
-        "report": "campaign_report:report_command",
-        "show": "campaign_report:show_command",
-    },
-    "suite": "suite:suite_command",
-    "tune": "tune:tune_command",
-    "calibrate": "calibrate:calibrate_command",
-    "plans": "plans:plans_command",
-    "trials": "trials:trials_command",
-    "views": {"": "trials:views_command", "delete": "trials:delete_view_command"},
-    "show": "trials:show_command",
-    "expect": "expect:expect_command",
-    "explain": "explain:explain_command",
-    "compare": "compare:compare_command",
-    "report": "report:report_command",
-    "notebook": "report:notebook_command",
-    "export": "export:export_command",
-    "import": "importing:import_command",
-    "convert": "convert:convert_command",
-    "counters": "counters:counters_command",
-    "capture": "report:capture_command",
-    "plan": {
-        "check": "plans:plan_check_command",
-        "ports": "ports:plan_ports_command",
-        "schema": "plans:plan_schema_command",
-    },
-    "workspace": {
-        "check": "workspace:check_command",
-        "repair": "workspace:repair_command",
-        "export": "workspace:export_command",
-        "import": "workspace:import_command",
-        "purge": "workspace:purge_command",
-    },
-    "lab": {
-        "up": "lab:up_command",
-        "down": "lab:down_command",
-        "list": "lab:list_command",
-        "show": "lab:show_command",
-        "counters": "lab:counters_command",
-        "exec": "lab:exec_command",
-    },
-    "hosts": {
-        "token": "hosts:token_command",
-        "check": "hosts:check_command",
-        "schema": "hosts:schema_command",
-    },
-    "config": {
-        "": "config:list_command",
-        "get": "config:get_command",
-        "set": "config:set_command",
-        "unset": "config:unset_command",
-        "path": "config:path_command",
-    },
-    "agent": "agent:agent_command",
-    "serve": "serve:serve_command",
-    "doctor": "doctor:doctor_command",
-    "completion": "completion:completion_command",
-}
-"""Where each command is, in the order of the help: a module of this package and its function; without a name,
-what a group does by itself."""
 
-_GROUPS: Final = {
-    "campaign": "Run families of plans as one, and show what came of them; `campaign FILE` runs FILE.",
-    "plan": "Check a plan, show its port map, or write the schema of plans.",
-    "workspace": "Check, repair, export, import or purge the trials of a workspace.",
-    "views": "List, or forget, saved lists of trials.",
-    "lab": "Build a plan's fabric on this machine, out of network namespaces, for real endpoints.",
-    "hosts": "Let real hosts join, and look whether they can carry a run.",
-    "config": "Show, and set, the defaults of options that you give each time.",
+
+class Command(NamedTuple):
+    """A command: its function, as `module:function` of this package, and its line in the list of commands."""
+
+    function: str
+    summary: str
+
+
+class Group(NamedTuple):
+    """Commands of one name, each by its own; "" is the group without one of them."""
+
+    commands: Mapping[str, Command]
+    summary: str
+
+
+_COMMANDS: Final[Mapping[str, Command | Group]] = {
+    "run": Command("run:run_command", "Run a plan and print its results."),
+    "suite": Command("suite:suite_command", "Run the tests of a suite and report them by section."),
+    "tune": Command("tune:tune_command", "Search plan fields for the best metrics."),
+    "calibrate": Command("calibrate:calibrate_command", "Measure hosts and write a profile for plans."),
+    "plans": Command("plans:plans_command", "List the shipped plans."),
+    "trials": Command("trials:trials_command", "List the trials of a workspace."),
+    "show": Command("show:show_command", "Show the metrics of a trial and why it is slow."),
+    "expect": Command("expect:expect_command", "Predict a plan's results: ranges, causes, limits."),
+    "explain": Command("explain:explain_command", "Explain why a trial or a measurement is slow."),
+    "compare": Command("compare:compare_command", "Compare trials: parameters and metrics."),
+    "report": Command("report:report_command", "Write an HTML report that opens offline."),
+    "notebook": Command("report:notebook_command", "Write a Jupyter notebook of a trial."),
+    "export": Command("export:export_command", "Write a record table of a trial."),
+    "import": Command("importing:import_command", "Import results of benchmarks."),
+    "convert": Command("convert:convert_command", "Convert device configurations to plan fields."),
+    "counters": Command("counters:counters_command", "Explain counters of adapters and switches."),
+    "capture": Command("report:capture_command", "Capture frames in a pcapng file."),
+    "agent": Command("agent:agent_command", "Run this host's part of runs."),
+    "serve": Command("serve:serve_command", "Serve a workspace: web application and HTTP API."),
+    "doctor": Command("doctor:doctor_command", "Check the installation."),
+    "completion": Command("completion:completion_command", "Write the completion script of a shell."),
+    "campaign": Group(
+        {
+            "run": Command("campaign:campaign_command", "Run the plans of a campaign."),
+            "report": Command("campaign_report:report_command", "Write the report of a campaign."),
+            "show": Command("campaign_report:show_command", "Show the results of a campaign."),
+        },
+        "Run families of plans and compare them.",
+    ),
+    "views": Group(
+        {
+            "": Command("trials:views_command", "List saved views."),
+            "delete": Command("trials:delete_view_command", "Delete a saved view."),
+        },
+        "List or delete saved lists of trials.",
+    ),
+    "plan": Group(
+        {
+            "check": Command("plans:plan_check_command", "Check a plan."),
+            "ports": Command("ports:plan_ports_command", "Show the port map of a plan."),
+            "schema": Command("plans:plan_schema_command", "Write the JSON Schema of plans."),
+        },
+        "Check a plan, show its port map, write the schema.",
+    ),
+    "workspace": Group(
+        {
+            "check": Command("workspace:check_command", "Check a workspace."),
+            "repair": Command("workspace:repair_command", "Repair a workspace."),
+            "export": Command("workspace:export_command", "Export trials to a file."),
+            "import": Command("workspace:import_command", "Import trials from a file."),
+            "purge": Command("workspace:purge_command", "Delete trials for good."),
+        },
+        "Check, repair, export, import or purge trials.",
+    ),
+    "lab": Group(
+        {
+            "up": Command("lab:up_command", "Build a lab."),
+            "down": Command("lab:down_command", "Remove a lab."),
+            "list": Command("lab:list_command", "List the labs."),
+            "show": Command("lab:show_command", "Show a lab."),
+            "counters": Command("lab:counters_command", "Show the counters of a lab."),
+            "exec": Command("lab:exec_command", "Run a program in a lab."),
+        },
+        "Build a plan's fabric of network namespaces.",
+    ),
+    "hosts": Group(
+        {
+            "token": Command("hosts:token_command", "Write a token for hosts to enrol."),
+            "check": Command("hosts:check_command", "Check whether hosts can run a plan."),
+            "schema": Command("hosts:schema_command", "Write the JSON Schema of host files."),
+        },
+        "Enrol real hosts and check them.",
+    ),
+    "config": Group(
+        {
+            "": Command("config:list_command", "List the defaults of options."),
+            "get": Command("config:get_command", "Print a default."),
+            "set": Command("config:set_command", "Set a default."),
+            "unset": Command("config:unset_command", "Remove a default."),
+            "path": Command("config:path_command", "Print the path of the file."),
+        },
+        "Show and set defaults of options.",
+    ),
 }
-"""Help of commands that have commands of their own."""
+"""The commands, in the order of the help."""
 _RUN_BY_DEFAULT: Final = {"campaign": "run"}
 """What a group takes arguments for that name none of its commands."""
 
 
-def program(arguments: Sequence[str] = ()) -> typer.Typer:
-    """Return the program.
+def program(name: str | None = None) -> typer.Typer:
+    """Return the program with one of its commands, or with all.
+
+    A module of a command imports the libraries that the command needs, so only those of `name` are loaded.
 
     Args:
-        arguments: What it is going to be given: where they name a command, only that one is loaded.
+        name: The command to load; others are in the list of commands only. None loads all.
     """
     app = typer.Typer(
         cls=PlainGroup,
@@ -116,40 +148,46 @@ def program(arguments: Sequence[str] = ()) -> typer.Typer:
         rich_markup_mode=None,  # its tables cut long words; plain text wraps at any width
     )
     app.callback(invoke_without_command=True)(_program)
-    named = next((each for each in arguments if not each.startswith("-")), "")
-    for name in (named,) if named in _COMMANDS else _COMMANDS:
-        _add(app, name, _COMMANDS[name])
+    for each, entry in _COMMANDS.items():
+        if name in (None, each):
+            _add(app, each, entry)
+        else:
+            app.command(each, short_help=entry.summary)(_listed)
     return app
 
 
-def _add(app: typer.Typer, name: str, place: str | Mapping[str, str]) -> None:
-    """Add a command, or a group of them, whose help has a line for each paragraph, which the terminal breaks.
+def named_command(words: Sequence[str]) -> str:
+    """Return the command that the words of a command line name: the first that is no option; "" without."""
+    return next((word for word in words if not word.startswith("-")), "")
 
-    The list of commands has the first paragraph whole.
-    """
-    if not isinstance(place, str):
+
+def _listed() -> None:
+    """Stand for a command that is not loaded."""
+    raise AssertionError
+
+
+def _add(app: typer.Typer, name: str, entry: Command | Group) -> None:
+    """Add a command or a group; each paragraph of its help is one line, which the terminal wraps."""
+    if isinstance(entry, Group):
         kind = defaulting(_RUN_BY_DEFAULT[name]) if name in _RUN_BY_DEFAULT else PlainGroup
-        group = typer.Typer(cls=kind, help=_GROUPS[name], short_help=_GROUPS[name])
-        for each, its_place in place.items():
-            _add(group, each, its_place)
+        group = typer.Typer(cls=kind, help=entry.summary, short_help=entry.summary)
+        for each, command in entry.commands.items():
+            _add(group, each, command)
         app.add_typer(group, name=name)
         return
-    module, _, function = place.partition(":")
+    module, _, function = entry.function.partition(":")
     command = getattr(import_module(f"fabricbench.cli.{module}"), function)
     # Typer reads them twice, and would have them evaluated each time.
     command.__annotations__ = get_annotations(command, eval_str=True)
-    paragraphs = [" ".join(each.split()) for each in cleandoc(command.__doc__ or "").split("\n\n")]
+    help_text = "\n\n".join(" ".join(each.split()) for each in cleandoc(command.__doc__ or "").split("\n\n"))
     if name:
-        app.command(name, cls=PlainCommand, help="\n\n".join(paragraphs), short_help=paragraphs[0])(command)
+        app.command(name, cls=PlainCommand, help=help_text, short_help=entry.summary)(command)
     else:
-        app.callback(invoke_without_command=True, help="\n\n".join(paragraphs))(command)
+        app.callback(invoke_without_command=True, help=help_text)(command)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from fabricbench import __version__
-        from fabricbench.cli.output import write
-
         write(f"fabricbench {__version__}")
         raise typer.Exit
 
@@ -182,7 +220,7 @@ def main() -> None:
     # The plans' models need no plugin of pydantic, which would be looked for among all that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if VARIABLE in os.environ:
-        sys.exit(complete(program()))
+        sys.exit(complete(program(named_command(complete_words()))))
     # Where polars warns of the processor, it would die of an instruction that is not there.
     warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
     if sys.stderr is None:
@@ -200,7 +238,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         _check_text(arguments)
-        status = typer.main.get_command(program(arguments))(
+        status = typer.main.get_command(program(named_command(arguments)))(
             arguments, prog_name="fabricbench", standalone_mode=False
         )
         sys.stdout.flush()

@@ -10,6 +10,7 @@ import typer
 from fabricbench.cli import completion
 from fabricbench.cli.output import Format
 from fabricbench.runner.limits import JOBS_MAX
+from fabricbench.store.names import workspace_folder
 
 WorkspaceOption = Annotated[
     Path | None,
@@ -19,6 +20,16 @@ WorkspaceOption = Annotated[
         envvar="FABRICBENCH_WORKSPACE",
         show_default="./fabricbench-workspace",
         help="Folder of the trials.",
+    ),
+]
+AuthorityOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--authority",
+        metavar="DIR",
+        envvar="FABRICBENCH_AUTHORITY",
+        show_default="authority/ of the workspace",
+        help="Folder of the authority that signs the certificates of agents.",
     ),
 ]
 PlanArgument = Annotated[
@@ -84,3 +95,8 @@ JobsOption = Annotated[
         help="Trials at once; as many as cores and memory allow by default.",
     ),
 ]
+
+
+def authority_folder(workspace: Path | None, authority: Path | None) -> Path:
+    """Return the folder of the authority: that of the user, or one of the workspace."""
+    return authority if authority is not None else workspace_folder(workspace) / "authority"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.cli.options import (
     ForceOption,
@@ -14,17 +14,14 @@ from fabricbench.cli.options import (
     VariantsOption,
 )
 from fabricbench.cli.output import Format, warn, write
+from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.loaded import PlanSummary
+from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-
-if TYPE_CHECKING:
-    from fabricbench.plan.loaded import PlanSummary
 
 
 def plans_command(output: FormatOption = Format.TABLE) -> None:
     """List the shipped plans."""
-    from fabricbench.plan.document.shipped import shipped_plans
-    from fabricbench.runner import loading
-
     plans = {str(path): loading.load(name).summary for name, path in shipped_plans().items()}
     rows = [_row(file, summary) for file, summary in plans.items()]
     write(_list(rows, output))
@@ -38,8 +35,6 @@ def plan_check_command(
     force: ForceOption = False,
 ) -> None:
     """Check a plan without running it and estimate what it costs; exit status 2 if `run` would refuse it."""
-    from fabricbench.runner import loading
-
     limits = None if force else loading.machine_limits(time_limit)
     loaded = loading.load(plan, overrides or (), limits, variants or ())
     warn(loaded)

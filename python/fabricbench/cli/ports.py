@@ -9,6 +9,7 @@ import typer
 
 from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument, VariantsOption
 from fabricbench.cli.output import Format, has_colour, write
+from fabricbench.runner import loading
 
 if TYPE_CHECKING:
     from fabricbench.report.port_map import PortMap
@@ -33,7 +34,6 @@ def plan_ports_command(
     """
     from fabricbench.cli.report import chosen_trial
     from fabricbench.report.port_map import planned_ports
-    from fabricbench.runner import loading
 
     loaded = loading.load(plan, overrides or (), None, variants or ())
     loading.check_no_search(loaded, "plan ports")

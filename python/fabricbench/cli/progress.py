@@ -9,13 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.backend.protocol import Progress
+from fabricbench.plan import engine
+from fabricbench.plan.sweep.labels import solo_job
+from fabricbench.report.text_table import count
+from fabricbench.runner.trials import Listener
+from fabricbench.store import Trial, TrialFacts
+from fabricbench.words import counted, data_size
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    from fabricbench.backend.protocol import Progress
-    from fabricbench.runner.trials import Listener
-    from fabricbench.store import Trial, TrialFacts
 
 _PS_PER_MS = 1e9
 
@@ -203,8 +208,6 @@ class _Display(_Warning):
 
 
 def _name(facts: TrialFacts, number: int, count: int) -> str:
-    from fabricbench.plan.sweep.labels import solo_job
-    from fabricbench.words import data_size
 
     alone = solo_job(facts.variant)
     size = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
@@ -215,17 +218,12 @@ def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
     """Return the packet-hops that a trial is estimated to take; 0 where that is not known."""
     import json
 
-    from fabricbench.plan import engine
-
     estimate = engine.estimate(json.dumps(run_spec))
     return estimate["packet_hops"] if estimate else 0
 
 
 def beyond_text(progress: Progress, estimated_hops: int) -> str:
     """Say that a trial is far beyond its estimate, and why; nothing of one that is not."""
-    from fabricbench.report.text_table import count
-    from fabricbench.words import counted
-
     hops = progress["packet_hops"]
     if not estimated_hops or hops < max(_BEYOND * estimated_hops, _LEAST_HOPS):
         return ""
@@ -242,8 +240,6 @@ def beyond_text(progress: Progress, estimated_hops: int) -> str:
 
 def progress_text(progress: Progress) -> str:
     """Return the time left of a trial; of a simulated one simulated time and speed as well."""
-    from fabricbench.report.text_table import count
-
     wall_s, delivered = progress["wall_s"], progress["delivered_bytes"]
     left = _duration(wall_s * (progress["total_bytes"] - delivered) / delivered) if delivered else "-"
     if "packet_hops" not in progress:

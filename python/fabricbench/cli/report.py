@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from fabricbench.backend.registry import capturing
+from fabricbench.backend.wiring import Wiring
 from fabricbench.cli import completion
 from fabricbench.cli.options import (
     ForceOption,
@@ -17,12 +19,16 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import note, write
-from fabricbench.words import counted, plural
-
-if TYPE_CHECKING:
-    from fabricbench.backend.wiring import Wiring
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.report.choice import ChoiceError, choose
+from fabricbench.report.files import check_page_name, check_writable_target
+from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
+from fabricbench.report.queue_pairs import listing
+from fabricbench.runner import loading
+from fabricbench.runner.trials import trial_id
+from fabricbench.store import Workspace
+from fabricbench.words import counted, data_size, plural
 
 DEFAULT_FRAMES = 1000
 
@@ -48,9 +54,7 @@ def report_command(
 
     It covers every finished trial of the plan's run that TRIAL belongs to; the detailed plots show TRIAL.
     """
-    from fabricbench.report.files import check_page_name, check_writable_target
     from fabricbench.report.html.build import write_report
-    from fabricbench.store import Workspace
 
     check_page_name(out)
     check_writable_target(out)
@@ -73,9 +77,7 @@ def notebook_command(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write a Jupyter notebook that loads a trial and draws its plots."""
-    from fabricbench.report.files import check_writable_target
     from fabricbench.report.notebook import write_notebook
-    from fabricbench.store import Workspace
 
     if out.suffix != ".ipynb":
         raise typer.BadParameter(
@@ -122,9 +124,6 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Frames have valid checksums and ICRC and no Ethernet FCS; InfiniBand packets end with
     their VCRC. Times are nanoseconds since the run began.
     """
-    from fabricbench.backend.registry import capturing
-    from fabricbench.runner import loading
-
     if out is not None:
         _check_is_pcapng(out)
     # It ends with the frames, and may so take much less time than the trial.
@@ -135,8 +134,6 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     wiring = capturing(loaded.plan.backend).wiring(planned)
     if list_qps:
         from dataclasses import astuple
-
-        from fabricbench.report.queue_pairs import listing
 
         write(listing(astuple(pair) for pair in wiring.queue_pairs))
         return
@@ -168,7 +165,6 @@ def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str |
 
 def _of_size(trials: list[PlannedTrial], wanted: str) -> list[PlannedTrial]:
     """Keep the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
-    from fabricbench.words import data_size
 
     def plain(size: str) -> str:
         return "".join(size.split()).lower().replace("ib", "b")
@@ -183,7 +179,6 @@ def _of_size(trials: list[PlannedTrial], wanted: str) -> list[PlannedTrial]:
 
 
 def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
-    from fabricbench.report.choice import ChoiceError, choose
 
     if not text:
         raise typer.BadParameter("say which queue pairs: --qps 0,1,5-8; --list-qps lists them")
@@ -196,11 +191,6 @@ def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
 def _write_capture(
     loaded: LoadedPlan, planned: PlannedTrial, wiring: Wiring, qps: list[int], count: int, out: Path
 ) -> None:
-    from fabricbench.backend.registry import capturing
-    from fabricbench.report.files import check_writable_target
-    from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
-    from fabricbench.runner import loading
-    from fabricbench.runner.trials import trial_id
 
     check_writable_target(out)
     is_infiniband = planned.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"

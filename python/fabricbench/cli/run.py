@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabricbench.backend.protocol import Backend
 from fabricbench.cli.errors import NOT_MET
-from fabricbench.cli.hosts import AuthorityOption, authority_folder
 from fabricbench.cli.options import (
+    AuthorityOption,
     ForceOption,
     FormatOption,
     OverridesOption,
@@ -21,21 +22,27 @@ from fabricbench.cli.options import (
     TimeLimitOption,
     VariantsOption,
     WorkspaceOption,
+    authority_folder,
 )
 from fabricbench.cli.output import Format, has_colour, note, warn, write
+from fabricbench.cli.progress import LONG_MS, display
+from fabricbench.plan.errors import named_as_written
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.report.criteria import verdict_line
+from fabricbench.report.terminal.run import run_table
+from fabricbench.results.jobs import JobReport, meets_criteria, reports_of_run, result_rows
+from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.store import Workspace
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.runner.trials import Outcome
+    from fabricbench.cli.lab_run import LabPlan
     from fabricbench.searched import Searched
-    from fabricbench.store import Workspace
 
 
 class EnginePath(StrEnum):
@@ -149,14 +156,6 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     criteria are met, or which trial is not complete. Where that is no terminal, a long run writes its
     estimate first and how far it is each 30 seconds.
     """
-    from fabricbench.cli.lab_run import LabPlan, fitting_scale, lab_plan
-    from fabricbench.cli.progress import display
-    from fabricbench.plan.errors import named_as_written
-    from fabricbench.results.jobs import meets_criteria, result_rows
-    from fabricbench.runner import loading
-    from fabricbench.runner.trials import Runner
-    from fabricbench.store import Workspace
-
     _check_driver(driver, in_lab=in_lab)
     if in_lab:
         _check_lab(backend, hosts)
@@ -170,7 +169,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             given = [*(overrides or ()), *own.values()]
             return loading.load(plan, given, limits, variants or (), quick=quick)
 
-    loaded = load(scale or (fitting_scale(load(1)) if in_lab else None))
+    loaded = load(scale or (_lab_scale(load(1)) if in_lab else None))
     warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
     authorities = {"hosts_authority": str(authority_folder(workspace, authority))}
@@ -184,10 +183,11 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         return carrier
 
     told = {} if hosts is None else {"hosts": str(hosts)}
-    measuring = lab_plan(loaded, driver) if in_lab else carrier_of(loaded, told)
+    lab = _lab_plan(loaded, driver) if in_lab else None
+    carrier = None if lab else carrier_of(loaded, told)
     predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
-    if predicted and isinstance(measuring, LabPlan):
-        predicted = measuring.alike(predicted)
+    if predicted and lab:
+        predicted = lab.alike(predicted)
     predictor = loading.backend_of(predicted, settings) if predicted else None
     store = Workspace.open(workspace, create=True)
     with display() as listener:
@@ -198,31 +198,38 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             return runner.run(one)
 
         def measure(one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
-            return carry_out(one, carrier_of(one, told_hosts), resume=resume, suite=suite)
+            by = carrier or carrier_of(one, told_hosts)
+            return carry_out(one, by, resume=resume, suite=suite)
 
         _tell_cost(loaded)
         outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
         if outcome is None or outcome.stopped_by is None:
-            outcome = (
-                measuring.measure(measure)
-                if isinstance(measuring, LabPlan)
-                else carry_out(loaded, measuring, resume=resume)
-            )
+            outcome = lab.measure(measure) if lab else measure(loaded, told)
     _tell(store, loaded.plan.name, outcome, output, twin=twin)
+
+
+def _lab_scale(loaded: LoadedPlan) -> int:
+    """Return the scale at which a plan fits into a lab on this machine."""
+    from fabricbench.cli.lab_run import fitting_scale
+
+    return fitting_scale(loaded)
+
+
+def _lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
+    """Return the labs of a plan."""
+    from fabricbench.cli.lab_run import lab_plan
+
+    return lab_plan(loaded, driver)
 
 
 def _tell_cost(loaded: LoadedPlan) -> None:
     """Write the estimate of a long run where no terminal shows its progress."""
-    from fabricbench.cli.progress import LONG_MS
-
     if not sys.stderr.isatty() and sum(each["time_ms"] for each in loaded.bounds) >= LONG_MS:
         note(loaded.cost)
 
 
 def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
     """Write what came of a run, and end the program as the run ended."""
-    from fabricbench.results.jobs import reports_of_run
-
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
     found = outcome.found
@@ -243,8 +250,6 @@ def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin
     if found:  # values that do not hold are what a search is about
         _end_search(found)
     else:
-        from fabricbench.report.criteria import verdict_line
-
         if verdict := verdict_line(reports):
             note(verdict)
         if any(job.is_rejected for job in reports):
@@ -310,9 +315,7 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
 def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()) -> str:
     """Return jobs in a format, in JSON with what the search of their plan found."""
     if output is Format.TABLE:
-        from fabricbench.report import terminal
-
-        return terminal.run_table(jobs, colour=has_colour())
+        return run_table(jobs, colour=has_colour())
     from fabricbench.report import formats
 
     return formats.trials_json(jobs, found) if output is Format.JSON else formats.trials_csv(jobs)

@@ -6,18 +6,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from fabricbench.cli.hosts import AuthorityOption, require_libraries
-from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.hosts import require_libraries
+from fabricbench.cli.options import AuthorityOption, WorkspaceOption
 from fabricbench.cli.output import note
+from fabricbench.hosts.control.hosts_file import load_hosts
+from fabricbench.server.settings import LOOPBACK, Settings
+from fabricbench.store import Workspace
 from fabricbench.words import install_hint
-
-if TYPE_CHECKING:
-    from fabricbench.server.settings import Settings
-
 
 _HOSTS_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -88,8 +87,6 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         raise typer.Exit(2) from error
     import os
 
-    from fabricbench.store import Workspace
-
     # No process that is started from here needs it, and a secret of the user is never printed.
     is_from_environment = token is not None and token == os.environ.pop("FABRICBENCH_TOKEN", None)
     settings = _settings(host, port, token, users, tls_cert, tls_key)
@@ -121,7 +118,6 @@ def _hosts_files(given: Sequence[str]) -> dict[str, Path]:
     if not given:
         return {}
     require_libraries()
-    from fabricbench.hosts.control.hosts_file import load_hosts
 
     files: dict[str, Path] = {}
     for text in given:
@@ -147,7 +143,6 @@ def _settings(
     key: Path | None,
 ) -> Settings:
     from fabricbench.server.auth import UsersFileError, new_token, read_users
-    from fabricbench.server.settings import LOOPBACK, Settings
 
     if (certificate is None) != (key is None):
         raise typer.BadParameter("--tls-cert and --tls-key go together")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricbench.cli.errors import NOT_MET, OUR_BUG, SIGNALLED, USER_ERROR
+from fabricbench.cli.errors import NOT_MET, OUR_BUG, SIGNALLED, USER_ERROR, user_text
 from fabricbench.cli.options import (
     DryRunOption,
     ForceOption,
@@ -20,16 +20,21 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.cli.progress import display
+from fabricbench.plan.cost import duration
+from fabricbench.report.files import check_page_name, check_writable_target
+from fabricbench.results.jobs import meets_criteria, result_rows
+from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.suite import Suite, SuiteTest, TestEnd, carry_out, load_suite
+from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.store import Workspace
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabricbench.report.suite import KpiName, SuiteReport, TestReport
-    from fabricbench.runner.suite import Suite, SuiteTest, TestEnd
-    from fabricbench.runner.trials import Outcome
-    from fabricbench.store import Workspace
 
 
 def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -64,11 +69,7 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     fault or by one that can be mended; 3 when a criterion is not met; 130 when stopped by Ctrl-C; 143 by
     SIGTERM. Finished trials stay in any case, and --resume goes on where it ended.
     """
-    from fabricbench.report.files import check_page_name, check_writable_target
     from fabricbench.report.html.suite import FIGURE_NAMES
-    from fabricbench.runner import loading
-    from fabricbench.runner.suite import carry_out, load_suite
-    from fabricbench.store import Workspace
 
     if out is not None:
         check_page_name(out)
@@ -106,8 +107,6 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 def _extent(suite: Suite) -> str:
     """Say how much there is to run."""
-    from fabricbench.plan.cost import duration
-
     trials = sum(each.loaded.trials_max for each in suite.tests)
     cost_ms = sum(told["time_ms"] for each in suite.tests for told in each.loaded.bounds)
     tests = counted(len(suite.tests), "test")
@@ -116,10 +115,6 @@ def _extent(suite: Suite) -> str:
 
 
 def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:
-    from fabricbench.cli.progress import display
-    from fabricbench.results.jobs import meets_criteria, result_rows
-    from fabricbench.runner import loading
-    from fabricbench.runner.trials import Runner
 
     backend = loading.backend_of(part.loaded)
     with display() as listener:
@@ -130,14 +125,11 @@ def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -
 
 def _told(error: Exception) -> str:
     """Say in one line why a test failed."""
-    from fabricbench.cli.errors import user_text
-
     text = user_text(error) or f"{type(error).__name__}: {error}"
     return " ".join(text.removeprefix("error: ").split())
 
 
 def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
-    from fabricbench.cli.errors import user_text
 
     errors = [end.error for end in ends if end.error is not None]
     if errors:

@@ -1,20 +1,24 @@
-"""The commands about trials that have run: `trials` and `show`."""
+"""The commands `trials`, `views` and `views delete`: lists of trials, saved lists."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fabricbench.cli import completion
-from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
+from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fabricbench.store import Workspace
+from fabricbench.report.terminal.trial import trial_list
+from fabricbench.report.text_table import Column, Row, render
+from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.store import StoreError, Workspace
+from fabricbench.store.listing import beside, choices, ordered
+from fabricbench.store.tags import tags_of
+from fabricbench.store.views import asked_with, delete_view, query_of, saved_views
+from fabricbench.store.views import save_view as keep
+from fabricbench.words import close_match_hint
 
 
 def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -55,13 +59,6 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     A plan that is neither shipped nor in the workspace is an error. Of several jobs --where and --sort take
     the one that fares worst by each metric; trials without a value come last, and no --where finds them.
     """
-    from fabricbench.results.jobs import Beside, stored_reports
-    from fabricbench.store import Workspace
-    from fabricbench.store.listing import beside, ordered
-    from fabricbench.store.tags import tags_of
-    from fabricbench.store.views import asked_with, query_of
-    from fabricbench.store.views import save_view as keep
-
     store = Workspace.open(workspace)
     given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
     asked = asked_with(store, view, given, descending=descending)
@@ -83,9 +80,7 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             else formats.list_csv(found, jobs)
         )
     elif found:
-        from fabricbench.report import terminal
-
-        write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
+        write(trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     if not found:
         note(f"no such trials in {store.root}" if asked else f"no trials in {store.root}")
     _tell_set_aside(store)
@@ -109,8 +104,6 @@ def views_command(
     """
     if context.invoked_subcommand is not None:
         return
-    from fabricbench.store import Workspace
-    from fabricbench.store.views import saved_views
 
     store = Workspace.open(workspace)
     found = saved_views(store)
@@ -122,8 +115,6 @@ def views_command(
         rows = [{"name": view.name, "asked": str(view), "saved_at": view.saved_at} for view in found]
         write(rows_csv(["name", "asked", "saved_at"], rows))
     elif found:
-        from fabricbench.report.text_table import Column, Row, render
-
         columns = [Column(("view",), is_text=True), Column(("trials",), is_text=True)]
         write(render(columns, [Row([view.name, str(view)]) for view in found], colour=has_colour()))
     else:
@@ -137,9 +128,6 @@ def delete_view_command(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Forget a saved view; its trials stay."""
-    from fabricbench.store import Workspace
-    from fabricbench.store.views import delete_view
-
     delete_view(Workspace.open(workspace), name)
 
 
@@ -150,110 +138,8 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
         StoreError: It is neither.
     """
     from fabricbench.plan.document.shipped import shipped_plans
-    from fabricbench.store import StoreError
-    from fabricbench.store.listing import choices
-    from fabricbench.words import close_match_hint
 
     known = dict.fromkeys([*choices(store)["plan"], *shipped_plans()])
     if plan not in known:
         hint = close_match_hint(plan, known) or "`fabricbench trials` lists all trials with their plans"
         raise StoreError(store.root, f'no trial of a plan "{plan}"', hint)
-
-
-def show_command(
-    trial: TrialArgument = "latest",
-    points: Annotated[
-        bool,
-        typer.Option(
-            "--points",
-            help="Show the KPIs of the BMWG drafts, and what each observation point tells: the boundary of "
-            "the fabric, devices, endpoints.",
-        ),
-    ] = False,
-    ports: Annotated[
-        bool,
-        typer.Option(
-            "--ports",
-            help="Show the port map: chassis, port, switch port, addresses, queue pairs, DSCP of each rank.",
-        ),
-    ] = False,
-    workspace: WorkspaceOption = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
-    """Show the metrics of a trial, and why it is slow if it is, computed from its record.
-
-    JSON and CSV have every metric; `--points` has the KPIs of the BMWG drafts, `--ports` the port map.
-    """
-    if points and ports:
-        raise typer.BadParameter("--points and --ports are two tables: give one")
-    if ports:
-        _show_ports(trial, workspace, output)
-        return
-    if points:
-        _show_points(trial, workspace, output)
-        return
-    from fabricbench.report import formats, terminal
-    from fabricbench.report.insight import insight_of
-    from fabricbench.report.insight_text import insight_text
-    from fabricbench.results.jobs import Beside, current_reports, reports_of_run
-    from fabricbench.store import Workspace
-    from fabricbench.store.tags import tags_of
-
-    store = Workspace.open(workspace)
-    found = store.find(trial)
-    tags = tags_of(store, [found])[found.id]
-    family = store.family(found)
-    jobs = current_reports(found, Beside(family))
-    if output is Format.CSV:
-        write(formats.trials_csv(jobs))
-        return
-    known = insight_of(found)
-    if output is Format.JSON:
-        write(formats.shown_json(jobs, known, tags))
-    elif known is None:
-        write(terminal.trial_text(jobs, tags, colour=has_colour()))
-    else:
-        told = insight_text(known, colour=has_colour())
-        seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
-        parts = (terminal.trial_text(jobs, tags, colour=has_colour()), seeds, told)
-        write("\n\n".join(part for part in parts if part))
-
-
-def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
-    """Show the port map of a trial."""
-    from fabricbench.cli.ports import write_ports
-    from fabricbench.report.port_map import ports_of
-    from fabricbench.store import Workspace
-
-    found = Workspace.open(workspace).find(trial)
-    rows = ports_of(found)
-    if rows is None:
-        raise typer.BadParameter(
-            f"trial {found.id} was imported: it has no ranks at ports; leave --ports out"
-        )
-    write_ports(rows, output)
-
-
-def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
-    """Show what each observation point tells of a trial."""
-    from fabricbench.report.formats import rows_csv
-    from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
-    from fabricbench.results.jobs import Beside, measured_reports
-    from fabricbench.store import Workspace
-
-    store = Workspace.open(workspace)
-    found = store.find(trial)
-    points = points_of(found)
-    if points is None:
-        raise typer.BadParameter(
-            f"trial {found.id} was imported, with what its benchmark printed and no record of the fabric; "
-            "leave --points out"
-        )
-    if output is Format.CSV:
-        write(rows_csv(POINT_COLUMNS, point_rows(points)))
-        return
-    jobs = measured_reports(found, Beside(store.family(found)))
-    if output is Format.JSON:
-        write(json.dumps(points_object(jobs, points), indent=2, allow_nan=False))
-    else:
-        write(points_text(jobs, points, colour=has_colour()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGINT
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -16,16 +16,23 @@ from fabricbench.cli.errors import NOT_MET, SIGNALLED, USER_ERROR
 from fabricbench.cli.options import DryRunOption, OverridesOption, TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, warn, write
 from fabricbench.cli.progress import bar
+from fabricbench.cli.tuned import Found, check_files, write_files, written
+from fabricbench.plan.cost import Limits, duration
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.results.jobs import result_rows
+from fabricbench.runner import loading
+from fabricbench.runner.interrupts import Interrupts
+from fabricbench.runner.loading import backend_of, machine_limits, notes_of
+from fabricbench.runner.tuning.aims import Aim, aims_of, check_direction, limits_of
+from fabricbench.runner.tuning.evaluation import Evaluator, Units
+from fabricbench.runner.tuning.evidence import SEEDS_MIN, evidence_of
+from fabricbench.runner.tuning.journal import library
+from fabricbench.runner.tuning.processes import executor_of
+from fabricbench.runner.tuning.search import Search
+from fabricbench.runner.tuning.space import space_of
+from fabricbench.runner.tuning.wanted import Tried, Wanted
+from fabricbench.store import Workspace
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.cli.tuned import Found
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.tuning.aims import Aim
-    from fabricbench.runner.tuning.evaluation import Evaluator, Units
-    from fabricbench.runner.tuning.wanted import Tried, Wanted
-    from fabricbench.store import Workspace
 
 _HOURS_MAX: Final = 24
 """More estimated hours of one core are hardly meant, and so have to be asked for."""
@@ -110,16 +117,6 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Exit status: 0 when a point was found, 2 for a mistake, 3 when no point keeps every limit, 130 when
     stopped by Ctrl-C.
     """
-    from fabricbench.cli.tuned import check_files, write_files, written
-    from fabricbench.runner.loading import backend_of, machine_limits, notes_of
-    from fabricbench.runner.tuning.aims import limits_of
-    from fabricbench.runner.tuning.evaluation import Units
-    from fabricbench.runner.tuning.evidence import SEEDS_MIN
-    from fabricbench.runner.tuning.journal import library
-    from fabricbench.runner.tuning.space import space_of
-    from fabricbench.runner.tuning.wanted import Wanted
-    from fabricbench.store import Workspace
-
     if 0 < confirm < SEEDS_MIN:
         raise typer.BadParameter(f"--confirm: found {confirm}; allowed: 0, or {SEEDS_MIN} or more")
     check_files(write_plan, write_sonic)
@@ -145,7 +142,6 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _loaded(plan: str, overrides: list[str], seeds: int | None, limits: Limits | None) -> LoadedPlan:
-    from fabricbench.runner import loading
 
     more = [] if seeds is None else [f"iterations={seeds}"]
     loaded = loading.load(plan, [*overrides, *more], limits)
@@ -155,7 +151,6 @@ def _loaded(plan: str, overrides: list[str], seeds: int | None, limits: Limits |
 
 
 def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
-    from fabricbench.runner.tuning.aims import aims_of, check_direction
 
     aims = aims_of(minimized, maximized)
     for remark in filter(None, map(check_direction, aims)):
@@ -165,8 +160,6 @@ def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
 
 def _cost(wanted: Wanted, units: Units, trials: int, confirm: int, *, force: bool) -> str:
     """Say what a search may cost; end the command if that is hardly meant and was not asked for."""
-    from fabricbench.plan.cost import duration
-
     cost_ms = (trials + 1) * units.cost_ms(wanted.shipped())
     cost_ms += 2 * confirm * units.cost_ms(wanted.shipped(seeds=1))
     points, fields = counted(trials, "point"), counted(len(wanted.space.fields), "field")
@@ -181,11 +174,6 @@ def _carried_out(
     wanted: Wanted, units: Units, store: Workspace, on: str, trials_and_confirm: tuple[int, int]
 ) -> Found:
     """Carry the search out; end the command if the user stops it."""
-    from fabricbench.results.jobs import result_rows
-    from fabricbench.runner.interrupts import Interrupts
-    from fabricbench.runner.tuning.evaluation import Evaluator
-    from fabricbench.runner.tuning.processes import executor_of
-
     with Interrupts() as interrupts:
         executor = executor_of(on, store, result_rows, interrupts)
         try:
@@ -200,10 +188,6 @@ def _carried_out(
 
 def _search(wanted: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:
     """Carry the search out, and compare its best point with other seeds."""
-    from fabricbench.cli.tuned import Found
-    from fabricbench.runner.tuning.evidence import evidence_of
-    from fabricbench.runner.tuning.search import Search
-
     with _display(wanted, trials) as told:
         search = Search(wanted, evaluator, store.root, told)
         try:

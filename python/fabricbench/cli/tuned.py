@@ -8,14 +8,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.cli.output import Format, has_colour, note
+from fabricbench.report.files import atomic_file, check_writable_target
+from fabricbench.report.formats import rows_csv
+from fabricbench.report.sonic import sonic_config
+from fabricbench.report.text_table import Column, Row, render
+from fabricbench.runner.tuning.evidence import Change, Confidence, Evidence
+from fabricbench.runner.tuning.fragment import changes, fragment
+from fabricbench.runner.tuning.space import Range
+from fabricbench.runner.tuning.wanted import Tried, Wanted
 from fabricbench.words import counted, data_size
-
-if TYPE_CHECKING:
-    from fabricbench.runner.tuning.evidence import Change, Confidence, Evidence
-    from fabricbench.runner.tuning.wanted import Tried, Wanted
 
 _FRONT_MAX: Final = 10
 """Points of a Pareto front that a table shows."""
@@ -91,8 +95,6 @@ def _nothing(found: Found) -> str:
 
 def _table(heads: Sequence[tuple[str, ...]], rows: Sequence[Sequence[str]], texts: int) -> str:
     """Return a table of which the first so many columns are text."""
-    from fabricbench.report.text_table import Column, Row, render
-
     columns = [Column(head, place < texts) for place, head in enumerate(heads)]
     return render(columns, [Row(cells) for cells in rows], colour=has_colour())
 
@@ -114,7 +116,6 @@ def _point_text(tried: Tried) -> str:
 
 
 def _fields(found: Found, best: Tried) -> str:
-    from fabricbench.runner.tuning.space import Range
 
     shipped = found.wanted.space.shipped()
     rows = [
@@ -171,8 +172,6 @@ def _use(found: Found, best: Tried) -> str:
     """Return the commands that run the plans at the best point."""
     from shlex import quote
 
-    from fabricbench.runner.tuning.fragment import changes
-
     space, commands = found.wanted.space, []
     for number, plan in enumerate(space.plans):
         options = (f"-s {quote(each)}" for each in (*plan.overrides, *changes(space, best.point, number)))
@@ -181,8 +180,6 @@ def _use(found: Found, best: Tried) -> str:
 
 
 def _json(found: Found) -> dict[str, Any]:
-    from fabricbench.report.sonic import sonic_config
-    from fabricbench.runner.tuning.fragment import fragment
 
     wanted = found.wanted
     told: dict[str, Any] = {
@@ -234,7 +231,6 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 
 def _csv(found: Found) -> str:
-    from fabricbench.report.formats import rows_csv
 
     wanted = found.wanted
     names = [each.field for each in wanted.space.fields]
@@ -254,8 +250,6 @@ def check_files(*paths: Path | None) -> None:
     Raises:
         OutputFileError: One cannot.
     """
-    from fabricbench.report.files import check_writable_target
-
     for path in paths:
         if path is not None:
             check_writable_target(path)
@@ -269,7 +263,6 @@ def write_files(found: Found, plan: Path | None, sonic: Path | None) -> None:
         _write(plan, _fragment_text(found, found.best))
     if sonic is None:
         return
-    from fabricbench.report.sonic import sonic_config
 
     candidates = found.wanted.space.at(found.best.point)
     configs = [sonic_config(each.trials[-1].run_spec) for each in candidates]
@@ -282,7 +275,6 @@ def write_files(found: Found, plan: Path | None, sonic: Path | None) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from fabricbench.report.files import atomic_file
 
     with atomic_file(path) as file:
         file.write(text.encode())
@@ -292,8 +284,6 @@ def _write(path: Path, text: str) -> None:
 def _fragment_text(found: Found, best: Tried) -> str:
     """Return the searched fields as YAML, with what is known of them ahead."""
     from ruamel.yaml import YAML
-
-    from fabricbench.runner.tuning.fragment import fragment
 
     names = ", ".join(plan.plan.name for plan in found.wanted.space.plans)
     lines = [f"# Point {best.number} of {len(found.tried)} of a search over {names}."]

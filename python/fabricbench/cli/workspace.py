@@ -11,6 +11,12 @@ from fabricbench.cli import completion
 from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note, write
+from fabricbench.report.files import atomic_file
+from fabricbench.store import Workspace
+from fabricbench.store.archive import read_archive, write_archive
+from fabricbench.store.catalog_schema import FINISHED
+from fabricbench.store.inspection import damages, put_aside, take_out, without_digest
+from fabricbench.store.trash import purge
 from fabricbench.words import counted
 
 
@@ -19,10 +25,6 @@ def check_command(workspace: WorkspaceOption = None) -> None:
 
     Exit status: 0 when all can be read, 2 when something is damaged.
     """
-    from fabricbench.store import Workspace
-    from fabricbench.store.catalog_schema import FINISHED
-    from fabricbench.store.inspection import damages, without_digest
-
     store = Workspace.open(workspace)
     rows, found = store.unreadable(), list(damages(store))
     for row in rows:
@@ -44,9 +46,6 @@ def check_command(workspace: WorkspaceOption = None) -> None:
 
 def repair_command(workspace: WorkspaceOption = None) -> None:
     """Put damaged records and rows aside, in the folder `damaged` of the workspace; nothing is removed."""
-    from fabricbench.store import Workspace
-    from fabricbench.store.inspection import damages, put_aside, take_out
-
     store = Workspace.open(workspace)
     rows = store.unreadable()
     for row in rows:
@@ -80,11 +79,6 @@ def export_command(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write finished trials, with their records, into one file."""
-    from fabricbench.report.files import atomic_file
-    from fabricbench.store import Workspace
-    from fabricbench.store.archive import write_archive
-    from fabricbench.store.catalog_schema import FINISHED
-
     store = Workspace.open(workspace)
     chosen = store.trials(plan=plan, tag=tag, states=FINISHED)
     if trial:
@@ -102,9 +96,6 @@ def import_command(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Take the trials of such a file into the workspace; those that are there already keep their records."""
-    from fabricbench.store import Workspace
-    from fabricbench.store.archive import read_archive
-
     store = Workspace.open(workspace, create=True)
     taken, present = read_archive(store, archive)
     note(f"took {counted(len(taken), 'trial')} into {store.root}; {len(present)} were there already")
@@ -118,9 +109,6 @@ def purge_command(
 ) -> None:
     """Remove trials for good that were deleted in the web application or over HTTP, with their records."""
     from datetime import UTC, datetime, timedelta
-
-    from fabricbench.store import Workspace
-    from fabricbench.store.trash import purge
 
     store = Workspace.open(workspace)
     before = datetime.now(UTC) - timedelta(days=older_than)

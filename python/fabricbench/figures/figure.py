@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.figures.marks import marked
+from fabricbench.figures.plot import Plot
+from fabricbench.results.rows import ResultRow
 
 if TYPE_CHECKING:
-    from fabricbench.figures.plot import Plot
     from fabricbench.figures.subject import Subject
-    from fabricbench.results.rows import ResultRow
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabricbench.figures.scales import TimeScale
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from fabricbench.figures.scales import TimeScale
 
 
 @dataclass(frozen=True)

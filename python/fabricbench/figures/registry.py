@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.figures.chunks.latency import LATENCY_FIGURE
 from fabricbench.figures.chunks.progress import PROGRESS_FIGURE
 from fabricbench.figures.chunks.reordering import ORDER_FIGURE
-from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
+from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE, Window
 from fabricbench.figures.figure import Figure, Section
 from fabricbench.figures.links.map import MAP_FIGURE
 from fabricbench.figures.links.matrix import MATRIX_FIGURE
 from fabricbench.figures.links.tiers import TIERS_FIGURE
 from fabricbench.figures.links.uplinks import UPLINKS_FIGURE
+from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
 from fabricbench.figures.results.fct import FCT_FIGURES
 from fabricbench.figures.results.sweep import SWEEP_FIGURES
@@ -25,11 +26,7 @@ from fabricbench.figures.samples.goodput import GOODPUT_FIGURE, TCP_GOODPUT_FIGU
 from fabricbench.figures.samples.series import LINK_USE_FIGURE, QUEUES_FIGURE, VOQS_FIGURE
 from fabricbench.figures.samples.thresholds import THRESHOLDS_FIGURE
 from fabricbench.figures.subject import subject_of
-
-if TYPE_CHECKING:
-    from fabricbench.figures.chunks.timeline import Window
-    from fabricbench.figures.plot import Plot
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 _FIGURES: Final = (
     RATIO_FIGURE,

@@ -13,20 +13,18 @@ from fabricbench.analysis.failures import steps
 from fabricbench.analysis.rates import link_use_percent
 from fabricbench.analysis.uplinks import EgressDistribution, switch_uplinks
 from fabricbench.figures import theme
+from fabricbench.figures.chunks.timeline import Window
 from fabricbench.figures.links.layout import DirectedLink
 from fabricbench.figures.marks import Mark, marks_of
+from fabricbench.figures.results.tenants import TenantSample, tenant_samples
 from fabricbench.figures.scales import TimeScale, time_scale
 from fabricbench.results.jobs import Beside
-from fabricbench.results.rows import rows_of
+from fabricbench.results.rows import ResultRow, rows_of
 from fabricbench.results.seeds import KeptRow, kept_rows
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fabricbench.figures.chunks.timeline import Window
-    from fabricbench.figures.results.tenants import TenantSample
-    from fabricbench.results.rows import ResultRow
-    from fabricbench.store import Trial
 
 
 class Subject:
@@ -56,8 +54,6 @@ class Subject:
 
     def of_job(self, job: str) -> Subject:
         """Return the same data limited to a job, for figures that show some jobs."""
-        from fabricbench.figures.chunks.timeline import Window
-
         return Subject(self.trial, lambda: self.rows, Window(job=job))
 
     @cached_property
@@ -115,8 +111,6 @@ class Subject:
     @property
     def time_range(self) -> list[float]:
         """Begin and end of every time axis of the run, in its unit: the whole run, or the window."""
-        from fabricbench.figures.chunks.timeline import Window
-
         begin_ps, end_ps = (self.window or Window()).span_ps(self.end_ps)
         return [begin_ps / self.time_scale.ps, end_ps / self.time_scale.ps]
 
@@ -181,8 +175,6 @@ class Subject:
     @cached_property
     def tenants(self) -> list[TenantSample]:
         """The jobs of one trial that were also run alone."""
-        from fabricbench.figures.results.tenants import tenant_samples
-
         return tenant_samples(self.rows)
 
     @cached_property

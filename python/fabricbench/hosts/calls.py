@@ -7,6 +7,8 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from fabricbench.hosts.addresses import Address
+from fabricbench.hosts.certificates import Identity, common_name
 from fabricbench.hosts.protocol import (
     OPTIONS,
     PROTOCOL,
@@ -19,8 +21,6 @@ from fabricbench.hosts.protocol import (
 if TYPE_CHECKING:
     import grpc
 
-    from fabricbench.hosts.addresses import Address
-    from fabricbench.hosts.certificates import Identity
 
 METADATA: Final = ((PROTOCOL_KEY, PROTOCOL),)
 _CONNECT_S: Final = 3.0
@@ -160,8 +160,6 @@ def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError
         Nothing if both are accepted, or nothing answers.
     """
     import socket
-
-    from fabricbench.hosts.certificates import common_name
 
     try:
         with (

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.hosts.addresses import Address
+from fabricbench.hosts.addresses import Address, parse_address
+from fabricbench.hosts.calls import METADATA, abort, bind, refusal_of, server_credentials
 from fabricbench.hosts.certificates import (
     AUTHORITY,
     AgentFolder,
@@ -22,7 +23,7 @@ from fabricbench.hosts.certificates import (
     fingerprint,
     new_request,
 )
-from fabricbench.hosts.protocol import OPTIONS, RefusedError
+from fabricbench.hosts.protocol import JOIN_PORT, OPTIONS, RefusedError
 from fabricbench.hosts.tokens import Token, Tokens
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ class _Enrolment:
         self._joined = joined
 
     def Join(self, request: pb.JoinRequest, context: grpc.ServicerContext) -> pb.JoinReply:  # noqa: N802
-        from fabricbench.hosts.calls import abort
         from fabricbench.hosts.proto import agent_pb2 as pb
 
         try:
@@ -69,7 +69,6 @@ def serve_enrolment(authority: Authority, listen: Address, joined: Callable[[str
     """
     import grpc
 
-    from fabricbench.hosts.calls import bind, server_credentials
     from fabricbench.hosts.proto import agent_pb2_grpc
 
     server = grpc.server(ThreadPoolExecutor(_WORKERS), options=OPTIONS, maximum_concurrent_rpcs=64)
@@ -85,9 +84,6 @@ def join(text: str, folder: AgentFolder) -> Identity:
     Raises:
         RefusedError: The token is refused, or the server is not the authority of the token.
     """
-    from fabricbench.hosts.addresses import parse_address
-    from fabricbench.hosts.protocol import JOIN_PORT
-
     given, _, where = text.partition("@")
     token, address = Token.parse(given), parse_address(where, JOIN_PORT, "--join")
     authority = _authority_at(address, token)
@@ -116,7 +112,6 @@ def _authority_at(address: Address, token: Token) -> bytes:
 def _ask(address: Address, authority: bytes, token: str, request: bytes) -> pb.JoinReply:
     import grpc
 
-    from fabricbench.hosts.calls import METADATA, refusal_of
     from fabricbench.hosts.proto import agent_pb2 as pb
     from fabricbench.hosts.proto import agent_pb2_grpc
 

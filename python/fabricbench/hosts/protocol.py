@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from fabricbench.errors import UserError
+
 PROTOCOL: Final = "1"
 """Version of the protocol; incremented whenever an older end could misunderstand a newer one."""
 
@@ -48,7 +50,7 @@ OPTIONS: Final = (
 """Options of every channel and server. Agents are in a local network: proxy variables are ignored."""
 
 
-class RefusedError(Exception):
+class RefusedError(UserError):
     """A refusal by an agent or the controller that a user can fix.
 
     Attributes:

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict
 from fabricbench.lab.errors import LabError
 from fabricbench.lab.omissions import Omission, is_loss_from_start, omissions
 from fabricbench.lab.routing import next_hops
+from fabricbench.plan._run_spec import FabricSpec, RunSpec, SwitchSpec
 
 if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import FabricSpec, RunSpec, SwitchSpec
     from fabricbench.plan.engine import Description, LinkDescription, PathChoice
 
 NODES_MAX: Final = 512

@@ -6,16 +6,12 @@ import errno
 import importlib.util
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from fabricbench.lab import marking, namespaces, ports, priorities, removal, state, steering
-from fabricbench.lab.blueprint import ETHERNET_HEADER_BYTES
+from fabricbench.lab.blueprint import ETHERNET_HEADER_BYTES, Blueprint, Node
 from fabricbench.lab.errors import LabError
+from fabricbench.lab.marking import Marks
 from fabricbench.words import install_hint
-
-if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Blueprint, Node
-    from fabricbench.lab.marking import Marks
 
 
 def check_rights() -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.lab import marking, namespaces
+from fabricbench.lab.blueprint import Node, Port
+from fabricbench.lab.marking import PortCounts
 from fabricbench.lab.ports import interface_indices
-
-if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Node, Port
-    from fabricbench.lab.marking import PortCounts
-    from fabricbench.lab.state import Lab
+from fabricbench.lab.state import Lab
 
 
 @dataclass(frozen=True)

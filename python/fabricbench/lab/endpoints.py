@@ -12,14 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.lab import agents, build, removal
+from fabricbench.lab.blueprint import Blueprint, Node
 from fabricbench.lab.errors import LabError
-
-if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Blueprint, Node
-    from fabricbench.lab.state import Lab
+from fabricbench.lab.state import Lab
 
 _FILE: Final = "hosts.yaml"
 _READY_S: Final = 60.0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fabricbench.errors import UserError
 
-class LabError(Exception):
+
+class LabError(UserError):
     """A lab that cannot be created, found or used.
 
     Attributes:

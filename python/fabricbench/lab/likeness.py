@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from fabricbench.lab.blueprint import IN_FLIGHT_PACKETS_MAX
 from fabricbench.lab.omissions import BY_FLOW, FORWARDING, Omission, is_loss_from_start
 from fabricbench.plan import engine
-from fabricbench.plan._run_spec import LIMITS
+from fabricbench.plan._run_spec import (
+    LIMITS,
+    BufferSpec,
+    FabricSpec,
+    JobSpec,
+    RunSpec,
+    SwitchSpec,
+    TransportSpec,
+)
 from fabricbench.plan.expand import canonical_json
-
-if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import BufferSpec, FabricSpec, JobSpec, RunSpec, SwitchSpec, TransportSpec
 
 DEEP_BUFFER_BYTES: Final = (1 << 32) - 1
 """Replaces PFC: the longest queue of the kernel, so that nothing is dropped where PFC would pause."""

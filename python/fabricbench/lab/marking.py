@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.lab import bpf, btf
+from fabricbench.lab.blueprint import Blueprint, Marking, Port
 from fabricbench.lab.bpf import FRAME, R0, R1, R2, R3, R6, R7, R8, R9
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
-    from fabricbench.lab.blueprint import Blueprint, Marking, Port
 
 _FIELDS: Final = 3
 _MARKED, _LOST, _QUEUE_MAX = (8 * field for field in range(_FIELDS))

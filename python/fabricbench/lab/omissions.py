@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from fabricbench.plan._run_spec import FabricSpec, RunSpec, SwitchSpec
+
 if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import FabricSpec, RunSpec, SwitchSpec
     from fabricbench.plan.engine import Description
 
 _PS_PER_US: Final = 1_000_000

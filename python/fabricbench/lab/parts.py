@@ -11,16 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.lab.blueprint import RATE_BPS_MIN, blueprint
+from fabricbench.lab.blueprint import RATE_BPS_MIN, Blueprint, blueprint
 from fabricbench.lab.errors import LabError
 from fabricbench.lab.likeness import likeness, obstacle
 from fabricbench.lab.omissions import Omission
 from fabricbench.plan import engine
+from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Blueprint
     from fabricbench.plan.engine import Description, Estimate
-    from fabricbench.plan.expand import PlannedTrial
 
 SCALE_MIN: Final = 1_000
 """At this scale 400 Gb/s become 400 Mb/s, and delays of cables and switches are negligible."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.lab.agents import entering
-
-if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Node, Port
+from fabricbench.lab.blueprint import Node, Port
 
 _ROCE_PORT: Final = 4791
 _UDP: Final = 17

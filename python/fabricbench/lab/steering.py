@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
 
 from fabricbench.lab.agents import entering
-
-if TYPE_CHECKING:
-    from fabricbench.lab.blueprint import Blueprint, Node
+from fabricbench.lab.blueprint import Blueprint, Node
 
 _SET = 'for file in /sys/class/net/port*/queues/rx-*/rps_cpus; do echo "$0" >"$file" || exit 1; done'
 

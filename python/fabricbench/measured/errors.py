@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fabricbench.errors import UserError
 
-class MeasuredError(Exception):
+
+class MeasuredError(UserError):
     """A file that cannot be read as the output of a benchmark.
 
     Attributes:

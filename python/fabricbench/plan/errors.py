@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fabricbench.errors import UserError
 from fabricbench.words import one_line
 
 _SHOWN_MAX: Final = 50
@@ -71,7 +72,7 @@ class Problem:
         return f"{text}\nhint: {hint}" if hint else text
 
 
-class PlanError(Exception):
+class PlanError(UserError):
     """A plan that cannot be carried out as it is written; the user can repair it.
 
     The text is for the user as it stands: an `error:` line for each problem, followed by its `hint:` line.
@@ -86,6 +87,10 @@ class PlanError(Exception):
         if len(self.problems) > _SHOWN_MAX:
             lines.append(f"error: and {len(self.problems) - _SHOWN_MAX} more")
         super().__init__("\n".join(lines))
+
+    def text(self, severity: str = "error") -> str:  # noqa: ARG002 -- each problem has its own
+        """Return the text for the user: that of each problem."""
+        return str(self)
 
 
 @contextmanager

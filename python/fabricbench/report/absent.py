@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.analysis.summary import COMPLETE
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
 from fabricbench.report.points import points_of
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.results.kpis import KpiRow
-    from fabricbench.store import Trial
+from fabricbench.results.jobs import JobReport
+from fabricbench.results.kpis import KpiRow
+from fabricbench.store import Trial
 
 _CONVERGENCE: Final = "convergence_us"
 

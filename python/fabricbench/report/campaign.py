@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from fabricbench.analysis.factorial.effects import Effects
 from fabricbench.report import spreadsheet
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import number
-from fabricbench.results.response import front_of
+from fabricbench.results.campaign import CampaignTable
+from fabricbench.results.response import Front, Response, Setting, front_of
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fabricbench.analysis.factorial.effects import Effects
-    from fabricbench.results.campaign import CampaignTable
-    from fabricbench.results.response import Front, Response, Setting
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from fabricbench.metrics import View
 from fabricbench.report.columns import run_columns
 from fabricbench.report.terminal.cells import full_label, value_text
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
+from fabricbench.results.jobs import JobReport
 
 _ROWS_MAX = 50
 # No colours of its own: text has the page's, and lines are a grey that is visible on white and black.

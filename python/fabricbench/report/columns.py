@@ -6,14 +6,12 @@ The terminal and the report have the same rules.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from fabricbench.analysis.summary import Summary
 from fabricbench.metrics import JobKind, Metric, Scope, View, in_views
 from fabricbench.report.fabric import shares_fabric
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 _ONCE = {"kind": "rounds", "rounds": 1}
 

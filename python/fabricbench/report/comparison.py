@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import Change, compare
 from fabricbench.analysis.differences import Difference, differences
@@ -12,9 +11,7 @@ from fabricbench.analysis.isolation import is_solo
 from fabricbench.report.measured import MEASURED_AND_SIMULATED, job_parameters, measured_parameters
 from fabricbench.results.jobs import Beside, JobReport, current_reports, reports_of_run, stored_reports
 from fabricbench.results.made_by import made, made_by
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 
 @dataclass(frozen=True)

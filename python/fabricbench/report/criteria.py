@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from fabricbench.metrics import BY_NAME
+from fabricbench.analysis.verdict import Judgement
+from fabricbench.metrics import BY_NAME, Metric
 from fabricbench.results.axes import axes_label
+from fabricbench.results.jobs import JobReport
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.verdict import Judgement
-    from fabricbench.metrics import Metric
-    from fabricbench.results.jobs import JobReport
 
 _PLAIN = 1_000
 """Smallest value that is written as a whole number."""

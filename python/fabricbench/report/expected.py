@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.analysis.diagnosis import CAUSES
 from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE
@@ -27,10 +27,8 @@ from fabricbench.results.expected import (
     mean_bandwidths,
     trials_needed,
 )
+from fabricbench.store import Trial
 from fabricbench.words import counted, data_size
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
 
 FAR_PERCENT: Final = 5.0
 """A model with a larger deviation from the packet simulator is not used for limits."""

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fabricbench.analysis.causes.finding import Remedy
 from fabricbench.analysis.causes.remedies import promising
 from fabricbench.metrics import BY_NAME, IDEAL_SHARE
-from fabricbench.report.insight import finding_object, remedy_object
+from fabricbench.report.insight import Insight, finding_object, remedy_object
 from fabricbench.report.insight_text import why_text
 from fabricbench.report.terminal.cells import heading, metric_text, sized
 from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.results.jobs import JobReport
+from fabricbench.store import Trial
 from fabricbench.words import plural
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.causes.finding import Remedy
-    from fabricbench.report.insight import Insight
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.store import Trial
 
 HELPS = 1.01
 """Minimum ratio of completion times for a remedy to help."""

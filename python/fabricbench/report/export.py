@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from fabricbench.report import spreadsheet
-
-if TYPE_CHECKING:
-    from fabricbench.report.comparison import Comparison
-    from fabricbench.store.tables import TableFolder
+from fabricbench.report.comparison import Comparison
+from fabricbench.report.formats import comparison_columns, comparison_csv, comparison_rows
+from fabricbench.store.tables import TableFolder
 
 
 def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[bytes]) -> None:
@@ -34,8 +33,6 @@ def export_comparison(found: Comparison, file_format: str, stream: IO[bytes]) ->
     """Write a comparison: a row for each pair of jobs and metric, in a format of `export_table`."""
     import pyarrow as pa
     from pyarrow import parquet
-
-    from fabricbench.report.formats import comparison_columns, comparison_csv, comparison_rows
 
     if file_format == "csv":
         stream.write(comparison_csv(found).encode())

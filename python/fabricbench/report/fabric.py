@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from fabricbench.analysis.kinds import is_alone
 from fabricbench.metrics import METRICS, Metric, Scope
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     from fabricbench.report.columns import Shown
-    from fabricbench.store import Trial
 
 _Row = TypeVar("_Row", bound="Shown")
 OF_FABRIC: Final = tuple(metric for metric in METRICS if metric.scope is Scope.RUN)

@@ -13,12 +13,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from fabricbench.errors import UserError
+
 _DESCRIPTORS: Final = "/proc/self/fd"
 _LINKS_MAX: Final = 40
 """Maximum symbolic links in a chain, as in Linux."""
 
 
-class OutputFileError(Exception):
+class OutputFileError(UserError):
     """The output file cannot be written.
 
     Attributes:

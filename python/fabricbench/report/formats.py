@@ -11,25 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import message_size
 from fabricbench.analysis.compare import PUBLISHED, Change
+from fabricbench.analysis.failures import recovery_object
+from fabricbench.analysis.reordering import reordering_object
 from fabricbench.analysis.results import COLUMNS, result_row
+from fabricbench.analysis.summary import Summary
 from fabricbench.analysis.unreached import unreached
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, METRICS, RATIOS, Scope
 from fabricbench.report import spreadsheet
+from fabricbench.report.comparison import Comparison, JobPair
 from fabricbench.report.fabric import OF_FABRIC, shares_fabric
 from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
+from fabricbench.results.alone import Alone
 from fabricbench.results.axes import axis_names
+from fabricbench.results.jobs import JobReport
+from fabricbench.results.references import Against
+from fabricbench.searched import Searched
+from fabricbench.store import Trial
 from fabricbench.words import plan_value
 
 if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.insight import Insight
-    from fabricbench.results.alone import Alone
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.results.references import Against
-    from fabricbench.searched import Searched
-    from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration", "backend", "backend_version")
 _ENGINE_SUMS = (
@@ -67,8 +69,6 @@ def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[
         found: Insight from the counters of the fabric; `None` if the record has no data of it.
         tags: All tags of the trial, including that of its plan.
     """
-    from fabricbench.analysis.failures import recovery_object
-    from fabricbench.analysis.reordering import reordering_object
     from fabricbench.report.insight import distribution_object, finding_object
 
     content = _trials_content(jobs)

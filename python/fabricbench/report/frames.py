@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.results import COLUMNS
+from fabricbench.report.comparison import Comparison, JobPair
 from fabricbench.report.formats import (
     change_row,
     comparison_columns,
@@ -13,16 +14,15 @@ from fabricbench.report.formats import (
     flat_columns,
     flat_row,
 )
+from fabricbench.report.twins import METRICS, TWIN_COLUMNS, TwinGroup, twin_rows
 from fabricbench.results.axes import axis_names
+from fabricbench.results.jobs import JobReport
+from fabricbench.searched import Searched
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.report.comparison import Comparison, JobPair
-    from fabricbench.report.twins import TwinGroup
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.searched import Searched
-    from fabricbench.store import Trial
 
 _TEXTS = (
     "id",
@@ -113,8 +113,6 @@ def variants_frame(found: Comparison) -> pl.DataFrame:
 def twins_frame(groups: Sequence[TwinGroup]) -> pl.DataFrame:
     """Return one row for each measured job and size: the columns of `compare --by twin --format csv`."""
     import polars as pl
-
-    from fabricbench.report.twins import METRICS, TWIN_COLUMNS, twin_rows
 
     numbers = [f"{side}_{name}" for side in ("measured", "predicted") for name in METRICS]
     types: dict[str, Any] = dict.fromkeys([*numbers, "deviation_percent"], pl.Float64)

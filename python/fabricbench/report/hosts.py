@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.results.hosts import clock_error_ms, hosts_of
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 _FACTS: Final = ("kernel", "interface", "driver", "firmware", "mtu_bytes")
 HEADS: Final = ("host", *_FACTS, "settings", "clock offset us", "drift us", "known to us", "late us")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.causes.finding import Finding, Remedy
 from fabricbench.analysis.causes.remedies import plan_of
@@ -21,9 +21,7 @@ from fabricbench.analysis.losses import (
 from fabricbench.analysis.reordering import Reordering, reorderings
 from fabricbench.analysis.unreached import unreached_failures
 from fabricbench.analysis.uplinks import EgressDistribution, switch_uplinks
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.measured import MEASURED
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 NO_CHUNKS = (
     "Measured results carry no per-chunk data: there are no flow completion times, no counters of frames, "

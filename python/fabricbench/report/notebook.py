@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.figures.registry import FIGURES, drawn
 from fabricbench.metrics import View, in_views
 from fabricbench.report.files import atomic_file
+from fabricbench.store import Trial
 from fabricbench.words import data_size, one_line
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
 
 _TEXT_LENGTH_MAX: Final = 4_000
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>()#!&|~$]")

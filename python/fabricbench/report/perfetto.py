@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from fabricbench.analysis.chunk_counts import observed_chunks
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.store import Trial
 
 CHUNKS_MAX: Final = 1_000_000
 """Maximum slices that Perfetto opens with ease, at about 200 bytes of JSON each."""

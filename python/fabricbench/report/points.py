@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.analysis.convergence import Convergence, convergence
 from fabricbench.analysis.points import PointRow, observation_points
@@ -14,10 +14,8 @@ from fabricbench.analysis.samples import SampleFacts
 from fabricbench.metrics import ALONE_RATIOS, View, in_views
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import Column, Row, Style, number, render, styled
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.store import Trial
+from fabricbench.results.jobs import JobReport
+from fabricbench.store import Trial
 
 VALUES: Final = ("fabric", "device", "endpoint", "device_less_fabric", "endpoint_less_fabric")
 """Values of each row, in the order of output."""

@@ -8,12 +8,13 @@ from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from fabricbench.analysis.ports import PortRow, port_map, port_map_table, queue_pair_table
+from fabricbench.report.formats import rows_csv
 from fabricbench.report.text_table import Column, Row, render
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.store import Trial
 
 PortMap = Sequence[PortRow]
 """Rows of a port map."""
@@ -156,8 +157,6 @@ def table_of_trial(trial: Trial, table: str) -> pa.Table | None:
 def write_table(found: pa.Table, file_format: str, stream: IO[bytes]) -> None:
     """Write an Arrow table as `csv`, `json` or `parquet`."""
     from pyarrow import parquet
-
-    from fabricbench.report.formats import rows_csv
 
     if file_format == "parquet":
         parquet.write_table(found, stream)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.compare import PUBLISHED, deviations
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
+from fabricbench.results.jobs import JobReport
 
 
 def published_rows(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.report.text_table import Column, Row, Style, render
 from fabricbench.results.axes import axis_heads
+from fabricbench.searched import Searched
 from fabricbench.words import counted, data_size
-
-if TYPE_CHECKING:
-    from fabricbench.searched import Searched
 
 
 def search_table(plan: str, found: Sequence[Searched], trials: int, *, colour: bool) -> str:

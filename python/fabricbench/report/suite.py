@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.analysis.repeatability import Repeated
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS, Metric
 from fabricbench.report.absent import absences
 from fabricbench.report.criteria import judgement_text
@@ -15,12 +16,9 @@ from fabricbench.report.formats import rows_csv
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render
 from fabricbench.results.kpis import KpiRow, kpi_rows
+from fabricbench.searched import Searched
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.repeatability import Repeated
-    from fabricbench.searched import Searched
-    from fabricbench.store import Trial
 
 _RATIOS: Final[Mapping[str, Metric]] = {**RATIOS, **ALONE_RATIOS}
 _SHOWN: Final = 5

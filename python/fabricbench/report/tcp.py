@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.connections import ConnectionResult, connection_results
 from fabricbench.analysis.tcp import TcpResult, tcp_results
 from fabricbench.report.text_table import Column, Row, Style, count, fixed, number, render, styled
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 HEADS = (
     ("TCP", "traffic"), ("congestion", "control"), ("senders", ""), ("offered", "Gb/s"), ("goodput", "Gb/s"),

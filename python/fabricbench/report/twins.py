@@ -6,21 +6,19 @@ import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import summary_of
+from fabricbench.analysis.summary import Summary
 from fabricbench.analysis.twins import Side, Trend, Twin, twin_of, with_trend
 from fabricbench.report.formats import rows_csv
 from fabricbench.results.axes import axes_label
 from fabricbench.results.hosts import clock_error_ms
 from fabricbench.results.made_by import made
 from fabricbench.results.sizes import shown_size
+from fabricbench.store import Trial
 from fabricbench.store.trial import to_json
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.store import Trial
 
 NO_PARTNER: Final = "no complete trial of the simulator has this run spec"
 METRICS: Final = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s")

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import (
     alone_ratios,
@@ -18,10 +17,8 @@ from fabricbench.analysis.isolation import (
     surroundings,
 )
 from fabricbench.analysis.results import summary_of
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.store import Trial
+from fabricbench.analysis.summary import Summary
+from fabricbench.store import Trial
 
 
 @dataclass(frozen=True)

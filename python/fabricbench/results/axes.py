@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from fabricbench.store import Trial
 from fabricbench.words import axes_text, plan_value
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
 
 
 def axis_names(trials: Iterable[Trial]) -> list[str]:

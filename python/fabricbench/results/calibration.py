@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.analysis.calibration import fits
 from fabricbench.analysis.calibration.timing import COLUMNS, PingPong, Stream, TimingError, ping_pong, stream
+from fabricbench.errors import UserError
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.store import Trial
 
 FITTED_BYTES_MIN = 1 << 20
 """Smaller sizes are in the profile, but not in the fit of a rate: a window or a burst may contain them."""
@@ -46,7 +47,7 @@ def _ranks(run_spec: Mapping[str, Any]) -> int:
     return len(run_spec["jobs"][0]["hosts"])
 
 
-class CalibrationError(Exception):
+class CalibrationError(UserError):
     """A sweep from which no parameter can be computed.
 
     Attributes:

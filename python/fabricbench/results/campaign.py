@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from fabricbench.analysis.kinds import job_kind
 from fabricbench.metrics import BY_NAME, HEADLINES, Direction, JobKind, Metric
 from fabricbench.results.response import Response
+from fabricbench.store import Workspace
 from fabricbench.store.catalog_schema import FINISHED
 from fabricbench.store.measured_values import measured_values
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.store import Workspace
 
 _STATUS: Final = "status"
 NOT_RUN: Final = "not run"

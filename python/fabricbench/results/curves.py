@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, METRICS, Metric
 from fabricbench.results.axes import axes_label
 from fabricbench.results.jobs import JobReport, reports_of_run
 from fabricbench.results.made_by import made
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from fabricbench.analysis.bandwidth import bus_factor
 from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.results.jobs import JobReport, reports_of_run
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 TIME: Final = BY_NAME["completion_time_ms"]
 ALGORITHM_BANDWIDTH: Final = BY_NAME["algbw_gb_per_s"]

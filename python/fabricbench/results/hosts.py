@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.store import Trial
+from fabricbench.analysis.summary import Summary
+from fabricbench.store import Trial
 
 
 def hosts_of(trial: Trial) -> list[dict[str, Any]]:

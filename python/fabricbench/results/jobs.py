@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabricbench import __version__
 from fabricbench.analysis.compare import Deviation, deviations
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import result_table, summary_of
@@ -15,12 +16,11 @@ from fabricbench.results.alone import Alone, Solos
 from fabricbench.results.axes import axes_label
 from fabricbench.results.references import Against, References
 from fabricbench.results.sizes import shown_bytes, shown_size
+from fabricbench.store import Trial, TrialFacts
+from fabricbench.store.tables import TableFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from fabricbench.store import Trial, TrialFacts
-    from fabricbench.store.tables import TableFolder
 
 
 NO_ROUND = "no round was complete when the other jobs had ended"
@@ -134,8 +134,6 @@ def current_reports(trial: Trial, beside: Beside) -> list[JobReport]:
     Raises:
         StoreError: A table is missing or cannot be read.
     """
-    from fabricbench import __version__
-
     if trial.facts.engine_version == __version__:
         return stored_reports(trial, beside)
     return measured_reports(trial, beside)

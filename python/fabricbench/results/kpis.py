@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.repeatability import Repeated, repeated
 from fabricbench.metrics import ALONE_RATIOS, RATIOS
-from fabricbench.results.jobs import reports_of_run
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.store import Trial
+from fabricbench.results.jobs import JobReport, reports_of_run
+from fabricbench.store import Trial
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fabricbench.store import Trial
 from fabricbench.store.trial import FLOW, IMPORTED, SIMULATOR
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
 
 SIMULATED: Final = "simulated"
 MEASURED: Final = "measured"

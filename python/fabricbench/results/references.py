@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratios
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import summary_of
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.store import Trial
+from fabricbench.analysis.summary import Summary
+from fabricbench.store import Trial
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fabricbench.analysis.compare import Deviation
 from fabricbench.analysis.isolation import is_solo
+from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.verdict import Judgement
+from fabricbench.results.alone import Alone
 from fabricbench.results.jobs import Beside, JobReport, stored_reports
 from fabricbench.results.made_by import made
+from fabricbench.store import Trial
 from fabricbench.words import data_size
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.compare import Deviation
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.analysis.verdict import Judgement
-    from fabricbench.results.alone import Alone
-    from fabricbench.store import Trial
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.results.several import kept_of, worst_job
+from fabricbench.store import Trial, Workspace
 from fabricbench.store.catalog import is_deleted
 from fabricbench.store.catalog_schema import FINISHED
 from fabricbench.store.listing import beside
 from fabricbench.store.memberships import places
 from fabricbench.store.sql.statement import select
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial, Workspace
 
 TRIALS_MAX: Final = 1_000
 """Largest number of trials whose jobs are read; runs beyond have no verdict in a list."""

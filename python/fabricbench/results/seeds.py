@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.chunk_counts import ALL, observed_chunks
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
+from fabricbench.analysis.summary import Summary
 from fabricbench.metrics import PAUSES
+from fabricbench.results.alone import Alone
 from fabricbench.results.axes import axes_label
 from fabricbench.results.sizes import shown_size
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.results.alone import Alone
-    from fabricbench.store import Trial
 
 MAX_TRIALS = 200
 """Largest number of trials whose paths are read."""

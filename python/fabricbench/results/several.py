@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.metrics import IDEAL_SHARE
+from fabricbench.results.jobs import JobReport
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.store import Trial
-
 
 _KEPT_ALL = 99.5
 """Bus bandwidth relative to alone [%] from which a job lost nothing to the others."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.bandwidth import message_size
+from fabricbench.analysis.summary import Summary
+from fabricbench.store import Trial
 from fabricbench.words import data_size
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.store import Trial
 
 _MESSAGE = "message"
 

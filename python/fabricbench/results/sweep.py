@@ -9,15 +9,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, Metric
 from fabricbench.results.axes import axis_names, axis_values, short_names
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.sizes import shown_bytes, size_title
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)

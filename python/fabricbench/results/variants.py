@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratio_verdict
 from fabricbench.analysis.isolation import Spread, is_solo, spread
 from fabricbench.metrics import HEADLINES, RATIOS, Metric
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
+from fabricbench.results.jobs import JobReport
 
 TOLERANCE = 0.01
 """Largest difference of a ratio from 1 that is shown without a colour."""

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.plan.engine import busiest_link
+from fabricbench.plan.engine import SIMULATOR, busiest_link
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.load import document_of
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner import loading
 from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import BusiestLink
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.store import Trial
 
 SEEDS_MAX: Final = 10_000
 PLACEMENTS_MAX: Final = 1_000
@@ -68,8 +70,6 @@ def placed(loaded: LoadedPlan, placements: int) -> Iterator[Placed]:
 
 
 def _check_ranks_are_free(loaded: LoadedPlan) -> None:
-    from fabricbench.plan.errors import PlanError
-    from fabricbench.plan.load import document_of
 
     if loaded.plan.fabric.load_balancing.kind == "pinned":
         where = ("fabric", "load_balancing", "kind")
@@ -144,6 +144,4 @@ def packets_of(loaded: LoadedPlan) -> LoadedPlan:
     Raises:
         PlanError: The simulator cannot run it.
     """
-    from fabricbench.plan.engine import SIMULATOR
-
     return loading.reload(loaded, [f'backend="{SIMULATOR}"', "iterations=1"])

@@ -6,13 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.backend.machine import available_memory_bytes
+from fabricbench.backend.registry import BACKENDS, BackendError, get_backend
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.engine import AUTO, SIMULATOR
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.load import document_of, load_plan
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
 
 TIME_LIMIT_MIN = 60
 """Default limit on the estimated time of a trial [min]; longer trials must be requested explicitly."""
@@ -33,8 +38,6 @@ def load(
     Raises:
         PlanError: It cannot run as written, or would exceed the limits.
     """
-    from fabricbench.plan.load import load_plan
-
     return _with_backend(load_plan(name, overrides, limits, chosen, quick=quick))
 
 
@@ -88,10 +91,6 @@ def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
     Raises:
         PlanError: There is no such backend, or one of its prerequisites is missing.
     """
-    from fabricbench.backend.registry import BackendError, get_backend
-    from fabricbench.plan.errors import PlanError
-    from fabricbench.plan.load import document_of
-
     try:
         get_backend(loaded.plan.backend)
     except BackendError as error:
@@ -110,9 +109,6 @@ def check_no_search(loaded: LoadedPlan, who: str) -> None:
     Raises:
         PlanError: It has one.
     """
-    from fabricbench.plan.errors import PlanError
-    from fabricbench.plan.load import document_of
-
     search = loaded.plan.search
     if search is not None:
         found = f"a search of {search.field}"
@@ -127,11 +123,6 @@ def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[s
         PlanError: The plan's backend is, or may choose, the simulator; the simulator cannot run the plan
             within the limits; or the plan has a search, in which both would try different values.
     """
-    from fabricbench.backend.registry import BACKENDS
-    from fabricbench.plan.engine import AUTO, SIMULATOR
-    from fabricbench.plan.errors import PlanError
-    from fabricbench.plan.load import document_of
-
     backend, simulating = loaded.plan.backend, (AUTO, SIMULATOR)
     if backend in simulating:
         allowed = ", ".join(name for name in sorted(BACKENDS) if name not in simulating)
@@ -144,9 +135,6 @@ def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[s
 
 def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
     """Return the limits of a trial on this machine: available memory, and a time in minutes if given."""
-    from fabricbench.backend.machine import available_memory_bytes
-    from fabricbench.plan.cost import Limits
-
     time_ms = None if time_limit_min is None else time_limit_min * 60_000
     return Limits(available_memory_bytes(), time_ms)
 
@@ -157,8 +145,6 @@ def backend_of(loaded: LoadedPlan, settings: Mapping[str, Any] | None = None) ->
     Raises:
         BackendError: It does not have one of the settings.
     """
-    from fabricbench.backend.registry import get_backend
-
     return get_backend(loaded.plan.backend, settings)
 
 
@@ -186,22 +172,3 @@ def notes_of_trials(carried: Sequence[tuple[PlannedTrial, Backend]]) -> list[str
         note if count == every else f"{count} of {counted(every, 'trial')}: {note}"
         for note, count in counts.items()
     ]
-
-
-def problem_text(error: Exception) -> str | None:
-    """Return the message for an error about the plan or its backend; None for any other error."""
-    from fabricbench.backend.protocol import RefusedError
-    from fabricbench.backend.registry import BackendError
-    from fabricbench.plan.errors import PlanError
-    from fabricbench.runner.messages import ClusterError, TrialProcessError, TuningError
-
-    if isinstance(error, PlanError):
-        return str(error)
-    if isinstance(error, ClusterError | TrialProcessError | TuningError):
-        return f"error: {error}\nhint: {error.hint}"
-    if isinstance(error, BackendError):
-        return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
-    if isinstance(error, RefusedError):
-        hint = error.hint or "`fabricbench plan check PLAN` checks a plan"
-        return f"error: the backend refuses the trial: {error}\nhint: {hint}"
-    return None

@@ -10,14 +10,14 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import SharingCores
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.runner.trials import Results
-    from fabricbench.store import TrialFacts
-    from fabricbench.store.writer import WrittenRecord
+from fabricbench.backend.protocol import SharingCores
+from fabricbench.errors import UserError
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.runner.trials import Results
+from fabricbench.store import TrialFacts
+from fabricbench.store.writer import WrittenRecord
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Failed:
         return error
 
 
-class TrialProcessError(Exception):
+class TrialProcessError(UserError):
     """The process of a trial has ended unexpectedly.
 
     Attributes:
@@ -99,7 +99,7 @@ class TrialProcessError(Exception):
     )
 
 
-class ClusterError(Exception):
+class ClusterError(UserError):
     """Ray is missing, or a cluster cannot be used.
 
     Attributes:
@@ -111,7 +111,7 @@ class ClusterError(Exception):
         self.hint = hint
 
 
-class TuningError(Exception):
+class TuningError(UserError):
     """A search cannot run as requested.
 
     Attributes:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fabricbench.backend.machine import available_cores, available_memory_bytes
+from fabricbench.backend.protocol import Backend, SharingCores
+from fabricbench.plan.loaded import LoadedPlan
+
 if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
     from fabricbench.plan.engine import Estimate
-    from fabricbench.plan.loaded import LoadedPlan
 
 _GAIN_MS: Final = 2_000
 """Time that concurrency has to save [ms]: each process takes at least half a second to start."""
@@ -112,9 +114,6 @@ def pace_of(
         jobs: Number of concurrent trials; None for as many as there are cores, if that saves time.
         allowed: Called before each trial; returns the number of concurrent trials allowed at that time.
     """
-    from fabricbench.backend.machine import available_cores, available_memory_bytes
-    from fabricbench.backend.protocol import SharingCores
-
     cores = available_cores()
     at_once = min(len(loaded.trials), jobs or cores // (threads or 1))
     if at_once < 2 or not isinstance(backend, SharingCores):

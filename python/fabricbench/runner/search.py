@@ -12,21 +12,18 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from fabricbench.backend.protocol import Backend, Progress
+from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.load import document_of
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.search import Range, range_of
 from fabricbench.plan.sweep.labels import shared_variant
 from fabricbench.plan.sweep.sizes import sweep_path
 from fabricbench.runner import loading
+from fabricbench.runner.trials import Listener, RunOf, facts_of, suite_id, trial_id
 from fabricbench.searched import Searched
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend, Progress
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.trials import Listener, RunOf
-    from fabricbench.store import Trial, TrialFacts
+from fabricbench.store import Trial, TrialFacts
 
 Judge = Callable[["Trial"], bool]
 """Returns whether a finished trial meets the criteria of its plan."""
@@ -123,8 +120,6 @@ class Searching:
         Raises:
             PlanError: There is no such field.
         """
-        from fabricbench.runner.trials import suite_id, trial_id
-
         self._loaded, self._backend, self._judge = loaded, backend, judge
         self._range = range_of(loaded.plan, document_of(loaded))
         self._has_sizes = sweep_path(loaded.plan) is not None
@@ -185,8 +180,6 @@ class Searching:
 
     def _facts(self, loaded: LoadedPlan) -> list[tuple[PlannedTrial, TrialFacts]]:
         """Return the trials with their facts, as trials of the run of the search."""
-        from fabricbench.runner.trials import facts_of
-
         known = [
             (planned, replace(facts, suite=self._suite, position=self._position + number))
             for number, (planned, facts) in enumerate(facts_of(loaded, self._backend))

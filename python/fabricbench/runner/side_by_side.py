@@ -15,23 +15,18 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from fabricbench.backend.protocol import SharingCores
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
 from fabricbench.runner.peer import Peer
-from fabricbench.runner.trials import machine_facts
-from fabricbench.store import StoreError
-from fabricbench.store.writer import finish_together
+from fabricbench.runner.places import Places
+from fabricbench.runner.trials import Runner, machine_facts
+from fabricbench.store import StoreError, Trial, TrialFacts
+from fabricbench.store.writer import Attempt, finish_together
 from fabricbench.words import data_size
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import SharingCores
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.runner.interrupts import Interrupts
-    from fabricbench.runner.places import Places
-    from fabricbench.runner.trials import Runner
-    from fabricbench.store import Trial, TrialFacts
-    from fabricbench.store.writer import Attempt
 
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
 """Signals that the system, when out of memory, or a user sends to end a process."""

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
+from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import Document, read_file
 from fabricbench.plan.document.shipped import find_suite, shipped_plans
 from fabricbench.plan.document.validate import problems_of
@@ -16,13 +17,11 @@ from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.fields.base import PlanModel, UnreadableError
 from fabricbench.plan.fields.declared import Field
 from fabricbench.plan.fields.quantities import Name, OneLine
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner.loading import load
+from fabricbench.runner.trials import Outcome
+from fabricbench.store import StoreError
 from fabricbench.words import close_match_hint
-
-if TYPE_CHECKING:
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.trials import Outcome
 
 TESTS_MAX = 1_000
 _METRICS: Final = (*BY_NAME, *RATIOS, *ALONE_RATIOS)
@@ -60,9 +59,7 @@ class Test(PlanModel):
     names: dict[str, OneLine] = Field(
         default={}, description="What the document calls some of these metrics here, other than in `kpis`."
     )
-    figures: list[str] = Field(
-        default=[], description="Figures, by their names in docs/reference/figures.md."
-    )
+    figures: list[str] = Field(default=[], description="Figures of the report, by name, such as `goodput`.")
     deviations: list[OneLine] = Field(
         default=[], description="How it differs from what the document asks for, each in a sentence."
     )
@@ -198,8 +195,6 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
     Raises:
         StoreError: The workspace cannot be written.
     """
-    from fabricbench.store import StoreError
-
     for number, part in enumerate(suite.tests, 1):
         try:
             outcome = run(part, number)

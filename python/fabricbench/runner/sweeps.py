@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner import loading
-
-if TYPE_CHECKING:
-    from fabricbench.plan.loaded import LoadedPlan
 
 TAG: Final = "calibrate"
 LATENCY: Final = "latency"

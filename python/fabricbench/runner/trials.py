@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fabricbench.backend.protocol import Backend, Choosing, Progress, RunResult, carrier_of
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner.interrupts import Interrupts
+from fabricbench.store import Trial, TrialFacts, Workspace
+from fabricbench.store.tables import TableFolder
+from fabricbench.store.writer import TrialWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.protocol import Backend, Progress, RunResult
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.runner.places import Pace, Places
     from fabricbench.runner.search import Found, Judge
-    from fabricbench.store import Trial, TrialFacts, Workspace
-    from fabricbench.store.tables import TableFolder
-    from fabricbench.store.writer import TrialWriter
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials` from the facts, the backend's summary and the record."""
@@ -265,9 +265,6 @@ def facts_of(
         backend: The backend.
         suite: Id of the run that they belong to; None to derive it from the plan and this backend.
     """
-    from fabricbench.backend.protocol import Choosing
-    from fabricbench.store import TrialFacts
-
     plan = loaded.plan
     suite = suite or suite_id(plan.name, [trial_id(each, backend) for each in loaded.suite], plan.tag)
     for trial in loaded.trials:
@@ -348,8 +345,6 @@ def trial_id(planned: PlannedTrial, backend: Backend) -> str:
     It is the first 12 hex digits of SHA-256 over three lines: the RunSpec as canonical JSON, the name of the
     backend that runs it and that version.
     """
-    from fabricbench.backend.protocol import carrier_of
-
     carrier = carrier_of(backend, planned)
     text = f"{planned.spec_json}\n{carrier.name}\n{carrier.version}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
+from fabricbench.backend.protocol import Progress
 from fabricbench.runner.messages import Done, Failed, Order, Setup
 from fabricbench.runner.trials import summary_of
 from fabricbench.store.tables import RecordWriter, TableFolder
@@ -24,8 +25,6 @@ from fabricbench.store.writer import open_record, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from fabricbench.backend.protocol import Progress
 
 
 def main(descriptor: int) -> None:

@@ -1,16 +1,16 @@
-"""Puts the application together."""
+"""Assembles the FastAPI application: routers, middleware, error handlers, response headers, lifespan."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fabricbench import __version__
 from fabricbench.server import (
     campaigns,
     compare,
@@ -40,9 +40,7 @@ from fabricbench.server.settings import Settings
 from fabricbench.server.state import ServerState
 from fabricbench.server.surveys import Surveys
 from fabricbench.server.warming import warm_up
-
-if TYPE_CHECKING:
-    from fabricbench.store import Workspace
+from fabricbench.store import Workspace
 
 _DESCRIPTION = (
     "A workspace of fabricbench: plans, runs, trials, their tables and figures. See docs/server.md."
@@ -56,8 +54,6 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         workspace: Open; its runs are carried out as long as the application is up.
         settings: How the server is set up.
     """
-    from fabricbench import __version__
-
     app = FastAPI(
         title="fabricbench",
         version=__version__,

@@ -1,19 +1,17 @@
-"""Where a plan is to be carried out: by its backend alone or on hosts, with a prediction or without."""
+"""Target of a requested run or check: backend of the plan or a file of hosts, with or without predictions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import BACKENDS, BackendError
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.load import document_of
-
-if TYPE_CHECKING:
-    from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded import LoadedPlan
 
 _HOSTS: Final = "hosts"
 """The field of a request, and the setting of a backend, that names a file of hosts."""

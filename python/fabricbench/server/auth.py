@@ -1,8 +1,8 @@
-"""Who may ask: who shows a token in a header, the server's or an own, or a login in a cookie; no other site.
+"""Authentication of requests by token in a header or login in a cookie; refusal of other sites.
 
-A page of another site can have a browser send requests here, with the cookie if the browser lets it, so the
-cookie is bound to this site (SameSite=Strict), and a request that changes something has to come from here. A
-name that an attacker's DNS resolves to 127.0.0.1 is refused: on loopback only loopback's own names will do.
+A page of another site can have a browser send requests here, with the cookie if the browser allows it, so the
+cookie is bound to this site (SameSite=Strict), and a request that changes something must have this origin. A
+name that an attacker's DNS resolves to 127.0.0.1 is refused: loopback accepts only the names of loopback.
 """
 
 from __future__ import annotations

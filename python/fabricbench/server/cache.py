@@ -1,4 +1,4 @@
-"""Answers that take long to compute: each computed once, by one request at a time, the last ones kept."""
+"""Cache of computed responses by key, bounded in bytes; concurrent requests for a key compute it once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Campaigns that run, or have run, in the workspace: how far each is, and what it came to."""
+"""Routes for campaigns: progress, missing trials, analysis of factors, Pareto front of two metrics."""
 
 from __future__ import annotations
 
@@ -6,29 +6,26 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field, ValidationError
 
 from fabricbench.figures.campaign.pareto import pareto_plot
 from fabricbench.figures.campaign.plots import plots_of
-from fabricbench.metrics import BY_NAME
+from fabricbench.figures.plot import Plot
+from fabricbench.metrics import BY_NAME, Metric
 from fabricbench.report.campaign import response_object, setting_rows
 from fabricbench.results.campaign import CampaignTable, campaign_table
+from fabricbench.results.response import Response as Effects
 from fabricbench.results.response import front_of
 from fabricbench.server.declared import AskedMetric, chosen_metric
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.figures import plot_json
+from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State
 from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
 from fabricbench.store.measured_values import measured_metrics, values_stamp
-
-if TYPE_CHECKING:
-    from fabricbench.figures.plot import Plot
-    from fabricbench.metrics import Metric
-    from fabricbench.results.response import Response as Effects
-    from fabricbench.server.state import ServerState
 
 router = APIRouter(prefix="/api/v1", tags=["campaigns"], responses=ERRORS)
 

@@ -1,7 +1,7 @@
-"""The Ray cluster on which a server has runs carried out: seen to be there, or made.
+"""Ray cluster that runs trials for the server: connects to an existing one or starts one.
 
-`local` is a cluster of this machine, which a process of its own keeps as long as the server is up: the runs
-at once share its cores. It lets in who has a token that only the server and its workers know.
+`local` is a cluster on this machine, in a process that lives as long as the server; concurrent runs share its
+cores. Its token is known to the server and its workers only.
 """
 
 from __future__ import annotations

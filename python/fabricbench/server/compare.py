@@ -1,4 +1,4 @@
-"""Trials compared: as `fabricbench compare --format json` has it."""
+"""Routes that compare trials, by size, variant or twin if requested, and draw the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of jobs, as they are declared: what the names in every other answer mean."""
+"""Route with the declarations of all metrics, and the check of a metric's name in a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files about a trial: report, results, tables, capture, notebook, plan."""
+"""Route for downloads of a trial: report, summary, tables, timeline, notebook, plan, output, capture."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
 from fabricbench.report.insight import insight_of
 from fabricbench.report.notebook import write_notebook
+from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
 from fabricbench.report.perfetto import Chosen, TooManyChunksError, has_chunks, write_trace
 from fabricbench.results.jobs import Beside, current_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
@@ -201,7 +202,6 @@ async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int
 
 
 def _write_capture(trial: Trial, path: Path, found: dict[str, Any]) -> None:
-    from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
 
     facts = trial.facts
     is_infiniband = facts.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"

@@ -1,4 +1,4 @@
-"""What goes wrong, as JSON, in the words of the command line."""
+"""Errors of the API as JSON with message, hint, field and line: classes, handlers, conversions."""
 
 from __future__ import annotations
 

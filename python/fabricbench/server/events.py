@@ -1,4 +1,4 @@
-"""What happens to runs, for those who watch: the last events of each, numbered."""
+"""Event streams of runs: the last numbered events of each run, for clients that connect or reconnect."""
 
 from __future__ import annotations
 

@@ -1,23 +1,21 @@
-"""The figures of a trial as Plotly has them, with no more points than a browser draws well."""
+"""Routes for the figures of a trial: their list, and each as Plotly JSON thinned for browsers."""
 
 from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from fabricbench.figures.chunks.timeline import Window
+from fabricbench.figures.plot import Plot
 from fabricbench.figures.registry import FIGURES, drawn
 from fabricbench.figures.subject import subject_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.trials import FinishedTrial, State, identity
-
-if TYPE_CHECKING:
-    from fabricbench.figures.plot import Plot
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 router = APIRouter(prefix="/api/v1", tags=["figures"], responses=ERRORS)
 

@@ -1,4 +1,4 @@
-"""The map of a large fabric, folded: its switches, with the hosts and the pod of each."""
+"""Switches of a large fabric for a folded map: tier, pod and ranges of hosts of each."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""The hosts that the server may run plans on, and what stands in the way of it."""
+"""Route with the files of hosts: state, checks and facts of each host, from surveys of the agents."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from fabricbench.hosts.control.hosts_file import Host
+from fabricbench.hosts.control.survey import HostReport
+from fabricbench.hosts.protocol import RefusedError
+from fabricbench.plan.errors import PlanError
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.surveys import Survey, Surveys
 from fabricbench.server.trials import State
-
-if TYPE_CHECKING:
-    from fabricbench.hosts.control.hosts_file import Host
-    from fabricbench.hosts.control.survey import HostReport
 
 router = APIRouter(prefix="/api/v1", tags=["hosts"], responses=ERRORS)
 
@@ -74,9 +74,6 @@ def list_hosts(state: State) -> HostsFiles:
 
 def _survey_of(surveys: Surveys, name: str) -> Survey | str:
     """Return the newest survey of a file, or why there is none."""
-    from fabricbench.hosts.protocol import RefusedError
-    from fabricbench.plan.errors import PlanError
-
     try:
         return surveys.newest(name)
     except PlanError as error:

@@ -1,4 +1,4 @@
-"""The files of hosts of a server: what they say now, by names that tell nobody where they are."""
+"""Files of hosts that the server may use: loading, names without paths, settings for a backend."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
+from fabricbench.hosts.control.hosts_file import Hosts, load_hosts
+from fabricbench.plan.errors import PlanError
+from fabricbench.server.settings import Settings
 from fabricbench.store.host_sets import HostSet
-
-if TYPE_CHECKING:
-    from fabricbench.hosts.control.hosts_file import Hosts
-    from fabricbench.server.settings import Settings
 
 AUTHORITY: Final = "authority"
 """Folder of a workspace with the authority that agents have joined."""
@@ -42,8 +41,6 @@ class HostsFiles:
         Raises:
             PlanError: It has a mistake.
         """
-        from fabricbench.hosts.control.hosts_file import load_hosts
-
         path = self.files[name]
         state = _state_of(path)
         known = self._read.get(name)
@@ -64,7 +61,6 @@ class HostsFiles:
         """Return the hosts that runs can use now: those of every file without a mistake."""
         if not self.files:
             return []
-        from fabricbench.plan.errors import PlanError
 
         found = []
         for name in self.files:

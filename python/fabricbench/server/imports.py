@@ -1,4 +1,4 @@
-"""Measured results become trials, as `fabricbench import` makes them."""
+"""Route that imports measured results as trials, as `fabricbench import`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of a request: a body that is too large is refused before it has been read."""
+"""ASGI middleware that refuses request bodies above a size before they are read."""
 
 from __future__ import annotations
 

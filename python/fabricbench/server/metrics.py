@@ -1,4 +1,4 @@
-"""Figures about the server itself, in the text format of OpenMetrics 1.0."""
+"""Route with metrics of the server in OpenMetrics 1.0: runs, trials, workers, requests; timing middleware."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, genera
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fabricbench import __version__
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.requests import Requests
 from fabricbench.server.state import ServerState
@@ -52,8 +53,6 @@ class _Gauges(Collector):
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        from fabricbench import __version__
-
         about = InfoMetricFamily("fabricbench", "What serves.", {"version": __version__})
         runs = GaugeMetricFamily("fabricbench_runs", "Runs of the workspace.", labels=["state"])
         found = self._state.scheduler.queue.counts()

@@ -1,19 +1,16 @@
-"""What a run of the queue carries out, one after the other: a prediction if one is wanted, then the plan."""
+"""Phases of a queued run: predictions if requested, then the plan; the trials of each phase."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fabricbench.backend.protocol import carrier_of
+from fabricbench.backend.protocol import Backend, carrier_of
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner import loading
 from fabricbench.runner.trials import trial_id
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.loaded import LoadedPlan
 
 
 @dataclass(frozen=True)

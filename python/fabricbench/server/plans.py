@@ -1,4 +1,4 @@
-"""Plans: the shipped ones, the schema, and checking one that somebody writes."""
+"""Routes for plans: shipped plans, JSON Schema, check of a plan's text with errors, cost and topology."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from fastapi import APIRouter, Depends, Path, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
+from fabricbench.plan.document.document import read_text
+from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.schema import plan_schema
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
 from fabricbench.server.sandbox import SandboxError
@@ -148,7 +151,6 @@ class Checked(BaseModel):
 
 @cache
 def _shipped() -> list[ShippedPlan]:
-    from fabricbench.plan.document.shipped import shipped_plans
 
     found = []
     for name, path in shipped_plans().items():
@@ -175,8 +177,6 @@ _NOTHING: Final[dict[str, Any]] = {
 
 @cache
 def _content(name: str) -> PlanContent | None:
-    from fabricbench.plan.document.document import read_text
-    from fabricbench.plan.document.shipped import shipped_plans
 
     path = shipped_plans().get(name)
     if path is None:
@@ -187,7 +187,6 @@ def _content(name: str) -> PlanContent | None:
 
 @cache
 def _schema() -> dict[str, Any]:
-    from fabricbench.plan.schema import plan_schema
 
     return plan_schema()
 

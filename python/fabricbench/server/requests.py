@@ -1,4 +1,4 @@
-"""How many requests there were and how long they took."""
+"""Prometheus counter and histogram of HTTP requests by route and status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: queued, watched, cancelled, resumed."""
+"""Routes for queued runs: queue, list, show, cancel, resume, and stream of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen of a trial while it runs: the points of the event `samples`."""
+"""Samples of the current trial: collects observations and emits the points of event `samples`."""
 
 from __future__ import annotations
 

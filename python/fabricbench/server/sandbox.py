@@ -1,8 +1,8 @@
-"""Runs what may take without bound, such as parsing a plan somebody sent, in a process with limits.
+"""Process sandbox for unbounded work such as parsing a plan of a client, with limits of time and memory.
 
-Each task gets a fresh process, forked from one that has loaded the code and nothing else, with limits of
-processor time, address space and open files, and no right to write a file. What it returns is JSON. Tasks are
-waited for by threads of their own, so whoever asks for something else waits for none of them.
+Each task gets a fresh process, forked from one that has loaded only the code, with limits of processor time,
+address space and open files, and no right to write a file. Its result is JSON. Threads wait for the tasks, so
+that other requests are not delayed.
 """
 
 from __future__ import annotations

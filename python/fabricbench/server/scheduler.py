@@ -1,9 +1,9 @@
-"""Starts a worker process for each run that waits, as many at once as there are places, and hears them out.
+"""Scheduler of queued runs: starts a worker process per run, up to a number of slots, and reads its events.
 
-Places that no other run needs are for the trials of those that run, side by side.
+Slots without a waiting run go to the running ones, for concurrent trials.
 
-The queue is in the catalog: what a killed server leaves there the next one finds. Workers notice that their
-server is gone by the end of their input; the runs of workers that are gone are marked as interrupted here.
+The queue is in the catalog: a new server continues it after a crash. Workers notice the end of their server
+by the end of their input; runs of workers that have ended are marked as interrupted here.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event as Signal
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.server.events import Events
 from fabricbench.server.hosts_files import HostsFiles
 from fabricbench.server.settings import Settings
-from fabricbench.store import StoreError
+from fabricbench.store import StoreError, Workspace
 from fabricbench.store.catalog_schema import FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, RunQueue
-
-if TYPE_CHECKING:
-    from fabricbench.store import Workspace
 
 _log = logging.getLogger("fabricbench.server")
 _PERIOD_S: Final = 0.5

@@ -1,4 +1,4 @@
-"""Runs the server until it is asked to end."""
+"""Runs the HTTP server until a signal: socket, TLS certificate, greeting with URL, uvicorn, shutdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
 
 import uvicorn
@@ -24,10 +24,7 @@ from fabricbench.server.cluster import cluster_at
 from fabricbench.server.connections import PATIENCE, Connections, room_for_connections
 from fabricbench.server.events import Events
 from fabricbench.server.settings import Settings
-
-if TYPE_CHECKING:
-    from fabricbench.store import Workspace
-
+from fabricbench.store import Workspace
 
 _COLLECTING: Final = (2_000, 10, 10)
 """When garbage is collected (gc.set_threshold)."""

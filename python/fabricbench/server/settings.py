@@ -1,4 +1,4 @@
-"""How a server is set up."""
+"""Settings of a server: address, token and users, TLS, limits of plans, numbers of runs, hosts, cluster."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fabricbench.plan.cost import Limits
 from fabricbench.runner import loading
-
-if TYPE_CHECKING:
-    from fabricbench.plan.cost import Limits
-    from fabricbench.server.cluster import Cluster
+from fabricbench.server.cluster import Cluster
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8989

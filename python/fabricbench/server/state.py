@@ -1,9 +1,9 @@
-"""What requests share: the workspace, the queue, the settings."""
+"""State shared by requests: workspace, queue, settings, cache, events, logins; accessors from a request."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 
@@ -16,9 +16,7 @@ from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.server.surveys import Surveys
 from fabricbench.server.throttle import Throttle
-
-if TYPE_CHECKING:
-    from fabricbench.store import Workspace
+from fabricbench.store import Workspace
 
 
 @dataclass

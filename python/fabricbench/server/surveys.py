@@ -1,4 +1,4 @@
-"""What the agents of the files of hosts say, asked again now and then: no request waits for a silent one."""
+"""Surveys of the agents in files of hosts, in background threads: no request waits for a silent agent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
+from fabricbench.hosts.certificates import Identity
+from fabricbench.hosts.control.hosts_file import Host, Hosts
+from fabricbench.server.hosts_files import HostsFiles
+
 if TYPE_CHECKING:
-    from fabricbench.hosts.certificates import Identity
-    from fabricbench.hosts.control.hosts_file import Host, Hosts
     from fabricbench.hosts.control.survey import HostReport
-    from fabricbench.server.hosts_files import HostsFiles
 
 _AT_ONCE: Final = 32
 _KEPT_S: Final = 5.0

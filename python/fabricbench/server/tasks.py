@@ -1,4 +1,4 @@
-"""What a sandboxed process does: reads plans. It knows no workspace and no request.
+"""Tasks of the sandbox process: check a plan, estimate its cost and topology, capture frames.
 
 Imported before any process is forked, so nothing here may start a thread or load a heavy library.
 """
@@ -10,12 +10,15 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
+from fabricbench import importing
 from fabricbench.backend.protocol import RefusedError
 from fabricbench.backend.registry import BackendError, capturing
+from fabricbench.errors import UserError
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
+from fabricbench.plan._run_spec import RunSpec
 from fabricbench.plan.choice import backend_for
 from fabricbench.plan.cost import Limits, is_beyond, least_cost
 from fabricbench.plan.document.document import read_text
@@ -29,9 +32,6 @@ from fabricbench.server.asked import Asked
 from fabricbench.server.folding import folded_switches
 from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.yaml_text import yaml_of
-
-if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import RunSpec
 
 SOURCE: Final = "plan"
 """What errors call the text of a request."""
@@ -107,11 +107,8 @@ def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: in
         if unknown:
             return {"error": f"qp: found {unknown[0]}", "allowed": f"0 to {known - 1}"}
         frames = source.frames(planned, list(qps) or [0], count)
-    except Exception as error:
-        told = loading.problem_text(error)
-        if told is None:
-            raise
-        return {"error": told, "allowed": ""}
+    except UserError as error:
+        return {"error": error.text(), "allowed": ""}
     return {
         "frames": [(time_ps, b64encode(data).decode()) for time_ps, data in frames],
         "lids": wiring.lids,
@@ -138,8 +135,6 @@ def measure(
         benchmark: Name of the benchmark, where it does not say it.
         plan: Name of the shipped plan that simulates it.
     """
-    from fabricbench import importing
-
     given = importing.Given(ranks, benchmark)
     loaded = loading.load(plan) if plan else None
     if loaded is not None:

@@ -1,4 +1,4 @@
-"""What a worker process tells: the server of its trials, the catalog of what a search chooses and finds."""
+"""Progress of a worker process: JSON lines for the server, trials and results of a search for the catalog."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.backend.protocol import Progress
+from fabricbench.searched import Searched
 from fabricbench.server.samples import Samples
 from fabricbench.server.tasks import TRIALS_MAX
+from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.runs import QueuedRun, RunQueue
 from fabricbench.store.tags import change_tags
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Progress
-    from fabricbench.searched import Searched
-    from fabricbench.store import Trial, TrialFacts, Workspace
 
 _TELL_S: Final = 0.25
 

@@ -1,4 +1,4 @@
-"""Bounds how often each client may sign in: a bucket of attempts for each address, refilled with time."""
+"""Rate limit of logins: a token bucket of attempts for each address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials: lists, one with everything that is known of it, tags, deleting and its undoing."""
+"""Routes for trials: lists by trial and by run, filter values, details, tags, deletion and restoration."""
 
 from __future__ import annotations
 

@@ -1,18 +1,20 @@
-"""Published results and ours beside them, for every shipped plan that has some."""
+"""Routes for published results of the shipped plans, compared with matching trials of the workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from fabricbench.figures.results.published import published_plot
-from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME
+from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, Metric
+from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.report.published import published_rows
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.results.made_by import SIMULATED, made
@@ -20,14 +22,10 @@ from fabricbench.runner import loading
 from fabricbench.server.declared import AskedMetric, chosen_metric
 from fabricbench.server.errors import ERRORS, not_found
 from fabricbench.server.figures import plot_json
+from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State
+from fabricbench.store import Trial
 from fabricbench.store.catalog_schema import FINISHED
-
-if TYPE_CHECKING:
-    from fabricbench.metrics import Metric
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.server.state import ServerState
-    from fabricbench.store import Trial
 
 router = APIRouter(prefix="/api/v1", tags=["validation"], responses=ERRORS)
 
@@ -67,8 +65,6 @@ class Validation(BaseModel):
 @cache
 def _tables() -> list[dict[str, Any]]:
     """Return the published tables of the shipped plans, without our results."""
-    from fabricbench.plan.document.shipped import shipped_plans
-
     found = []
     for name, file in shipped_plans().items():
         if "published:" not in file.read_text(encoding="utf-8"):

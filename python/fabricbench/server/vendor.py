@@ -1,4 +1,4 @@
-"""The drawing library of the web application: that of the Python package plotly, which makes the figures."""
+"""Route for Plotly's JavaScript library, from the Python package plotly that makes the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved views: lists of trials that users keep under a name."""
+"""Routes for saved views: named filters and orders of the list of trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads the code that the first trial needs, before somebody opens it."""
+"""Background thread that loads the modules for the first trial page in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands outside the API: the web application's files, signing in, health, and what this server is."""
+"""Routes outside of resources: files of the web application, login, logout, health, server facts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
 
+from fabricbench import __version__
 from fabricbench.backend.registry import BACKENDS
 from fabricbench.plan import engine
 from fabricbench.server.auth import cookie_name, login_of, user_of
@@ -78,8 +79,6 @@ async def health() -> Health:
 @router.get("/api/v1/about", tags=["server"])
 def about(request: Request, state: State) -> About:
     """Return what this server is."""
-    from fabricbench import __version__
-
     return About(
         version=__version__,
         engine=engine.version(),
@@ -175,7 +174,6 @@ def _file_in(folder: Path, path: str) -> Path | None:
 
 
 def _without_application() -> str:
-    from fabricbench import __version__
 
     facts: dict[str, Any] = {"version": html.escape(__version__)}
     return _PAGE.format(**facts)

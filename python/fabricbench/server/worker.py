@@ -1,8 +1,8 @@
-"""A worker process: claims the run that has waited longest, carries it out and ends.
+"""Worker process: claims the oldest queued run, runs it and ends.
 
-It takes its orders from standard input: a line `places 3` says how many of its trials may run at once, a line
-`cancel` ends the run, and so does the end of the input, which comes when the server is gone. It tells what
-happens by JSON lines on its standard output.
+Its standard input controls it: a line `places 3` sets the number of concurrent trials, a line `cancel` ends
+the run, and so does the end of the input, which follows the end of the server. It reports events as JSON
+lines on its standard output.
 """
 
 from __future__ import annotations
@@ -17,31 +17,29 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.backend.protocol import SharingCores
+from fabricbench.errors import UserError
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.results.jobs import meets_criteria, result_rows
 from fabricbench.runner import loading
+from fabricbench.runner.campaign.drive import drive
+from fabricbench.runner.campaign.progress import Progress as CampaignProgress
+from fabricbench.runner.campaign.units import Unit, units_of_plans, units_of_trials
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.search import Searching
-from fabricbench.runner.trials import Runner
+from fabricbench.runner.trials import Listener, Runner
 from fabricbench.server.hosts_files import HostsFiles
 from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.tasks import SOURCE
 from fabricbench.server.teller import Teller, tell
-from fabricbench.store import StoreError, Workspace
+from fabricbench.store import StoreError, Trial, TrialFacts, Workspace
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, QueuedRun, RunQueue
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.campaign.progress import Progress as CampaignProgress
-    from fabricbench.runner.campaign.units import Unit
-    from fabricbench.runner.trials import Listener
-    from fabricbench.store import Trial, TrialFacts
 
 _PATIENCE_S: Final = 20
 
@@ -123,11 +121,8 @@ def _carried_out(
         return FAILED, f"{error.found}; {error.hint}"
     except TrialsFailedError as error:
         return FAILED, str(error)
-    except Exception as error:
-        told = loading.problem_text(error)
-        if told is None:
-            raise
-        return FAILED, hosts_files.without_paths(told)
+    except UserError as error:
+        return FAILED, hosts_files.without_paths(error.text())
     if is_whole:
         return COMPLETE, ""
     kept = f"{_kept(finished, phases)} finished"
@@ -154,8 +149,6 @@ def _run(
     phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control, on: str = ""
 ) -> tuple[int, bool]:
     """Run the trials of every phase; return how many have finished, and whether nobody ended it early."""
-    from fabricbench.runner.campaign.units import units_of_plans
-
     teller = Teller(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
     finished = 0
@@ -192,8 +185,6 @@ def _search_on_cluster(
     phase: Phase, store: Workspace, teller: Teller, on: str, interrupts: Interrupts, **own: Any
 ) -> tuple[int, bool]:
     """Run what the search of a phase tries on a cluster, each round as `_on_cluster` does."""
-    from fabricbench.runner.campaign.units import units_of_trials
-
     searching, finished = Searching(phase.loaded, phase.backend, meets_criteria), 0
 
     def run(
@@ -225,8 +216,6 @@ def _on_cluster(
         TrialsFailedError: Some have failed; the others have their records.
         ClusterError: The cluster cannot be used, or is gone.
     """
-    from fabricbench.runner.campaign.drive import drive
-
     last: list[CampaignProgress] = []
 
     def told(progress: CampaignProgress) -> None:
@@ -240,11 +229,9 @@ def _on_cluster(
         return sum(each.kept + each.finished for each in last), False
     if progress.failed:
         _, error = progress.failed[0]
-        told_of_first = (loading.problem_text(error) if isinstance(error, Exception) else None) or (
-            f"{type(error).__name__}: {error}"
-        )
+        first_text = error.text() if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
         raise TrialsFailedError(
-            f"{len(progress.failed)} of {counted(len(units), 'trial')} failed: {told_of_first}"
+            f"{len(progress.failed)} of {counted(len(units), 'trial')} failed: {first_text}"
         )
     return len(units), True
 

@@ -1,4 +1,4 @@
-"""YAML of a plan's fields, which keeps the comments and the order of a text that they were before."""
+"""Writes the YAML of a plan's changed fields and keeps comments and order of the text before."""
 
 from __future__ import annotations
 

@@ -7,11 +7,13 @@ import os
 import shutil
 from pathlib import Path
 
+from fabricbench.errors import UserError
+
 _LITTLE_BYTES = 64 * 1024
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-class StoreError(Exception):
+class StoreError(UserError):
     """A workspace that cannot be used as requested.
 
     Attributes:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fabricbench.errors import UserError
 from fabricbench.metrics import BY_NAME
 from fabricbench.store.catalog import has_tag, is_deleted
 from fabricbench.store.catalog_schema import FINISHED, tags, trials
@@ -88,7 +89,7 @@ class Threshold:
         return cls(name, comparison, bound)
 
 
-class ThresholdError(ValueError):
+class ThresholdError(UserError, ValueError):
     """A threshold that cannot be parsed, or a metric that is unknown.
 
     Attributes:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.errors import UserError
 from fabricbench.store.catalog import now
 from fabricbench.store.catalog_schema import VIEW_LENGTH_MAX, views
 from fabricbench.store.errors import StoreError
@@ -36,7 +37,7 @@ class UnknownViewError(StoreError):
     """No view has the given name."""
 
 
-class ViewError(ValueError):
+class ViewError(UserError, ValueError):
     """A view that cannot be saved.
 
     Attributes:

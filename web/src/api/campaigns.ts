@@ -1,7 +1,9 @@
-/** Answers about the analysis of a campaign: effects of factors, settings and Pareto fronts. */
+/**
+ * Types of a campaign's analysis in the HTTP API: effects of factors, variance, best and worst settings, Pareto front.
+ */
 import type { Figure } from './types';
 
-/** What one value of a factor does, against the mean of all settings. */
+/** Effect of one value of a factor, relative to the mean of all settings. */
 export interface CampaignEffect {
   factor: string;
   value: string;
@@ -11,16 +13,16 @@ export interface CampaignEffect {
   margin_percent: number | null;
 }
 
-/** A setting: its value of each factor, by the name of the factor, and what its trials came to. */
+/** Setting: value of each factor by its name, and the result of its trials. */
 export type CampaignSetting = Record<string, string | number | null> & {
   mean: number;
   margin: number | null;
   seeds: number;
-  /** How many others the seeds do not tell from it. */
+  /** Number of settings that are not significantly different. */
   as_good?: number | null;
 };
 
-/** What the factors of a campaign do to a metric. */
+/** Effects of the factors of a campaign on a metric. */
 export interface CampaignAnalysis {
   metric: string;
   title: string;
@@ -41,7 +43,7 @@ export interface CampaignAnalysis {
   figures: (Figure & { name: string })[];
 }
 
-/** Two metrics of the settings of a campaign, and the settings that no other is better than in both. */
+/** Two metrics of the settings of a campaign, and the settings that no other setting beats in both. */
 export interface CampaignPareto extends Figure {
   metrics: [string, string];
   front: Record<string, string | number>[];

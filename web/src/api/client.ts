@@ -1,6 +1,8 @@
-/** Requests to the server of this page. The token is in a cookie, which the browser sends by itself. */
-
-/** What the server says about something wrong, in the words of the command line. */
+/**
+ * HTTP client of the API: GET, JSON and byte requests, URLs and query strings, errors with the server's message and
+ * hint. The browser sends the token as a cookie.
+ */
+/** Error of the server, in the words of the command line. */
 export interface Problem {
   message: string;
   hint?: string | null;
@@ -11,7 +13,7 @@ export interface Problem {
   allowed?: string | null;
 }
 
-/** An answer other than 2xx, or none at all (`status` 0). */
+/** A response other than 2xx, or none (`status` 0). */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -25,19 +27,19 @@ export class ApiError extends Error {
 
 type Values = Record<string, string | number | boolean | null | undefined | readonly string[]>;
 
-/** Write a query, without empty values; a list is repeated. */
+/** Query string without empty values; the items of a list repeat its name. */
 export function query(values: Values): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     if (value === null || value === undefined || value === '') continue;
     const all = typeof value === 'object' ? value : [String(value)];
-    for (const one of all) search.append(name, one);
+    for (const item of all) search.append(name, item);
   }
   const text = search.toString();
   return text === '' ? '' : `?${text}`;
 }
 
-/** Path of an address of the interface; `parts` are escaped. */
+/** Path of a resource of the API; `parts` are escaped. */
 export function path(...parts: readonly string[]): string {
   return `/api/v1/${parts.map(encodeURIComponent).join('/')}`;
 }
@@ -59,7 +61,7 @@ export async function send<T>(
   return request<T>(url, init);
 }
 
-/** Send bytes as they are. */
+/** POST of bytes. */
 export async function upload<T>(url: string, content: ArrayBuffer): Promise<T> {
   return request<T>(url, {
     method: 'POST',
@@ -69,14 +71,14 @@ export async function upload<T>(url: string, content: ArrayBuffer): Promise<T> {
 }
 
 async function request<T>(url: string, init: RequestInit): Promise<T> {
-  const answer = await reach(url, init);
-  const text = await answer.text();
+  const response = await fetched(url, init);
+  const text = await response.text();
   const body = parsed(text);
-  if (!answer.ok) throw new ApiError(answer.status, problemOf(body, answer), body);
+  if (!response.ok) throw new ApiError(response.status, problemOf(body, response), body);
   return body as T;
 }
 
-async function reach(url: string, init: RequestInit): Promise<Response> {
+async function fetched(url: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(url, { credentials: 'same-origin', ...init });
   } catch (error) {
@@ -97,11 +99,11 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Take the problem from the body of an answer, or name the status. */
-export function problemOf(body: unknown, answer: { status: number; statusText: string }): Problem {
+/** Error in the body of a response, or its status. */
+export function problemOf(body: unknown, response: { status: number; statusText: string }): Problem {
   if (typeof body === 'object' && body !== null && 'error' in body) {
     const problem = body.error;
     if (typeof problem === 'object' && problem !== null && 'message' in problem) return problem as Problem;
   }
-  return { message: `The server answered ${answer.status} ${answer.statusText}.`.trimEnd() };
+  return { message: `The server answered ${response.status} ${response.statusText}.`.trimEnd() };
 }

@@ -1,38 +1,43 @@
-/** Events of a run as the server sends them. The browser connects again by itself and says what it had last. */
+/**
+ * Live state of a run from server-sent events: progress and sampled goodput, queues, ECN marks and pauses of the
+ * current trial; final states of runs.
+ */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 
 import { path } from './client';
-import { FINAL_STATES } from './states';
-import type { Progress, Run, Sample, Samples } from './types';
+import type { Progress, Run, RunState, Sample, Samples } from './types';
+
+/** States that a run leaves only when it is resumed. */
+export const FINAL_STATES: readonly RunState[] = ['complete', 'cancelled', 'failed', 'interrupted'];
 
 const POINTS_MAX = 4_000;
 
 export interface Live {
   progress: Progress | null;
-  /** The trial that the points are of. */
+  /** Trial of the points. */
   trial: string | null;
   goodput: Point[];
   queue: Point[];
-  /** Frames marked by ECN per microsecond, and paused priorities of ports on average, since the point before. */
+  /** Frames marked by ECN per microsecond, and mean number of paused priorities, since the previous point. */
   marked: Point[];
   paused: Point[];
 }
 
-/** A value at a moment of simulated time [ps]. */
+/** Value at a simulated time [ps]. */
 export type Point = readonly [at: number, value: number];
 
 const NO_POINTS = { goodput: [], queue: [], marked: [], paused: [] };
-const NOTHING: Live = { progress: null, trial: null, ...NO_POINTS };
+const EMPTY: Live = { progress: null, trial: null, ...NO_POINTS };
 
-/** What a run says while it runs; `following` is whether there is something to wait for. */
+/** Live state of a run; receives events while `following`. */
 export function useRunEvents(id: string, following: boolean): Live {
   const client = useQueryClient();
-  const [live, setLive] = useState<Live>(NOTHING);
+  const [live, setLive] = useState<Live>(EMPTY);
   useEffect(() => {
     if (!following) return;
     const source = new EventSource(path('runs', id, 'events'));
-    const again = () => void client.invalidateQueries({ queryKey: ['run', id] });
+    const refresh = () => void client.invalidateQueries({ queryKey: ['run', id] });
     const on = (kind: string, take: (data: unknown) => void) =>
       source.addEventListener(kind, (event: MessageEvent<string>) => take(JSON.parse(event.data)));
     on('progress', (data) => setLive((before) => ({ ...before, progress: data as Progress })));
@@ -40,15 +45,15 @@ export function useRunEvents(id: string, following: boolean): Live {
     on('trial_started', (data) => {
       const { id: trial, running } = data as { id: string; running: number };
       if (running === 1) setLive((before) => ({ ...before, trial, ...NO_POINTS }));
-      again();
+      refresh();
     });
     on('trial', () => {
-      again();
+      refresh();
       void client.invalidateQueries({ queryKey: ['trials'] });
     });
     on('state', (data) => {
       if (FINAL_STATES.includes((data as Run).state)) source.close();
-      again();
+      refresh();
       void client.invalidateQueries({ queryKey: ['runs'] });
     });
     return () => source.close();
@@ -56,21 +61,21 @@ export function useRunEvents(id: string, following: boolean): Live {
   return live;
 }
 
-/** Add points; a new trial begins with none, and what comes again after a lost connection is left out. */
+/** Adds points; a new trial starts without any, and points repeated after a lost connection are ignored. */
 export function withSamples(before: Live, { trial, points }: Samples): Live {
-  const kept = before.trial === trial ? before : NOTHING;
-  const line = (shown: Point[], value: (sample: Sample) => number | undefined) =>
+  const current = before.trial === trial ? before : EMPTY;
+  const line = (drawn: Point[], value: (sample: Sample) => number | undefined) =>
     joined(
-      shown,
+      drawn,
       points.flatMap((point) => pointOf(point, value(point))),
     );
   return {
     ...before,
     trial,
-    goodput: line(kept.goodput, (sample) => sample.goodput_gb_per_s),
-    queue: line(kept.queue, (sample) => sample.queue_max_bytes),
-    marked: line(kept.marked, (sample) => sample.marks_per_us),
-    paused: line(kept.paused, (sample) => sample.paused_mean),
+    goodput: line(current.goodput, (sample) => sample.goodput_gb_per_s),
+    queue: line(current.queue, (sample) => sample.queue_max_bytes),
+    marked: line(current.marked, (sample) => sample.marks_per_us),
+    paused: line(current.paused, (sample) => sample.paused_mean),
   };
 }
 
@@ -78,12 +83,12 @@ function pointOf(sample: Sample, value: number | undefined): Point[] {
   return value === undefined ? [] : [[sample.sim_ps, value]];
 }
 
-function joined(kept: Point[], fresh: Point[]): Point[] {
-  const last = kept.at(-1)?.[0] ?? -1;
-  return thinned([...kept, ...fresh.filter(([at]) => at > last)]);
+function joined(drawn: Point[], received: Point[]): Point[] {
+  const last = drawn.at(-1)?.[0] ?? -1;
+  return thinned([...drawn, ...received.filter(([at]) => at > last)]);
 }
 
-/** Every second point, once there are too many to draw. */
+/** Every second point if there are too many to draw. */
 export function thinned(points: Point[]): Point[] {
   return points.length <= POINTS_MAX ? points : points.filter((_, index) => index % 2 === 0);
 }

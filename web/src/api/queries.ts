@@ -1,22 +1,26 @@
-/** What pages ask the server for, as cached queries. */
+/**
+ * React Query hooks for the HTTP API: cached GET requests (metrics, plans, trials, figures, runs, campaigns, hosts,
+ * comparisons) and mutations (tags, deletion, imports, saved views, actions on runs) that refresh the queries they change.
+ */
 import {
   keepPreviousData,
+  type QueryClient,
   useInfiniteQuery,
   useMutation,
   useQuery,
   useQueryClient,
+  type UseQueryOptions,
 } from '@tanstack/react-query';
 
-import { get, path, query, send, upload } from './client';
-import { FINAL_STATES } from './states';
 import type { CampaignAnalysis, CampaignPareto } from './campaigns';
+import { get, path, query, send, upload } from './client';
+import { FINAL_STATES } from './events';
 import type {
   About,
   Campaign,
   CampaignDetail,
   Choices,
   Comparison,
-  Twins,
   Figure,
   FigureName,
   HostsFile,
@@ -24,47 +28,56 @@ import type {
   Metric,
   MetricFigure,
   PortMapPage,
+  PublishedPlan,
   Run,
   RunDetail,
   RunListPage,
   SavedView,
   SavedViews,
   ShippedPlan,
-  Stretch,
+  TimeRange,
   Trial,
   TrialDetail,
   TrialPage,
+  Twins,
 } from './types';
 
 const HOUR = 3_600_000;
 
-export function useAbout() {
-  return useQuery({
-    queryKey: ['about'],
-    queryFn: ({ signal }) => get<About>(path('about'), signal),
-    staleTime: HOUR,
-  });
+type Options<T> = Omit<UseQueryOptions<T>, 'queryKey' | 'queryFn'>;
+
+/** Cached GET request. */
+function useGet<T>(queryKey: readonly unknown[], url: string, options: Options<T> = {}) {
+  return useQuery({ queryKey, queryFn: ({ signal }) => get<T>(url, signal), ...options });
 }
 
-/** Every metric as it is declared, in the order of output; none until the server has answered. */
+/** Mutation that refreshes the queries whose keys begin with one of `stale`, after success and failure. */
+function useChange<Input, Answer>(
+  mutationFn: (input: Input) => Promise<Answer>,
+  stale: readonly (readonly string[])[],
+) {
+  const client = useQueryClient();
+  return useMutation({ mutationFn, onSettled: () => refresh(client, stale) });
+}
+
+function refresh(client: QueryClient, stale: readonly (readonly string[])[]) {
+  return Promise.all(stale.map((queryKey) => client.invalidateQueries({ queryKey })));
+}
+
+const TRIALS = [['trials'], ['trial']];
+
+export const useAbout = () => useGet<About>(['about'], path('about'), { staleTime: HOUR });
+
+/** Declarations of all metrics, in the order of output; empty until the server has responded. */
 export function useMetrics(): readonly Metric[] {
-  const { data } = useQuery({
-    queryKey: ['metrics'],
-    queryFn: ({ signal }) => get<{ metrics: Metric[] }>(path('metrics'), signal),
-    staleTime: HOUR,
-  });
+  const { data } = useGet<{ metrics: Metric[] }>(['metrics'], path('metrics'), { staleTime: HOUR });
   return data?.metrics ?? NO_METRICS;
 }
 
 const NO_METRICS: readonly Metric[] = [];
 
-export function useShippedPlans() {
-  return useQuery({
-    queryKey: ['plans'],
-    queryFn: ({ signal }) => get<{ plans: ShippedPlan[] }>(path('plans'), signal),
-    staleTime: HOUR,
-  });
-}
+export const useShippedPlans = () =>
+  useGet<{ plans: ShippedPlan[] }>(['plans'], path('plans'), { staleTime: HOUR });
 
 export interface TrialFilter {
   search?: string;
@@ -87,103 +100,67 @@ export function trialsUrl(filter: TrialFilter): string {
   return path('trials') + query({ ...filter });
 }
 
-export function useTrials(filter: TrialFilter, refreshMs: number | false = false) {
-  return useQuery({
-    queryKey: ['trials', filter],
-    queryFn: ({ signal }) => get<TrialPage>(trialsUrl(filter), signal),
-    placeholderData: keepPreviousData,
-    refetchInterval: refreshMs,
-  });
-}
+export const useTrials = (filter: TrialFilter) =>
+  useGet<TrialPage>(['trials', filter], trialsUrl(filter), { placeholderData: keepPreviousData });
 
-const RUNS_AT_ONCE = 50;
+const RUNS_PER_PAGE = 50;
 
-/** The runs that have a trial which matches, some at a time. */
-export function useRunList(filter: TrialFilter, enabled: boolean, refreshMs: number | false) {
+/** Runs with a trial that matches a filter, page by page. */
+export function useRunList(filter: TrialFilter, enabled: boolean, refetchInterval: number | false) {
   return useInfiniteQuery({
     queryKey: ['trials', 'by-run', filter],
     queryFn: ({ signal, pageParam }) =>
       get<RunListPage>(
-        path('trials', 'by-run') + query({ ...filter, offset: pageParam, limit: RUNS_AT_ONCE }),
+        path('trials', 'by-run') + query({ ...filter, offset: pageParam, limit: RUNS_PER_PAGE }),
         signal,
       ),
     initialPageParam: 0,
     getNextPageParam: (last, all) =>
-      all.length * RUNS_AT_ONCE < last.total ? all.length * RUNS_AT_ONCE : undefined,
+      all.length * RUNS_PER_PAGE < last.total ? all.length * RUNS_PER_PAGE : undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: refreshMs,
+    refetchInterval,
     enabled,
   });
 }
 
-export function useChoices() {
-  return useQuery({
-    queryKey: ['trials', 'choices'],
-    queryFn: ({ signal }) => get<Choices>(path('trials', 'choices'), signal),
-  });
-}
+export const useChoices = () => useGet<Choices>(['trials', 'choices'], path('trials', 'choices'));
 
-export function useViews() {
-  return useQuery({
-    queryKey: ['views'],
-    queryFn: ({ signal }) => get<SavedViews>(path('views'), signal),
-  });
-}
+export const useViews = () => useGet<SavedViews>(['views'], path('views'));
 
 export function useViewSaving() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ name, asked }: Pick<SavedView, 'name' | 'asked'>) =>
       send<SavedView>('PUT', path('views', name), { asked }),
-    onSuccess: () => client.invalidateQueries({ queryKey: ['views'] }),
+    onSuccess: () => refresh(client, [['views']]),
   });
 }
 
-export function useViewDeleting() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (name: string) => send<SavedViews>('DELETE', path('views', name)),
-    onSettled: () => client.invalidateQueries({ queryKey: ['views'] }),
-  });
-}
+export const useViewDeleting = () =>
+  useChange((name: string) => send<SavedViews>('DELETE', path('views', name)), [['views']]);
 
-export function useTrial(id: string) {
-  return useQuery({
-    queryKey: ['trial', id],
-    queryFn: ({ signal }) => get<TrialDetail>(path('trials', id), signal),
-  });
-}
+export const useTrial = (id: string) => useGet<TrialDetail>(['trial', id], path('trials', id));
 
-/** The first rows of the port map of a trial. */
-export function usePortMap(id: string) {
-  return useQuery({
-    queryKey: ['port-map', id],
-    queryFn: ({ signal }) => get<PortMapPage>(path('trials', id, 'port-map'), signal),
-    staleTime: HOUR,
-  });
-}
+/** First rows of the port map of a trial. */
+export const usePortMap = (id: string) =>
+  useGet<PortMapPage>(['port-map', id], path('trials', id, 'port-map'), { staleTime: HOUR });
 
-export function useFigures(id: string) {
-  return useQuery({
-    queryKey: ['figures', id],
-    queryFn: ({ signal }) => get<{ figures: FigureName[] }>(path('trials', id, 'figures'), signal),
-    staleTime: HOUR,
-  });
-}
+export const useFigures = (id: string) =>
+  useGet<{ figures: FigureName[] }>(['figures', id], path('trials', id, 'figures'), { staleTime: HOUR });
 
-/** Which chunks a timeline shows; without one of these, all. */
+/** Filter of the chunks in a timeline; a missing field means all. */
 export interface ChunkFilter {
   job?: string;
   rank?: string[];
   status?: string;
 }
 
-export function useFigure(id: string, name: string, stretch: Stretch | null, filter: ChunkFilter) {
+export function useFigure(id: string, name: string, range: TimeRange | null, filter: ChunkFilter) {
   return useQuery({
-    queryKey: ['figure', id, name, stretch, filter],
+    queryKey: ['figure', id, name, range, filter],
     queryFn: async ({ signal }) => {
-      const url = path('trials', id, 'figures', name) + query({ ...stretch, ...filter });
-      return { ...(await get<Figure>(url, signal)), stretch };
+      const url = path('trials', id, 'figures', name) + query({ ...range, ...filter });
+      return { ...(await get<Figure>(url, signal)), range };
     },
     staleTime: HOUR,
     structuralSharing: false,
@@ -192,121 +169,95 @@ export function useFigure(id: string, name: string, stretch: Stretch | null, fil
   });
 }
 
-export function useRuns() {
-  return useQuery({
-    queryKey: ['runs'],
-    queryFn: ({ signal }) => get<{ runs: Run[] }>(path('runs'), signal),
-    refetchInterval: 3_000,
-  });
-}
+export const useRuns = () => useGet<{ runs: Run[] }>(['runs'], path('runs'), { refetchInterval: 3_000 });
 
-/** How far the campaigns of the workspace are. */
-export function useCampaigns() {
-  return useQuery({
-    queryKey: ['campaigns'],
-    queryFn: ({ signal }) => get<{ campaigns: Campaign[] }>(path('campaigns'), signal),
-    refetchInterval: 3_000,
-  });
-}
+/** Progress of the campaigns of the workspace. */
+export const useCampaigns = () =>
+  useGet<{ campaigns: Campaign[] }>(['campaigns'], path('campaigns'), { refetchInterval: 3_000 });
 
-/** A campaign with its trials; while it runs, what has ended comes in every few seconds. */
-export function useCampaign(name: string) {
-  return useQuery({
-    queryKey: ['campaign', name],
-    queryFn: ({ signal }) => get<CampaignDetail>(path('campaigns', name), signal),
+/** A campaign with its trials, refreshed while it runs. */
+export const useCampaign = (name: string) =>
+  useGet<CampaignDetail>(['campaign', name], path('campaigns', name), {
     refetchInterval: ({ state }) => (state.data?.progress.state === 'running' ? 3_000 : 15_000),
   });
+
+/** Options for data of a campaign: the previous data stays until the new has loaded. */
+function campaignOptions<T>(name: string): Options<T> {
+  return {
+    placeholderData: ((before: T | undefined, from?: { queryKey: readonly unknown[] }) =>
+      from?.queryKey[1] === name ? before : undefined) as Options<T>['placeholderData'] & object,
+    structuralSharing: false,
+  };
 }
 
-/** What is asked of the analysis of a campaign; `as_of` is how many trials it is made from. */
-export interface CampaignQuestion {
+/** Parameters of the analysis of a campaign; `as_of` is the number of trials with a record. */
+interface AnalysisParameters {
   metric: string | null;
   job: string | null;
   relative: boolean;
   as_of: number;
 }
 
-/** What the factors of a campaign do; the analysis before stays until another has come. */
-export function useCampaignAnalysis(name: string, { as_of, ...asked }: CampaignQuestion) {
-  return useQuery({
-    queryKey: ['campaign', name, 'analysis', asked, as_of],
-    queryFn: ({ signal }) =>
-      get<CampaignAnalysis>(
-        path('campaigns', name, 'analysis') + query({ ...asked, relative: asked.relative ? 'true' : null }),
-        signal,
-      ),
-    placeholderData: (before, from) => (from?.queryKey[1] === name ? before : undefined),
-    structuralSharing: false,
-  });
+export function useCampaignAnalysis(name: string, { as_of, ...parameters }: AnalysisParameters) {
+  const url =
+    path('campaigns', name, 'analysis') +
+    query({ ...parameters, relative: parameters.relative ? 'true' : null });
+  return useGet<CampaignAnalysis>(
+    ['campaign', name, 'analysis', parameters, as_of],
+    url,
+    campaignOptions(name),
+  );
 }
 
-/** Two metrics of the settings of a campaign. */
-export function useCampaignPareto(
-  name: string,
-  asked: { first: string | null; second: string | null; job: string | null },
-  asOf: number,
-) {
-  return useQuery({
-    queryKey: ['campaign', name, 'pareto', asked, asOf],
-    queryFn: ({ signal }) => get<CampaignPareto>(path('campaigns', name, 'pareto') + query(asked), signal),
-    placeholderData: (before, from) => (from?.queryKey[1] === name ? before : undefined),
-    structuralSharing: false,
-  });
+/** Parameters of a Pareto front: its two metrics and the job. */
+interface ParetoParameters extends Record<string, string | null> {
+  first: string | null;
+  second: string | null;
+  job: string | null;
 }
 
-/** The hosts of the server; it asks their agents every few seconds as long as somebody looks. */
-export function useHosts() {
-  return useQuery({
-    queryKey: ['hosts'],
-    queryFn: ({ signal }) => get<{ files: HostsFile[] }>(path('hosts'), signal),
-    refetchInterval: 5_000,
-  });
-}
+export const useCampaignPareto = (name: string, parameters: ParetoParameters, asOf: number) =>
+  useGet<CampaignPareto>(
+    ['campaign', name, 'pareto', parameters, asOf],
+    path('campaigns', name, 'pareto') + query(parameters),
+    campaignOptions(name),
+  );
 
-/** A run; events tell of it sooner, but a stream that broke must not leave the page behind for good. */
-export function useRun(id: string) {
-  return useQuery({
-    queryKey: ['run', id],
-    queryFn: ({ signal }) => get<RunDetail>(path('runs', id), signal),
+/** Hosts of the server, whose agents it polls while a page shows them. */
+export const useHosts = () =>
+  useGet<{ files: HostsFile[] }>(['hosts'], path('hosts'), { refetchInterval: 5_000 });
+
+/** A run, polled in addition to its events in case their stream breaks. */
+export const useRun = (id: string) =>
+  useGet<RunDetail>(['run', id], path('runs', id), {
     refetchInterval: ({ state }) => (state.data && FINAL_STATES.includes(state.data.state) ? false : 4_000),
   });
-}
 
-/** Compares trials, two runs at every size that both have, or the variants of the run of one trial. */
-export function useComparison(ids: readonly string[], by: 'trial' | 'size' | 'variant', enabled: boolean) {
-  return useQuery({
-    queryKey: ['compare', ids, by],
-    queryFn: ({ signal }) => get<Comparison>(path('compare') + query({ trial: ids, by }), signal),
-    enabled,
-  });
-}
+/** Comparison of trials, of two runs at every common size, or of the variants of one trial's run. */
+export const useComparison = (ids: readonly string[], by: 'trial' | 'size' | 'variant', enabled: boolean) =>
+  useGet<Comparison>(['compare', ids, by], path('compare') + query({ trial: ids, by }), { enabled });
 
-/** A metric against data size of what a page shows; the one before stays until another has come. */
-export function useMetricFigure(
+/** A metric against data size; the previous figure stays until the new one has loaded. */
+export const useMetricFigure = (
   resource: string,
-  asked: Record<string, string | readonly string[]>,
+  parameters: Record<string, string | readonly string[]>,
   metric: string | null,
-) {
-  return useQuery({
-    queryKey: [resource, asked, 'figure', metric],
-    queryFn: ({ signal }) =>
-      get<MetricFigure>(path(resource, 'figure') + query({ ...asked, metric }), signal),
-    placeholderData: keepPreviousData,
-    structuralSharing: false,
-  });
-}
+) =>
+  useGet<MetricFigure>(
+    [resource, parameters, 'figure', metric],
+    path(resource, 'figure') + query({ ...parameters, metric }),
+    { placeholderData: keepPreviousData, structuralSharing: false },
+  );
 
-/** The measured run of a trial beside what the simulator predicts of it. */
-export function useTwins(id: string) {
-  return useQuery({
-    queryKey: ['compare', [id], 'twin'],
-    queryFn: ({ signal }) => get<Twins>(path('compare') + query({ trial: [id], by: 'twin' }), signal),
-  });
-}
+/** Measured run of a trial with the simulator's prediction. */
+export const useTwins = (id: string) =>
+  useGet<Twins>(['compare', [id], 'twin'], path('compare') + query({ trial: [id], by: 'twin' }));
+
+export const usePublished = () => useGet<{ plans: PublishedPlan[] }>(['validation'], path('validation'));
 
 export interface Import {
   file: File;
-  /** Detected by the server if it is null. */
+  /** The server detects the format if it is null. */
   format: string | null;
   plan: string | null;
   name: string;
@@ -315,14 +266,14 @@ export interface Import {
   benchmark: string;
 }
 
-/** A browser reads a file only as long as it is as it was when it was chosen. */
+/** Content of a file; browsers refuse files that have changed since they were selected. */
 function contentOf(file: File): Promise<ArrayBuffer> {
   return file.arrayBuffer().catch(() => {
-    throw new Error(`${file.name} has changed or gone since it was chosen. Choose it again.`);
+    throw new Error(`${file.name} was changed or removed since it was selected. Select it again.`);
   });
 }
 
-/** Sends a file of measured results; each of its results becomes a trial. */
+/** Uploads a file of measured results; each result becomes a trial. */
 export function useImporting() {
   const client = useQueryClient();
   return useMutation({
@@ -331,51 +282,31 @@ export function useImporting() {
       const url = path('imports') + query({ file: file.name.slice(0, 100), tag: tags, ...options });
       return upload<Imported>(url, content);
     },
-    onSuccess: () => refreshTrials(client),
+    onSuccess: () => refresh(client, TRIALS),
   });
 }
 
-/** Changes tags of trials; the server answers with the trial. */
-export function useTagging() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: ({ ids, add, remove }: { ids: string[]; add: string[]; remove: string[] }) =>
+interface TagChange {
+  ids: string[];
+  add: string[];
+  remove: string[];
+}
+
+export const useTagging = () =>
+  useChange(
+    ({ ids, add, remove }: TagChange) =>
       Promise.all(ids.map((id) => send<Trial>('PATCH', path('trials', id), { tags: { add, remove } }))),
-    onSettled: () => refreshTrials(client),
-  });
-}
+    TRIALS,
+  );
 
-export function useDeleting() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (ids: string[]) => Promise.all(ids.map((id) => send('DELETE', path('trials', id)))),
-    onSettled: () => refreshTrials(client),
-  });
-}
+export const useDeleting = () =>
+  useChange((ids: string[]) => Promise.all(ids.map((id) => send('DELETE', path('trials', id)))), TRIALS);
 
-export function useRestoring() {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (ids: string[]) => Promise.all(ids.map((id) => send('POST', path('trials', id, 'restore')))),
-    onSettled: () => refreshTrials(client),
-  });
-}
+export const useRestoring = () =>
+  useChange(
+    (ids: string[]) => Promise.all(ids.map((id) => send('POST', path('trials', id, 'restore')))),
+    TRIALS,
+  );
 
-export function useRunAction(id: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (action: 'cancel' | 'resume') => send('POST', path('runs', id, action)),
-    onSettled: () =>
-      Promise.all([
-        client.invalidateQueries({ queryKey: ['run', id] }),
-        client.invalidateQueries({ queryKey: ['runs'] }),
-      ]),
-  });
-}
-
-function refreshTrials(client: ReturnType<typeof useQueryClient>) {
-  return Promise.all([
-    client.invalidateQueries({ queryKey: ['trials'] }),
-    client.invalidateQueries({ queryKey: ['trial'] }),
-  ]);
-}
+export const useRunAction = (id: string) =>
+  useChange((action: 'cancel' | 'resume') => send('POST', path('runs', id, action)), [['run', id], ['runs']]);

@@ -1,21 +1,21 @@
 /**
- * The shapes that the server answers with; field names and units are those of the command line's JSON. What its OpenAPI
- * document describes is taken from there; what is the command line's JSON stands here.
+ * Types of the HTTP API's responses: trials, runs, figures, comparisons, diagnoses, hosts, topologies, published
+ * results. Generated types of the OpenAPI document where it has them; the JSON of the command line is typed here.
  */
 import type { components } from './schema';
 
 type Schemas = components['schemas'];
 
-/** The fields of a shape that are named, where others are allowed. */
+/** Named fields of a type that allows others. */
 type Declared<T> = { [Name in keyof T as string extends Name ? never : Name]: T[Name] };
 
-/** A generated shape, of which some fields are known better here. */
-type Known<T, More> = Omit<T, keyof More> & More;
+/** A generated type with more exact types of some fields. */
+type Refined<T, More> = Omit<T, keyof More> & More;
 
 export type Status =
   'queued' | 'running' | 'complete' | 'incomplete' | 'interrupted' | 'cancelled' | 'failed' | 'imported';
 
-/** A metric as it is declared. */
+/** Declaration of a metric. */
 export type Metric = Schemas['MetricInfo'];
 export type PortMapPage = Schemas['PortMapPage'];
 
@@ -33,9 +33,9 @@ export interface JobMetrics {
 }
 
 /** A trial in a list. */
-export type Trial = Known<Declared<Schemas['TrialRow']>, { status: Status; jobs: JobMetrics[] }>;
+export type Trial = Refined<Declared<Schemas['TrialRow']>, { status: Status; jobs: JobMetrics[] }>;
 
-export type TrialPage = Known<Schemas['TrialPage'], { trials: Trial[] }>;
+export type TrialPage = Refined<Schemas['TrialPage'], { trials: Trial[] }>;
 
 /** A run in the list of the workspace. */
 export type RunListRow = Schemas['RunListRow'];
@@ -43,10 +43,10 @@ export type SavedView = Schemas['SavedView'];
 export type SavedViews = Schemas['SavedViews'];
 export type RunListPage = Schemas['RunListPage'];
 
-/** What became of a file of measured results. */
-export type Imported = Known<Schemas['Imported'], { trials: Trial[] }>;
+/** Result of the import of a file. */
+export type Imported = Refined<Schemas['Imported'], { trials: Trial[] }>;
 
-/** What trials can be filtered by. */
+/** Values that trials can be filtered by. */
 export interface Choices {
   plan: string[];
   variant: string[];
@@ -57,7 +57,7 @@ export interface Choices {
 
 export type About = Schemas['About'];
 
-/** A file of hosts, and the hosts of it with what was looked at on each. */
+/** A file of hosts, its hosts, and the checks of each. */
 export type HostsFile = Schemas['HostsFileState'];
 export type HostState = Schemas['HostState'];
 export type HostCheck = Schemas['HostCheck'];
@@ -69,11 +69,11 @@ export type RunTrial = Omit<Sibling, 'status'> & {
   status: Status | 'waiting';
   /** By the plan's criteria; null without any. */
   verdict: string | null;
-  /** What carries it out; runs of earlier versions do not tell. */
+  /** Backend that executes it; missing in runs of earlier versions. */
   backend?: string;
 };
 
-/** What was seen since the sample before: all but the goodput only where ports are sampled. */
+/** Sample of a trial over the time since the previous one; only the goodput where ports are not sampled. */
 export interface Sample {
   sim_ps: number;
   goodput_gb_per_s: number;
@@ -90,26 +90,26 @@ export interface Samples {
 
 export interface Progress {
   trial: string;
-  /** Number of the trial at work, from 1, of `count`. */
+  /** Number of the current trial, from 1, of `count`. */
   number: number;
   count: number;
-  /** Share of the run that is done, 0 to 1; `trial_share` that of the trial. */
+  /** Completed fraction of the run, 0 to 1; `trial_share` is that of the trial. */
   share: number;
   trial_share: number;
   sim_ps: number;
-  /** Of the simulator alone. */
+  /** Only of the simulator. */
   packet_hops?: number;
   hops_per_s: number | null;
   wall_s: number;
-  /** Estimate of the time left, once there is one. */
+  /** Estimated time left; null until there is an estimate. */
   left_s: number | null;
 }
 
-export type Run = Known<Schemas['Run'], { progress: Progress | null }>;
+export type Run = Refined<Schemas['Run'], { progress: Progress | null }>;
 
-export type RunDetail = Known<Schemas['RunDetail'], { progress: Progress | null; trials: RunTrial[] }>;
+export type RunDetail = Refined<Schemas['RunDetail'], { progress: Progress | null; trials: RunTrial[] }>;
 
-/** What a search found in one case. */
+/** Result of a search in one case. */
 export type SearchedCase = Schemas['SearchedCase'];
 
 export interface Column {
@@ -129,8 +129,8 @@ export interface TablePage {
 export type FigureName = Schemas['FigureInfo'];
 export type FigureSection = Schemas['FigureSection'];
 
-/** A stretch of simulated time. */
-export interface Stretch {
+/** Range of simulated time. */
+export interface TimeRange {
   from_ps: number;
   to_ps: number;
 }
@@ -143,11 +143,11 @@ export interface Figure {
   unit_ps?: number | null;
   /** End of the run. */
   end_ps?: number | null;
-  /** The stretch that it was drawn for; all of the time if there is none. */
-  stretch?: Stretch | null;
+  /** Time range that it was drawn for; the whole run if null. */
+  range?: TimeRange | null;
 }
 
-/** A metric against data size; `metrics` are those that can be drawn of the same. */
+/** A metric against data size; `metrics` are the ones available. */
 export interface MetricFigure extends Figure {
   title: string;
   metric: string;
@@ -183,12 +183,12 @@ export interface ComparedJob {
 export interface Comparison {
   compared: string[];
   parameters: { field: string; values: Record<string, string | null> }[];
-  /** What the parameters leave out. */
+  /** Differences that the parameters do not include. */
   note?: string;
   jobs: ComparedJob[];
 }
 
-/** One of the two trials of a twin, with what benchmarks tell. */
+/** One of the two trials of a twin, with the metrics that benchmarks report. */
 export interface TwinSide {
   id: string;
   backend: string;
@@ -198,7 +198,7 @@ export interface TwinSide {
   busbw_gb_per_s: number | null;
 }
 
-/** A measured job beside what the simulator predicts of it. */
+/** A measured job and its prediction by the simulator. */
 export interface Twin {
   job: string;
   variant: string;
@@ -208,7 +208,7 @@ export interface Twin {
   predicted: TwinSide | null;
   deviation_percent: number | null;
   causes: { kind: string; where: string; text: string }[];
-  /** Why there is no prediction. */
+  /** Reason of a missing prediction. */
   missing: string | null;
 }
 
@@ -223,7 +223,7 @@ export interface Twins {
   }[];
 }
 
-/** What would take a cause away: `set` are fields of the plan, none where no setting does it. */
+/** Remedy of a cause: `set` are fields of the plan, empty where no setting helps. */
 export interface Remedy {
   what: string;
   set: string[];
@@ -233,11 +233,11 @@ export interface Remedy {
 
 export interface Finding {
   cause: string;
-  /** Share of the lost time that the cause explains, 0 to 1; those of a job do not overlap. */
+  /** Fraction of the lost time that the cause explains, 0 to 1; the fractions of a job do not overlap. */
   explained: number | null;
   sentence: string;
   where: string[];
-  /** What follows from it, and the same cause at other places. */
+  /** Symptoms of the cause, and the same cause at other locations. */
   under: { cause: string; sentence: string }[];
   remedies: Remedy[];
   evidence: Record<string, unknown> | { name: string; value: unknown }[];
@@ -255,15 +255,15 @@ export interface JobDetail extends JobMetrics {
   /** Null of a measured trial. */
   diagnosis: Finding[] | null;
   criteria: CriterionResult[];
-  /** Failures of the plan that the trial ended before; the same for all of its jobs. */
+  /** Failures of the plan later than the end of the trial; equal for all of its jobs. */
   unreached_failures: { failure: string; at_ps: number }[];
-  /** What has to be said of the result, such as how far a model may be off; the same for all jobs. */
+  /** Notes about the result, such as the accuracy of a model; equal for all jobs. */
   notes: string[];
   measured?: Measured | null;
   published: Record<string, unknown> | null;
 }
 
-/** What a benchmark says about a result of its. */
+/** Output of a benchmark about one of its results. */
 export interface Measured {
   format: string;
   benchmark: string;
@@ -287,7 +287,7 @@ export interface Sibling {
   status: Status;
 }
 
-/** A port towards a higher tier; what nobody measured is null. */
+/** A port to a higher tier; values that were not measured are null. */
 export interface Uplink {
   port: number;
   peer: string;
@@ -332,10 +332,10 @@ export interface FabricInsight {
 
 export type Facts = Record<string, string | number | boolean | null>;
 
-/** What the run of a trial cost, and of a trial on hosts what is to be known of each. */
+/** Cost of a trial's run, and the facts of its hosts where it ran on hosts. */
 export interface Engine {
   hosts?: EngineHost[];
-  /** Times by what took them are in a mapping, whose name ends in their unit. */
+  /** Times of the parts of a run are in a mapping whose name ends in their unit. */
   [name: string]: Facts[string] | EngineHost[] | Facts | undefined;
 }
 
@@ -350,19 +350,19 @@ export interface EngineHost {
   facts: Record<string, string>;
   clock_offset_ns: number;
   clock_error_ns: number;
-  /** How much further its clock was ahead at the end; earlier records do not tell. */
+  /** Change of the clock's offset by the end; missing in earlier records. */
   clock_drift_ns?: number;
-  /** Who says when its chunks end: `adapter`, `software` or both; earlier records do not tell. */
+  /** Source of the completion times of chunks: `adapter`, `software` or both; missing in earlier records. */
   completion_times?: string;
-  /** What its endpoint counted, by name. */
+  /** Counters of its endpoint by name. */
   endpoint: Record<string, number>;
   counters: HostCounter[];
 }
 
-/** A counter of a device that changed during the trial; its neutral name is null where it is not known. */
+/** A counter of a device that changed during the trial; `counter` is null for names of a vendor only. */
 export interface HostCounter {
   device: string;
-  /** Where it was read, such as `ethtool`; records of before table `counters` do not tell. */
+  /** Source, such as `ethtool`; missing in records older than table `counters`. */
   source?: string;
   counter: string | null;
   vendor_name: string;
@@ -372,27 +372,27 @@ export interface HostCounter {
   after: number;
 }
 
-/** What a list has of a trial, without its jobs, and everything else about it. */
+/** A trial with its summary, plan, record and run; its jobs are in `shown`. */
 export interface TrialDetail extends Omit<Trial, 'jobs'> {
-  /** What `show --format json` prints; null of a trial that has not finished. */
+  /** Output of `show --format json`; null while the trial has not finished. */
   shown: { trials: JobDetail[]; engine: Facts; fabric: FabricInsight | null } | null;
   plan_source: string | null;
   overrides: string[];
-  /** What the record holds: of each table where its rows were seen, and the columns that were not measured. */
+  /** Tables of the record: observation point of each, and the columns that were not measured. */
   observed: Record<string, { at: string; unmeasured: string[] }>;
   engine: Engine | null;
   machine: Facts | null;
   suite_trials: Sibling[];
 }
 
-/** Something wrong with a plan, or worth a warning. */
+/** Error or warning of a plan. */
 export type Fault = Schemas['Fault'];
 
 export interface TopologyNode {
   name: string;
   kind: string;
   tier: number;
-  /** Its place on a map: from 0 at the left to 1, and the level of its tier, from the hosts at 0. */
+  /** Position on a map: from 0 at the left to 1, and the level of its tier, with hosts at 0. */
   x: number;
   y: number;
 }
@@ -408,13 +408,13 @@ export interface TopologySwitch {
   name: string;
   tier: number;
   pod: number | null;
-  /** First and last number of each run of hosts below it. */
+  /** First and last number of each range of hosts below it. */
   hosts: [number, number][];
 }
 
 export interface Topology {
   hosts: number;
-  /** Of a large fabric, instead of nodes and links. */
+  /** Only of a large fabric, which has no nodes and links here. */
   switches: TopologySwitch[];
   nodes: TopologyNode[];
   links: TopologyLink[];
@@ -429,7 +429,7 @@ export interface Cost {
   text?: string;
 }
 
-export type Checked = Known<
+export type Checked = Refined<
   Schemas['Checked'],
   { document: Record<string, unknown> | null; cost: Cost | null; topology: Topology | null }
 >;
@@ -437,7 +437,10 @@ export type Checked = Known<
 export type ShippedPlan = Schemas['ShippedPlan'];
 
 export type Campaign = Schemas['CampaignProgress'];
-export type CampaignDetail = Known<Schemas['CampaignDetail'], { missing: Record<string, string | number>[] }>;
+export type CampaignDetail = Refined<
+  Schemas['CampaignDetail'],
+  { missing: Record<string, string | number>[] }
+>;
 
 export interface PublishedMetric {
   unit: string;
@@ -446,6 +449,6 @@ export interface PublishedMetric {
   deviation_percent: number | null;
 }
 
-export type PublishedRow = Known<Schemas['PublishedResult'], { metrics: Record<string, PublishedMetric> }>;
+export type PublishedRow = Refined<Schemas['PublishedResult'], { metrics: Record<string, PublishedMetric> }>;
 
-export type PublishedPlan = Known<Schemas['PublishedPlan'], { rows: PublishedRow[] }>;
+export type PublishedPlan = Refined<Schemas['PublishedPlan'], { rows: PublishedRow[] }>;

@@ -1,3 +1,7 @@
+/**
+ * Root component: theme, query client with retries, notifications, and the router or the login page if a token is
+ * required.
+ */
 import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
@@ -5,11 +9,11 @@ import { useState, useSyncExternalStore } from 'react';
 import { RouterProvider } from 'react-router';
 
 import { ApiError } from '../api/client';
-import { TokenPage } from '../components/TokenPage';
+import { TokenPage } from './TokenPage';
 import { router } from './router';
 import { theme } from './theme';
 
-/** Whether the server has asked for a token since the page was loaded. */
+/** Whether the server has rejected a request without a token since the page was loaded. */
 const locked = { value: false, listeners: new Set<() => void>() };
 
 function lock(error: unknown) {
@@ -27,14 +31,14 @@ function createClient() {
   return new QueryClient({
     queryCache: new QueryCache({ onError: lock }),
     defaultOptions: {
-      // The server may be on this machine: that the browser is offline says nothing about it.
+      // The server may be on this machine and work while the browser is offline.
       queries: { networkMode: 'always', retry: retryable, staleTime: 5_000, refetchOnWindowFocus: false },
       mutations: { networkMode: 'always' },
     },
   });
 }
 
-/** A request that never got an answer is worth repeating; one that was refused is not. */
+/** Repeats requests without a response, and none that the server refused. */
 function retryable(count: number, error: Error) {
   return error instanceof ApiError && error.status === 0 && count < 2;
 }

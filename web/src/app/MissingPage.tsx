@@ -1,6 +1,7 @@
+/** Page for unknown URLs, with a link to the list of trials. */
 import { Link } from 'react-router';
 
-import { Empty } from '../components/States';
+import { Empty } from '../components/QueryStates';
 
 export function MissingPage() {
   return (

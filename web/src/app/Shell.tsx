@@ -1,3 +1,7 @@
+/**
+ * Frame of all pages: header with navigation, active runs, workspace, API link and colour scheme; the current page
+ * below.
+ */
 import { ActionIcon, AppShell, Box, Group, Text, Tooltip, useMantineColorScheme } from '@mantine/core';
 import {
   IconAdjustments,
@@ -13,7 +17,7 @@ import {
 import { Link, NavLink, Outlet, useNavigation } from 'react-router';
 
 import { useAbout } from '../api/queries';
-import { RunningNow } from './RunningNow';
+import { ActiveRunsBadge } from './ActiveRunsBadge';
 
 const PAGES = [
   { to: '/trials', label: 'Workspace', icon: IconTable },
@@ -24,7 +28,6 @@ const PAGES = [
   { to: '/validation', label: 'Validation', icon: IconChecklist },
 ];
 
-/** Header with the pages, and the page below it. */
 export function Shell() {
   const busy = useNavigation().state === 'loading';
   return (
@@ -48,7 +51,7 @@ export function Shell() {
               </NavLink>
             ))}
           </nav>
-          <RunningNow />
+          <ActiveRunsBadge />
           <WorkspaceName />
           <ApiLink />
           <SchemeToggle />

@@ -1,4 +1,4 @@
-/** Written by tools/generate_web_types.py from fabricbench.figures.theme. */
+/** Colours of figures; written by tools/generate_web_types.py from fabricbench.figures.theme. */
 export const INK = "#1c2733" as const;
 export const MUTED = "#5b6877" as const;
 export const GRID = "#e4e8ed" as const;

@@ -1,4 +1,4 @@
-/** The pages. Each is loaded when it is first opened. */
+/** Routes of the application: URL and page component of each page, loaded when it is first opened. */
 import { createBrowserRouter, Navigate } from 'react-router';
 
 import { MissingPage } from './MissingPage';
@@ -16,8 +16,8 @@ export const router = createBrowserRouter([
         children: [
           { index: true, element: <Navigate to="/trials" replace /> },
           { path: 'trials', lazy: () => import('../pages/workspace/WorkspacePage') },
-          { path: 'trials/:id', lazy: () => import('../pages/statistics/StatisticsPage') },
-          { path: 'trials/:id/:view', lazy: () => import('../pages/statistics/StatisticsPage') },
+          { path: 'trials/:id', lazy: () => import('../pages/trial/TrialPage') },
+          { path: 'trials/:id/:view', lazy: () => import('../pages/trial/TrialPage') },
           { path: 'import', lazy: () => import('../pages/imports/ImportPage') },
           { path: 'configure', lazy: () => import('../pages/configuration/ConfigurationPage') },
           { path: 'runs', lazy: () => import('../pages/run/RunsPage') },

@@ -1,8 +1,9 @@
+/** Mantine theme: colours, fonts, spacing, headings and default properties of components. */
 import { createTheme, type MantineColorsTuple } from '@mantine/core';
 
 import { CATEGORIES } from './palette';
 
-/** Shades of the blue of the first category of figures. */
+/** Shades of the blue that figures use for their first series. */
 const fabric: MantineColorsTuple = [
   '#e6f3fb',
   '#cfe5f4',
@@ -16,7 +17,7 @@ const fabric: MantineColorsTuple = [
   '#004b78',
 ];
 
-/** Greys of the dark scheme with a touch of blue; the page is the eighth, panels are set in app.css. */
+/** Bluish greys of the dark scheme; the page has the eighth, panels are set in app.css. */
 const dark: MantineColorsTuple = [
   '#d5dbe3',
   '#b9c2cc',

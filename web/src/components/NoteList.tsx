@@ -1,6 +1,6 @@
+/** List of notes about a plan or a result, such as the accuracy of a model; nothing without notes. */
 import { List } from '@mantine/core';
 
-/** Sentences about a plan or a result, such as how far a model may be off; nothing if there are none. */
 export function NoteList({ label, notes }: { label: string; notes: readonly string[] }) {
   if (notes.length === 0) return null;
   return (

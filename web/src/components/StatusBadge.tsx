@@ -1,3 +1,4 @@
+/** Badge with the state of a trial, run or campaign, and with a failed verdict of the plan's criteria. */
 import { Badge } from '@mantine/core';
 
 const COLOURS: Record<string, string> = {
@@ -18,11 +19,7 @@ interface Props {
   title?: string | undefined;
 }
 
-/**
- * The state of a trial or run; the word says it, the colour only helps. None is green: that something is
- * complete is no verdict, which only criteria and comparisons give. What is complete and fails a criterion is
- * not met.
- */
+/** No state is green: completion is no verdict. A complete trial that fails a criterion is shown as not met. */
 export function StatusBadge({ status, verdict, title }: Props) {
   if (status === 'complete' && verdict === 'fail') {
     return (

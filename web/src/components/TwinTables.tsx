@@ -1,31 +1,32 @@
-import { Stack, Text, Title } from '@mantine/core';
+/**
+ * Comparison of a measured run with the simulator's prediction: chart, values, deviation, likely causes and trends over
+ * sizes.
+ */
+import { Stack, Text } from '@mantine/core';
+import { Fragment } from 'react';
 import { Link } from 'react-router';
 
 import { useFigures, useMetrics, useTwins } from '../api/queries';
 import type { Twin, TwinSide } from '../api/types';
 import { metricLabel } from '../format/metrics';
 import { significant } from '../format/numbers';
-import { FigurePanel } from './FigurePanel';
-import { Loaded } from './Loaded';
-import { MetricHead } from './MetricHead';
-import { MetricValue } from './MetricValue';
+import { FigurePanel } from './chart/FigurePanel';
+import { Loaded } from './QueryStates';
+import { TablePanel } from './table/DataTable';
+import { MetricCell, MetricHead } from './table/MetricCells';
 
-const SHOWN = ['completion_time_ms', 'algbw_gb_per_s', 'busbw_gb_per_s'] as const;
+const METRICS = ['completion_time_ms', 'algbw_gb_per_s', 'busbw_gb_per_s'] as const;
 
-/** A measured run beside what the simulator predicts of it: chart, values, deviation and likely causes. */
 export function TwinTables({ trial }: { trial: string }) {
   const twins = useTwins(trial);
   return (
-    <Loaded query={twins} what="The prediction">
+    <Loaded query={twins} name="The prediction">
       {(data) => (
         <Stack gap="sm">
           <TwinFigure trial={trial} />
-          <section className="panel" style={{ overflowX: 'auto' }}>
-            <Title order={2} p="xs">
-              Measured and predicted
-            </Title>
+          <TablePanel title="Measured and predicted">
             <TwinTable twins={data.twins} />
-          </section>
+          </TablePanel>
           {data.trends.map((trend) => (
             <Text key={`${trend.variant} ${trend.job}`} size="sm">
               Job {trend.job}: {signed(1000 * trend.fixed_ms)} us at every size and{' '}
@@ -48,7 +49,7 @@ function TwinFigure({ trial }: { trial: string }) {
 function TwinTable({ twins }: { twins: readonly Twin[] }) {
   return (
     <table className="plain" aria-label="Measured and predicted">
-      <MetricHead names={SHOWN} parts={['measured', 'predicted']}>
+      <MetricHead names={METRICS} parts={['measured', 'predicted']}>
         <th rowSpan={2}>Size</th>
         <th rowSpan={2} className="right">
           Deviation
@@ -66,7 +67,7 @@ function TwinTable({ twins }: { twins: readonly Twin[] }) {
 
 function Row({ twin }: { twin: Twin }) {
   const metrics = useMetrics();
-  const told = twin.missing === null ? twin.causes.map(({ text }) => text) : [twin.missing];
+  const notes = twin.missing === null ? twin.causes.map(({ text }) => text) : [twin.missing];
   return (
     <tr style={{ verticalAlign: 'top' }}>
       <th scope="row" style={{ fontWeight: 400 }}>
@@ -78,12 +79,15 @@ function Row({ twin }: { twin: Twin }) {
         {twin.deviation_percent === null ? '–' : `${signed(twin.deviation_percent)} %`}
       </td>
       <td className="wrapped">
-        {told.map((text) => (
+        {notes.map((text) => (
           <div key={text}>{text}</div>
         ))}
       </td>
-      {SHOWN.map((name) => (
-        <Values key={name} twin={twin} name={name} label={metricLabel(metrics, name)} />
+      {METRICS.map((name) => (
+        <Fragment key={name}>
+          <MetricCell value={twin.measured[name]} title={`${metricLabel(metrics, name)}, measured`} />
+          <MetricCell value={twin.predicted?.[name]} title={`${metricLabel(metrics, name)}, predicted`} />
+        </Fragment>
       ))}
     </tr>
   );
@@ -91,19 +95,6 @@ function Row({ twin }: { twin: Twin }) {
 
 function Side({ side }: { side: TwinSide }) {
   return <Link to={`/trials/${side.id}`}>{side.backend}</Link>;
-}
-
-function Values({ twin, name, label }: { twin: Twin; name: (typeof SHOWN)[number]; label: string }) {
-  return (
-    <>
-      <td className="right" title={`${label}, measured`}>
-        <MetricValue value={twin.measured[name]} />
-      </td>
-      <td className="right" title={`${label}, predicted`}>
-        <MetricValue value={twin.predicted?.[name] ?? null} />
-      </td>
-    </>
-  );
 }
 
 function signed(value: number): string {

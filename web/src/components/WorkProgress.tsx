@@ -1,15 +1,15 @@
-/** How far work is: a bar with its share, and figures below. */
+/** Progress of a run or campaign: bar with percentage, reason for waiting, and a grid of named figures. */
 import { Group, Paper, Progress, SimpleGrid, Text } from '@mantine/core';
 
 interface Props {
-  /** What the bar is the share of. */
+  /** Name of the bar for screen readers. */
   label: string;
   percent: number;
   state: string;
   figures: readonly (readonly [string, string])[];
   /** Columns of figures. */
   cols: number | Record<string, number>;
-  /** What the work waits for; nothing if empty. */
+  /** Reason why the work waits; empty if it does not. */
   waits?: string;
 }
 

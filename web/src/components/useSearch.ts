@@ -1,9 +1,12 @@
+/**
+ * Reads and changes the query parameters of the page's URL, which store filters and selections so that links share
+ * them.
+ */
 import { useCallback } from 'react';
 import { useSearchParams } from 'react-router';
 
 type Change = Record<string, string | readonly string[] | null>;
 
-/** The query of the page's address: filters and choices live there, so that the address can be shared. */
 export function useSearch() {
   const [search, setSearch] = useSearchParams();
   const change = useCallback(
@@ -13,13 +16,13 @@ export function useSearch() {
   return { search, change };
 }
 
-/** Set names to values; null or nothing removes a name. */
+/** Sets parameters; null and empty values remove them. */
 export function changed(before: URLSearchParams, values: Change): URLSearchParams {
   const after = new URLSearchParams(before);
   for (const [name, value] of Object.entries(values)) {
     after.delete(name);
     const all = typeof value === 'string' ? [value] : (value ?? []);
-    for (const one of all) if (one !== '') after.append(name, one);
+    for (const item of all) if (item !== '') after.append(name, item);
   }
   return after;
 }

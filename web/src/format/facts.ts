@@ -1,13 +1,16 @@
-/** Facts by names of a backend's own, which end in their unit. */
+/**
+ * Titles and values of a backend's facts, such as `wall_s` or `memory_bytes`, whose names end in their unit; flattening
+ * of nested facts.
+ */
 import type { Engine, Facts } from '../api/types';
 import { fileSize, MISSING, significant, simulatedTime } from './numbers';
 
-/** What a fact is called, without its unit. */
+/** Title of a fact, without its unit. */
 export function factName(name: string): string {
   return name.replace(/_(s|ns|ps|bytes)$/, '').replaceAll('_', ' ');
 }
 
-/** Its value, with the unit that its name ends in. */
+/** Value with the unit at the end of its name. */
 export function factText(name: string, value: string | number | boolean | null | undefined): string {
   if (typeof value !== 'number') return String(value ?? MISSING);
   if (name.endsWith('_ps')) return simulatedTime(value);
@@ -16,13 +19,13 @@ export function factText(name: string, value: string | number | boolean | null |
   return name.endsWith('_s') ? `${significant(value, 4)} s` : significant(value, 6);
 }
 
-/** Facts beside those of mappings, each of which keeps the unit of its mapping; lists are left out. */
+/** Facts with nested mappings flattened, which inherit the unit of the mapping; lists are omitted. */
 export function flatFacts(facts: Engine): Facts {
   const flat = Object.entries(facts).flatMap(([name, value]): [string, Facts[string]][] => {
     if (value === undefined || Array.isArray(value)) return [];
     if (typeof value !== 'object' || value === null) return [[name, value]];
-    const [, about = name, unit = ''] = /^(.*?)(_(?:s|ns|ps|bytes))?$/.exec(name) ?? [];
-    return Object.entries(value).map(([part, each]) => [`${about}: ${part}${unit}`, each]);
+    const [, title = name, unit = ''] = /^(.*?)(_(?:s|ns|ps|bytes))?$/.exec(name) ?? [];
+    return Object.entries(value).map(([part, each]) => [`${title}: ${part}${unit}`, each]);
   });
   return Object.fromEntries(flat);
 }

@@ -1,6 +1,10 @@
-/** What is said of hosts, in words. */
+/**
+ * Texts, colours and columns for hosts: failed checks, counts of states, ranks, facts, clock errors and endpoint
+ * counters.
+ */
 import type { EngineHost, HostCheck, HostsFile, HostState } from '../api/types';
 
+/** Colour of the badge of each state. */
 export const COLOURS: Record<HostState['state'], string> = {
   asking: 'gray',
   ready: 'teal',
@@ -9,71 +13,67 @@ export const COLOURS: Record<HostState['state'], string> = {
   problem: 'red',
 };
 
-/** The checks that a user should look at: problems first, then warnings. */
-export function concerns(host: HostState): HostCheck[] {
+/** Problems, then warnings. */
+export function failedChecks(host: HostState): HostCheck[] {
   const of = (state: HostCheck['state']) => host.checks.filter((each) => each.state === state);
   return [...of('problem'), ...of('warning')];
 }
 
-/** Numbers as short as a plan has them: 0-3, 8. */
-export function playsText(plays: readonly number[]): string {
-  const stretches: [number, number][] = [];
-  for (const number of plays.toSorted((a, b) => a - b)) {
-    const last = stretches.at(-1);
+/** Numbers of ranks in the short form of plans: 0-3, 8. */
+export function ranksText(ranks: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const number of ranks.toSorted((a, b) => a - b)) {
+    const last = ranges.at(-1);
     if (last?.[1] === number - 1) last[1] = number;
-    else stretches.push([number, number]);
+    else ranges.push([number, number]);
   }
-  return stretches.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
+  return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(', ');
 }
 
-/** How many hosts there are, and how many are in another state than ready. */
+/** Number of hosts, and of hosts in states other than ready. */
 export function countText(hosts: readonly HostState[]): string {
   const others = (['busy', 'warning', 'problem', 'asking'] as const).map((state) => {
     const count = hosts.filter((host) => host.state === state).length;
-    return count === 0 ? '' : `${count} ${WORDS[state]}`;
+    return count === 0 ? '' : `${count} ${STATE_TEXTS[state]}`;
   });
   const all = hosts.length === 1 ? '1 host' : `${hosts.length} hosts`;
   return [all, ...others.filter((text) => text !== '')].join(', ');
 }
 
-const WORDS = {
+const STATE_TEXTS = {
   busy: 'busy with a run',
   warning: 'with a warning',
-  problem: 'that cannot carry a run',
+  problem: 'that cannot run a trial',
   asking: 'without an answer yet',
 };
 
-/** What a user should know before choosing the hosts of a file. */
-export function choiceText(file: HostsFile): string {
-  return file.error === '' ? countText(file.hosts) : 'cannot be asked';
+/** States of the hosts of a file, for menus. */
+export function hostsFileText(file: HostsFile): string {
+  return file.error === '' ? countText(file.hosts) : 'cannot be read';
 }
 
-/** The facts of a host that `fabricbench show` prints, each with what it is called. */
+/** Facts of a host that `fabricbench show` prints. */
 export const SHOWN_FACTS = [
-  ['kernel', 'Kernel'],
-  ['interface', 'Interface'],
-  ['driver', 'Adapter'],
-  ['firmware', 'Firmware'],
-  ['mtu_bytes', 'MTU'],
+  { name: 'kernel', title: 'Kernel' },
+  { name: 'interface', title: 'Interface' },
+  { name: 'driver', title: 'Adapter' },
+  { name: 'firmware', title: 'Firmware' },
+  { name: 'mtu_bytes', title: 'MTU' },
 ] as const;
 
-/** The times of a host that the record has in nanoseconds, each with what it is called. */
+/** Times of a host, which the record has in nanoseconds; null where they were not measured. */
 export const TIMES = [
-  ['Clock', (host: EngineHost) => host.clock_offset_ns],
-  ['Drift', (host: EngineHost) => host.clock_drift_ns],
-  ['Known to', (host: EngineHost) => host.clock_error_ns],
-  ['Late', (host: EngineHost) => host.endpoint.start_skew_ns],
+  { title: 'Clock', microseconds: (host: EngineHost) => toMicroseconds(host.clock_offset_ns) },
+  { title: 'Drift', microseconds: (host: EngineHost) => toMicroseconds(host.clock_drift_ns) },
+  { title: 'Known to', microseconds: (host: EngineHost) => toMicroseconds(host.clock_error_ns) },
+  { title: 'Late', microseconds: (host: EngineHost) => toMicroseconds(host.endpoint.start_skew_ns) },
 ] as const;
 
-/** Those times in microseconds; null where they are not known. */
-export function timesOf(host: EngineHost): (number | null)[] {
-  return TIMES.map(([, of]) => {
-    const ns = of(host);
-    return ns === undefined ? null : ns / 1e3;
-  });
+function toMicroseconds(ns: number | undefined): number | null {
+  return ns === undefined ? null : ns / 1e3;
 }
 
-/** Every name that the endpoints of some hosts counted under, in alphabetical order. */
+/** Names of the counters of the hosts' endpoints, in alphabetical order. */
 export function endpointNames(hosts: readonly EngineHost[]): string[] {
   return [...new Set(hosts.flatMap((host) => Object.keys(host.endpoint)))].toSorted();
 }

@@ -1,10 +1,19 @@
+/**
+ * Selection and texts of jobs in trials of several jobs: the job that represents a trial, names with sizes, worst job,
+ * shared causes.
+ */
 import type { Finding, JobDetail, JobMetrics, Trial } from '../api/types';
 import { dataSize, fixed, whole } from './numbers';
+
+interface SharedCause {
+  jobs: string[];
+  cause: Finding;
+}
 
 type Several = Pick<Trial, 'ranks' | 'worst' | 'leading'>;
 type Named = Pick<JobMetrics, 'job'> & { data_size_bytes?: number | null };
 
-/** The job whose figures stand for a trial: one that failed, or that with the least share of its ideal. */
+/** The job that represents a trial: a failed one, or the one with the least percentage of its ideal. */
 export function shownJob<Job extends Named>(
   { leading }: Pick<Several, 'leading'>,
   jobs: readonly Job[],
@@ -15,13 +24,13 @@ export function shownJob<Job extends Named>(
   );
 }
 
-/** The jobs of a trial, the one whose figures stand for it first. */
+/** Jobs of a trial, beginning with the one that represents it. */
 export function shownFirst<Job extends Named>(trial: Pick<Several, 'leading'>, jobs: readonly Job[]): Job[] {
   const first = shownJob(trial, jobs);
   return first === undefined ? [] : [first, ...jobs.filter((job) => job !== first)];
 }
 
-/** The name of a job, with its data size where the trial has results of several sizes of it. */
+/** Name of a job, with its data size if the trial has results of several sizes. */
 export function jobName(
   jobs: readonly Pick<JobMetrics, 'job'>[],
   { job, data_size_bytes }: Pick<JobMetrics, 'job'> & { data_size_bytes?: number | null },
@@ -30,12 +39,12 @@ export function jobName(
   return hasSizes ? `${job} ${dataSize(data_size_bytes)}` : job;
 }
 
-/** The worst job and what it keeps, such as `ring 62.1 %`; empty where none was run alone. */
+/** The worst job and its percentage of its bandwidth alone, such as `ring 62.1 %`; empty if no job was run alone. */
 export function worstText({ worst }: Pick<Several, 'worst'>): string {
   return worst ? `${worst.job} ${fixed(worst.kept_percent, 1)} %` : '';
 }
 
-/** Which job is shown of several, and how many ranks they have; empty for a single job. */
+/** Sentence that names the job shown of several, and the number of ranks; empty for a single job. */
 export function shownText(trial: Several, jobs: readonly Pick<JobMetrics, 'job'>[]): string {
   const shown = shownJob(trial, jobs);
   if (shown === undefined || jobs.length < 2) return '';
@@ -52,19 +61,17 @@ export function shownText(trial: Several, jobs: readonly Pick<JobMetrics, 'job'>
   return `Figures of job ${jobName(jobs, shown)}${why}${kept}; ${all}, ${whole(trial.ranks)} ranks in all`;
 }
 
-/** The first cause of each job that is slow; jobs that share one stand together, in the order of the jobs. */
-export function firstCauses(
-  jobs: readonly Pick<JobDetail, 'job' | 'diagnosis'>[],
-): { jobs: string[]; cause: Finding }[] {
-  const found = new Map<string, { jobs: string[]; cause: Finding }>();
+/** First cause of each slow job, grouped by cause, in the order of the jobs. */
+export function firstCauses(jobs: readonly Pick<JobDetail, 'job' | 'diagnosis'>[]): SharedCause[] {
+  const causes = new Map<string, SharedCause>();
   for (const { job, diagnosis } of jobs) {
     const cause = diagnosis?.[0];
     if (cause === undefined) continue;
-    const known = found.get(cause.sentence);
-    if (known === undefined) found.set(cause.sentence, { jobs: [job], cause });
-    else if (!known.jobs.includes(job)) known.jobs.push(job);
+    const shared = causes.get(cause.sentence) ?? { jobs: [], cause };
+    if (!shared.jobs.includes(job)) shared.jobs.push(job);
+    causes.set(cause.sentence, shared);
   }
-  return [...found.values()];
+  return [...causes.values()];
 }
 
 /** Names of jobs in a sentence, such as `jobs red, green and blue`. */

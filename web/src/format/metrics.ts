@@ -1,24 +1,24 @@
-/** Metrics as the server declares them. */
+/** Values of declared metrics in a job, formatting and headings of metrics, and the worst job by a metric. */
 import type { JobMetrics, Metric } from '../api/types';
 import { fixed, significant } from './numbers';
 
-/** The value of a metric of a job: by its name, or in its group by the rest of the name. */
+/** Value of a metric of a job: by its name, or in its group by the rest of the name. */
 export function metricOf(
   job: Record<string, unknown>,
   { name, group }: Pick<Metric, 'name' | 'group'>,
 ): number | null {
-  const place = group === '' ? job : (job[group] as Record<string, unknown> | null | undefined);
-  const value = place?.[group === '' ? name : name.slice(group.length + 1)];
+  const values = group === '' ? job : (job[group] as Record<string, unknown> | null | undefined);
+  const value = values?.[group === '' ? name : name.slice(group.length + 1)];
   return typeof value === 'number' ? value : null;
 }
 
-/** The value of a metric of the whole fabric, which a job that shares it does not have itself. */
+/** Value of a metric of the whole fabric, which jobs that share the fabric have in `fabric_metrics`. */
 export function fabricMetricOf(job: Record<string, unknown>, metric: Metric): number | null {
   const shared = job.fabric_metrics as Record<string, unknown> | null | undefined;
   return shared ? metricOf(shared, { name: metric.name, group: '' }) : metricOf(job, metric);
 }
 
-/** The job that fares worst by a metric, before all one that is not complete; the first where none has a value. */
+/** Worst job by a metric; an incomplete job is worse than all others; the first job if none has a value. */
 export function worstBy(jobs: readonly JobMetrics[], metric: Metric): JobMetrics | undefined {
   const sign = metric.direction === 'lower' ? 1 : -1;
   const badness = (job: JobMetrics) => {
@@ -32,7 +32,7 @@ export function worstBy(jobs: readonly JobMetrics[], metric: Metric): JobMetrics
   );
 }
 
-/** The metrics of a view that a job has, measured or not: its kind is that of what was measured. */
+/** Metrics of a view for the kinds of metrics that a job has values of. */
 export function metricsOf(
   metrics: readonly Metric[],
   view: Metric['views'][number],
@@ -44,12 +44,12 @@ export function metricsOf(
   return metrics.filter(({ views, kind }) => views.includes(view) && kinds.has(kind));
 }
 
-/** A value as a column of it has it. */
+/** Value with the decimals or digits of its metric. */
 export function metricText(value: number | null, { decimals, digits }: Metric): string {
   return decimals === null ? significant(value, digits ?? undefined) : fixed(value, decimals);
 }
 
-/** A heading for a metric or a ratio by its name: `fct_ms_p99` is "FCT P99 [ms]". */
+/** Heading of a metric or ratio: `fct_ms_p99` is "FCT P99 [ms]". */
 export function metricLabel(metrics: readonly Metric[], name: string): string {
   const metric = metrics.find((each) => each.name === name);
   if (metric !== undefined) return metric.unit === '' ? metric.title : `${metric.title} [${metric.unit}]`;

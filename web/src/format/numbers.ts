@@ -1,13 +1,15 @@
-/** Numbers as the reports write them: data sizes with 1 KB = 2^10 bytes, results in decimal units. */
-
+/**
+ * Number formats of the reports: counts, significant digits, data sizes (1 KB = 1,024 bytes), file sizes, durations,
+ * simulated time, dates.
+ */
 export const MISSING = '–';
 
 const SIZE_UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
-/** Making a formatter takes a hundred times as long as using one. */
+/** Cache of formatters: making one takes a hundred times as long as using it. */
 const FORMATTERS = new Map<number, Intl.NumberFormat>();
 
-/** Thousands apart, with so many decimals: at least and at most. */
+/** Number with thousands separators and a least and greatest number of decimals. */
 function grouped(value: number, least: number, most: number): string {
   const key = least * 100 + most;
   let formatter = FORMATTERS.get(key);
@@ -21,7 +23,7 @@ function grouped(value: number, least: number, most: number): string {
   return formatter.format(value);
 }
 
-/** A whole number with its thousands apart; of others the first three decimals. */
+/** Number with thousands separators and at most three decimals. */
 export function counted(value: number): string {
   return grouped(value, 0, 3);
 }
@@ -38,7 +40,7 @@ export function dataSize(bytes: number | null | undefined): string {
   return `${significant(value, 4)} ${SIZE_UNITS[unit] ?? 'B'}`;
 }
 
-/** At most `digits` significant digits, whole numbers in full, thousands apart. */
+/** At most `digits` significant digits, integers in full, thousands separators. */
 export function significant(value: number | null | undefined, digits = 4): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value === 0) return '0';
@@ -48,7 +50,7 @@ export function significant(value: number | null | undefined, digits = 4): strin
   return grouped(value, 0, decimals);
 }
 
-/** Always the same number of decimals, for columns of numbers. */
+/** Fixed number of decimals, for columns of numbers. */
 export function fixed(value: number | null | undefined, decimals: number): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   return grouped(value, decimals, decimals);
@@ -65,7 +67,7 @@ const TIME_UNITS = [
   [1e3, 'ns'],
 ] as const;
 
-/** Simulated time: picoseconds in the unit that suits them. */
+/** Simulated time in the largest unit below the value: 1.25 ms. */
 export function simulatedTime(ps: number | null | undefined): string {
   if (ps === null || ps === undefined) return MISSING;
   const [factor, unit] = TIME_UNITS.find(([size]) => Math.abs(ps) >= size) ?? [1, 'ps'];

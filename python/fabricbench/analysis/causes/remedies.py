@@ -6,13 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.causes import settings
 from fabricbench.analysis.causes.finding import Finding, Remedy
-
-if TYPE_CHECKING:
-    from fabricbench.plan.again import PlanOfTrial
+from fabricbench.plan.again import PlanOfTrial
+from fabricbench.plan.errors import PlanError
 
 _MOST = 3
 """Largest number of remedies reported of a cause, and of remedies to try for a trial."""
@@ -107,8 +106,6 @@ def plan_of(
     axes: Sequence[tuple[str, Any]],
 ) -> PlanOfTrial:
     """Return the plan of a trial from the fields stored in its workspace; see `PlanOfTrial`."""
-    from fabricbench.plan.again import PlanOfTrial
-
     return PlanOfTrial(text, tuple(overrides), variant, iteration, *size, tuple(axes))
 
 
@@ -140,8 +137,6 @@ class _Known:
         return self._runs[changes]
 
     def _loads(self, changes: tuple[str, ...]) -> bool:
-        from fabricbench.plan.errors import PlanError
-
         assert self._plan is not None
         try:
             spec = self._plan.load(changes).trials[0].run_spec

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.analysis.summary import Tables
 from fabricbench.analysis.twins.endpoints import COUNTERS, RankPair, first_starts_ps, totals
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Tables
 
 SLOW_PAIRS: Final = 3
 """Number of pairs of ranks that are reported as the slowest."""

@@ -5,12 +5,10 @@ Vendors count differently, so counters are not summed over hosts: each is report
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.analysis.summary import Tables
 from fabricbench.analysis.twins.causes import Cause
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Tables
 
 _TROUBLE: Final = (
     *("failed_queue_pairs", "retries_exceeded", "unsent_calls"),

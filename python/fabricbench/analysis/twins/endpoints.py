@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.analysis.summary import Tables
+
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.analysis.summary import Tables
 
 COUNTERS: Final = ("timeouts", "retransmits", "naks", "out_of_order", "ecn_ce_rx", "cnp_rx")
 """Counters of `chunks` that are compared, the most serious first."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.analysis.summary import Tables
 from fabricbench.analysis.twins.causes import LOAD, Cause
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Tables
 
 _MORE: Final = 0.1
 """Relative difference from which a link has more load than another; headers of batches are 1.5 %."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fabricbench.analysis.summary import COMPLETE
+from fabricbench.analysis.summary import COMPLETE, Summary, Tables
 from fabricbench.analysis.twins.causes import (
     SLOW_PAIRS,
     Cause,
@@ -26,9 +26,6 @@ from fabricbench.analysis.twins.devices import device_causes
 from fabricbench.analysis.twins.endpoints import rank_pairs
 from fabricbench.analysis.twins.paths import path_causes
 from fabricbench.analysis.twins.trend import Trend, trend
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary, Tables
 
 CLOSE_PERCENT: Final = 1.0
 """Deviation below which no cause is searched for."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import plotly.graph_objects as go
 
+from fabricbench.analysis.factorial.effects import LevelEffect
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
+from fabricbench.results.response import Response
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.factorial.effects import LevelEffect
-    from fabricbench.results.response import Response
 
 _ROWS_MAX: Final = 120
 """Maximum number of rows: factors and their values."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.sweep import maps_figure
+from fabricbench.results.factors import Factor
+from fabricbench.results.response import Response
 from fabricbench.results.sweep import Dimension, Grid
-
-if TYPE_CHECKING:
-    from fabricbench.results.factors import Factor
-    from fabricbench.results.response import Response
 
 _FACTORS: Final = 3
 """Number of strongest factors, of which all pairs are drawn."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import plotly.graph_objects as go
 
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
 from fabricbench.results.axes import short_names
-
-if TYPE_CHECKING:
-    from fabricbench.results.response import Response, Setting
+from fabricbench.results.response import Response, Setting
 
 LINES_MAX: Final = 2_000
 _COLOURS: Final = 12

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import plotly.graph_objects as go
 
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
+from fabricbench.metrics import Metric
+from fabricbench.results.response import Front
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.metrics import Metric
-    from fabricbench.results.response import Front
 
 _POINTS_MAX: Final = 4_000
 _HEIGHT_PX: Final = 420

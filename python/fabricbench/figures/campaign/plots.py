@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fabricbench.figures.campaign.effects import effects_plot
 from fabricbench.figures.campaign.pairs import pair_plots
 from fabricbench.figures.campaign.parallel import parallel_plot
-
-if TYPE_CHECKING:
-    from fabricbench.figures.plot import Plot
-    from fabricbench.results.response import Response
+from fabricbench.figures.plot import Plot
+from fabricbench.results.response import Response
 
 
 def plots_of(response: Response) -> dict[str, Plot]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.analysis.summary import Tables
+
 if TYPE_CHECKING:
     import polars as pl
-
-    from fabricbench.analysis.summary import Tables
 
 
 def fct_ps_of(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import plotly.graph_objects as go
 
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
+from fabricbench.metrics import Metric
+from fabricbench.results.curves import Curve
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.sizes import shown_bytes, size_title
 from fabricbench.words import counted, data_size
-
-if TYPE_CHECKING:
-    from fabricbench.metrics import Metric
-    from fabricbench.results.curves import Curve
-    from fabricbench.results.jobs import JobReport
 
 _CURVES_MAX: Final = 14
 """Maximum curves of one plot: more would have no distinct colours."""

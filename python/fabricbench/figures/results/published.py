@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import plotly.graph_objects as go
 
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.results.compared import metric_axis, value_text
+from fabricbench.metrics import Metric
 from fabricbench.words import data_size
-
-if TYPE_CHECKING:
-    from fabricbench.metrics import Metric
 
 _NO_DEVIATION: Final = "no trial of ours"
 _BOTH: Final = "Crosses are published values, the line is ours."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -11,12 +11,10 @@ from plotly.subplots import make_subplots
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SWEEP, Figure
 from fabricbench.figures.plot import Plot
+from fabricbench.figures.subject import Subject
+from fabricbench.metrics import Metric
 from fabricbench.results.sweep import Grid, Panel, Point, Sweep, sweeps
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.figures.subject import Subject
-    from fabricbench.metrics import Metric
 
 _PANELS_MAX = 12
 _LINES_MAX = 14

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import plotly.graph_objects as go
 
@@ -14,11 +14,9 @@ from fabricbench.figures import theme
 from fabricbench.figures.figure import TWIN, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.metrics import BUS_BANDWIDTH
+from fabricbench.results.rows import ResultRow
 from fabricbench.results.sizes import shown_bytes, size_title
 from fabricbench.words import data_size
-
-if TYPE_CHECKING:
-    from fabricbench.results.rows import ResultRow
 
 _TIME: Final = "completion_time_ms"
 _SPLIT: Final = (0.3, 0.42)

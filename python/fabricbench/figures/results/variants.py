@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import plotly.graph_objects as go
 
 from fabricbench.figures import theme
 from fabricbench.figures.figure import VARIANTS, Figure
 from fabricbench.figures.plot import Plot
+from fabricbench.figures.subject import Subject
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import VariantResult, VersusRow, versus_rows
-
-if TYPE_CHECKING:
-    from fabricbench.figures.subject import Subject
 
 _LABELS_MAX = 40
 """Maximum bars of one plot with printed values; more would overlap."""

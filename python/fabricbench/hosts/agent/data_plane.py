@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from fabricbench import _core
 from fabricbench.hosts.protocol import RefusedError
 
 
@@ -67,8 +68,6 @@ class CoreDataPlane:
 
     def drivers(self, address: str = "") -> Mapping[str, str]:
         """Return the reason why each driver is unusable here (for an address, if given); empty if usable."""
-        from fabricbench import _core
-
         try:
             return _core.drivers(address or None)
         except ValueError:  # not an IPv4 address; the address check reports that
@@ -76,8 +75,6 @@ class CoreDataPlane:
 
     def prepare(self, spec_json: str, hosts: Sequence[int], driver: str, settings_json: str) -> HostRun:
         """Create the part of a RunSpec that belongs to some of its hosts; see `DataPlane.prepare`."""
-        from fabricbench import _core
-
         try:
             return _core.HostRun(spec_json, hosts=list(hosts), driver=driver, settings_json=settings_json)
         except _core.SpecError as error:

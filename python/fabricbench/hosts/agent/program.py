@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.hosts.addresses import Address
-from fabricbench.hosts.certificates import AgentFolder
+from fabricbench.hosts.agent.data_plane import DataPlane
+from fabricbench.hosts.agent.session import Policy, Session
+from fabricbench.hosts.calls import bind, server_credentials
+from fabricbench.hosts.certificates import AgentFolder, Identity
 from fabricbench.hosts.protocol import OPTIONS, RefusedError
 
 if TYPE_CHECKING:
@@ -20,9 +23,6 @@ if TYPE_CHECKING:
 
     import grpc
 
-    from fabricbench.hosts.agent.data_plane import DataPlane
-    from fabricbench.hosts.agent.session import Policy, Session
-    from fabricbench.hosts.certificates import Identity
 
 _WORKERS: Final = 8
 _CALLS_MAX: Final = 32
@@ -61,8 +61,6 @@ class Agent:
         import grpc
 
         from fabricbench.hosts.agent.service import AgentService
-        from fabricbench.hosts.agent.session import Session
-        from fabricbench.hosts.calls import bind, server_credentials
         from fabricbench.hosts.proto import agent_pb2_grpc
 
         identity = _identity(settings)

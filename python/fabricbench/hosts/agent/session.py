@@ -9,14 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.hosts.agent.counters import Snapshot, snapshot
+from fabricbench.hosts.agent.data_plane import DataPlane, HostRun
 from fabricbench.hosts.agent.facts import Interface, interface_of
 from fabricbench.hosts.protocol import HOSTS_MAX, LEASE_S, RELEASE_S, RefusedError
-
-if TYPE_CHECKING:
-    from fabricbench.hosts.agent.data_plane import DataPlane, HostRun
 
 RUN_BYTES: Final = 16
 _WATCH_S: Final = 0.1

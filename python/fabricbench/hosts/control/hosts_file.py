@@ -19,6 +19,7 @@ from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.fields.base import PlanModel, UnreadableError
 from fabricbench.plan.fields.declared import AfterValidator, Field
 from fabricbench.plan.fields.quantities import Rate
+from fabricbench.plan.schema import DIALECT
 
 
 class _FieldError(ValueError):
@@ -234,7 +235,5 @@ def _played_twice(read: HostsFile, document: Document) -> Iterator[Problem]:
 
 def hosts_schema() -> dict[str, Any]:
     """Return the JSON Schema of the hosts file."""
-    from fabricbench.plan.schema import DIALECT
-
     schema = HostsFile.model_json_schema()
     return {"$schema": DIALECT, **schema, "title": "fabricbench hosts"}

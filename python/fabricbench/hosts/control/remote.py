@@ -7,19 +7,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import grpc
 
 from fabricbench.hosts import calls
 from fabricbench.hosts.certificates import Identity, agent_name
 from fabricbench.hosts.control.clocks import ClockOffset, Trip, offset_of
+from fabricbench.hosts.control.hosts_file import Host
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.proto import agent_pb2_grpc
 from fabricbench.hosts.protocol import HEARTBEAT_S, RefusedError
-
-if TYPE_CHECKING:
-    from fabricbench.hosts.control.hosts_file import Host
 
 _DEADLINES_S: Final[Mapping[str, float]] = {
     "Ping": 2,

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
-from fabricbench.hosts.control.clocks import ClockRun
+from fabricbench.hosts.certificates import Identity
+from fabricbench.hosts.control.clocks import ClockOffset, ClockRun
+from fabricbench.hosts.control.hosts_file import Host
 from fabricbench.hosts.control.remote import Collected, RemoteAgent
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.protocol import (
@@ -27,11 +29,6 @@ from fabricbench.hosts.protocol import (
     SILENCE_S,
     RefusedError,
 )
-
-if TYPE_CHECKING:
-    from fabricbench.hosts.certificates import Identity
-    from fabricbench.hosts.control.clocks import ClockOffset
-    from fabricbench.hosts.control.hosts_file import Host
 
 _CALLS_AT_ONCE: Final = 32
 _CLOCKS_AT_ONCE: Final = 2

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench import __version__
 from fabricbench.hosts.certificates import Authority, Identity
+from fabricbench.hosts.control.clocks import ClockOffset
 from fabricbench.hosts.control.hosts_file import Host, Hosts, load_hosts
 from fabricbench.hosts.control.remote import RemoteAgent
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.protocol import RefusedError
-
-if TYPE_CHECKING:
-    from fabricbench.hosts.control.clocks import ClockOffset
 
 _AT_ONCE: Final = 32
 _STATES: Final = {

@@ -125,7 +125,7 @@ DCQCN: Final = {
 
 
 class Dcqcn(PlanModel):
-    """DCQCN (Zhu et al., SIGCOMM 2015). The presets stand in docs/plan.md."""
+    """DCQCN (Zhu et al., SIGCOMM 2015). docs/reference/plan.md lists the presets."""
 
     preset: Literal["nvidia", "paper", "hpcc", "connectx-5"] = Field(
         default="nvidia",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.analysis.rates import packet_hops_per_s
 from fabricbench.figures.scales import byte_count_text, significant, time_text
@@ -12,9 +12,7 @@ from fabricbench.report.configured import configurations
 from fabricbench.report.html.model import Cell, Column, FactsPart, Part, Row, Section, TablePart, TextPart
 from fabricbench.report.model_notes import FLOW_NOTES, MODEL_NOTES
 from fabricbench.results.made_by import FLOW_MODEL, SIMULATED, made
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 
 def plan_section(focus: Trial) -> Section:

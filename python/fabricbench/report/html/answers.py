@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.causes.finding import Finding
 from fabricbench.analysis.diagnosis import CAUSES, HEALTHY_PERCENT
-from fabricbench.metrics import BY_NAME, HEADLINES
+from fabricbench.metrics import BY_NAME, HEADLINES, Metric
 from fabricbench.report.html.model import Answer, Tone
+from fabricbench.report.insight import Insight
 from fabricbench.report.terminal.cells import value_text
+from fabricbench.results.rows import ResultRow
 from fabricbench.results.several import worst_of
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.causes.finding import Finding
-    from fabricbench.metrics import Metric
-    from fabricbench.report.insight import Insight
-    from fabricbench.results.rows import ResultRow
 
 _TIME = BY_NAME["completion_time_ms"]
 _IDEAL = BY_NAME["ideal_percent"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fabricbench.figures.subject import subject_of
 from fabricbench.report.files import check_writable_target
@@ -28,10 +27,8 @@ from fabricbench.report.html.variant_details import RunVariants
 from fabricbench.report.insight import insight_of
 from fabricbench.results.rows import ResultRow, result_rows, trial_label
 from fabricbench.results.several import jobs_text
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
 
 
 def write_report(

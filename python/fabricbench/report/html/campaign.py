@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench import __version__
 from fabricbench.figures.campaign.effects import effects_plot
 from fabricbench.figures.campaign.pairs import pair_plots
 from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.figures.campaign.pareto import pareto_plot
-from fabricbench.report.campaign import effect_rows, per_cent, shares, value_text
+from fabricbench.figures.plot import Plot
+from fabricbench.report.campaign import CampaignReport, effect_rows, per_cent, shares, value_text
 from fabricbench.report.files import check_writable_target
 from fabricbench.report.html.model import (
     Answer,
@@ -30,13 +31,8 @@ from fabricbench.report.html.page import write_page
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import count
 from fabricbench.results.axes import axis_heads
-from fabricbench.results.response import setting_text
+from fabricbench.results.response import Front, Response, Setting, setting_text
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.figures.plot import Plot
-    from fabricbench.report.campaign import CampaignReport
-    from fabricbench.results.response import Front, Response, Setting
 
 _ENDS: Final = 10
 """Number of listed best settings, and of worst settings."""

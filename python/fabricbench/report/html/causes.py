@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.causes.finding import Finding
 from fabricbench.analysis.diagnosis import CAUSES
+from fabricbench.analysis.uplinks import EgressDistribution
 from fabricbench.figures.figure import UPLINKS
 from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most_uneven
 from fabricbench.figures.scales import byte_counts_text, time_text
+from fabricbench.figures.subject import Subject
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
+from fabricbench.report.insight import Insight
 from fabricbench.report.insight_text import (
     MARK_HEADS,
     MAX_UNDER,
@@ -23,10 +27,6 @@ from fabricbench.report.text_table import fixed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabricbench.analysis.causes.finding import Finding
-    from fabricbench.analysis.uplinks import EgressDistribution
-    from fabricbench.figures.subject import Subject
-    from fabricbench.report.insight import Insight
 
 MAX_CAUSE_ROWS = 40
 MAX_CAUSES_OF_JOB = 8

@@ -10,16 +10,15 @@ from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
 from fabricbench.figures.figure import LATENCY, LINKS, ORDER, SERIES, TIMELINE
 from fabricbench.figures.links.layout import natural_key
 from fabricbench.figures.scales import time_text
-from fabricbench.figures.subject import subject_of
+from fabricbench.figures.subject import Subject, subject_of
 from fabricbench.report.html.figures import figure_section, plot_parts, plot_section
 from fabricbench.report.html.model import Cell, Column, Part, Row, Section, TablePart
+from fabricbench.report.insight import Insight
+from fabricbench.store import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.figures.subject import Subject
-    from fabricbench.report.insight import Insight
-    from fabricbench.store import Trial
 
 MAX_PORT_ROWS = 48
 MAX_EVENT_ROWS = 100

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from fabricbench.figures.figure import Figure, Section
 from fabricbench.figures.registry import figures_of
 from fabricbench.figures.subject import Subject
 from fabricbench.report.html.model import NotePart, PlotPart
 from fabricbench.report.html.model import Section as PageSection
-
-if TYPE_CHECKING:
-    from fabricbench.figures.figure import Figure, Section
 
 
 def figure_section(section: Section, subject: Subject, *, half: bool = False) -> PageSection:

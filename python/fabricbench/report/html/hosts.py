@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fabricbench.report.hosts import COUNTER_HEADS, COUNTERS, HEADS, TEXTS, clock_text, rows_of
 from fabricbench.report.html.model import Cell, Column, Part, Row, Section, TablePart
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 
 def hosts_section(focus: Trial) -> Section | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.measured import MEASURED
 from fabricbench.report.html.model import (
@@ -20,14 +19,12 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.html.summary import bandwidth_section, summary_section
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
+from fabricbench.results.rows import ResultRow
+from fabricbench.store import Trial
 from fabricbench.words import counted
 
 MAX_LINES = 60
 """Longer files are folded."""
-
-if TYPE_CHECKING:
-    from fabricbench.results.rows import ResultRow
-    from fabricbench.store import Trial
 
 
 def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from fabricbench.figures.plot import Plot
+from fabricbench.figures.plot import Plot
 
 Tone = Literal["", "good", "bad", "muted"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from fabricbench.figures import theme
 from fabricbench.report.files import atomic_file
+from fabricbench.report.html.model import Page
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from fabricbench.report.html.model import Page
 
 _PLOTLY_FALLBACK = "</script"
 

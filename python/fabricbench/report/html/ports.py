@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
 from fabricbench.report.port_map import ABOUT, cells_of, columns_of, is_number, ports_of
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
 
 _ROWS_MAX: Final = 512
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench import __version__
 from fabricbench.analysis.isolation import is_solo
+from fabricbench.analysis.repeatability import Repeated
 from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.scales import time_text
 from fabricbench.figures.subject import subject_of
@@ -37,16 +38,13 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.html.page import write_page
 from fabricbench.report.points import VALUES, point_text, points_of
+from fabricbench.report.suite import KpiName, SuiteReport, TestReport
 from fabricbench.report.text_table import fixed
 from fabricbench.results.axes import axis_heads, axis_names, axis_values
+from fabricbench.results.kpis import KpiRow
 from fabricbench.results.sizes import size_title
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.repeatability import Repeated
-    from fabricbench.report.suite import KpiName, SuiteReport, TestReport
-    from fabricbench.results.kpis import KpiRow
-    from fabricbench.store import Trial
 
 _ROWS_MAX: Final = 500
 _WAYS_MAX: Final = 4

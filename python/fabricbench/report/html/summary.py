@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.summary import Summary
 from fabricbench.figures.figure import BANDWIDTH, FCT
 from fabricbench.figures.results.fct import chosen_rows
 from fabricbench.figures.subject import Subject
@@ -28,12 +28,9 @@ from fabricbench.report.html.model import (
 from fabricbench.report.measured import NO_CHUNKS
 from fabricbench.report.terminal.cells import value_text
 from fabricbench.results.axes import axis_heads, axis_names, axis_values
+from fabricbench.results.rows import ResultRow
 from fabricbench.results.sizes import size_title
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.results.rows import ResultRow
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 MAX_TABLE_ROWS = 1000
 _MAX_REASONS = 20

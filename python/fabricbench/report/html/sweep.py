@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fabricbench.figures.figure import SWEEP
 from fabricbench.figures.registry import figures_of
 from fabricbench.figures.subject import Subject
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Part, Section
+from fabricbench.results.rows import ResultRow
 from fabricbench.results.sweep import sweeps
-
-if TYPE_CHECKING:
-    from fabricbench.results.rows import ResultRow
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 _JOBS_MAX = 4
 

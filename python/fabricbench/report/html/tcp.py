@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.report.html.model import Cell, Column, Row, Section, TablePart
 from fabricbench.report.tcp import (
@@ -18,10 +17,8 @@ from fabricbench.report.tcp import (
     heads_of,
     results_of,
 )
-
-if TYPE_CHECKING:
-    from fabricbench.results.rows import ResultRow
-    from fabricbench.store import Trial
+from fabricbench.results.rows import ResultRow
+from fabricbench.store import Trial
 
 _UNITS = ("Gb/s", "%", "us", "1/s")
 

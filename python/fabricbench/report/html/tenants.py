@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.summary import Summary
 from fabricbench.figures.figure import TENANTS
 from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
 from fabricbench.figures.subject import Subject
 from fabricbench.metrics import PAUSES, Scope, View, in_views
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.terminal import metric_text
+from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import fixed
+from fabricbench.results.rows import ResultRow
 from fabricbench.results.seeds import KeptRow, kept_spreads
 from fabricbench.results.sizes import size_title
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.results.rows import ResultRow
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 MAX_TENANT_ROWS = 200
 MAX_PLACEMENT_ROWS = 100

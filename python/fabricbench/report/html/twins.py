@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.summary import Summary
 from fabricbench.figures.figure import TWIN
 from fabricbench.figures.subject import subject_of
 from fabricbench.metrics import BY_NAME
@@ -12,10 +12,7 @@ from fabricbench.report.html.figures import figure_section
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
 from fabricbench.report.terminal.cells import metric_text, value_text
 from fabricbench.report.twins import METRICS, NoTwinError, TwinGroup, TwinRow, trend_text, twins_of
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 _MAX_CAUSES = 3
 

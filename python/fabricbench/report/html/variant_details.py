@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import summary_of
@@ -16,9 +15,7 @@ from fabricbench.report.html.model import NotePart, Part, PlotPart, Section
 from fabricbench.report.html.variants import anchor, variants_section
 from fabricbench.report.insight import insight
 from fabricbench.results.sizes import shown_size
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 MAX_OTHERS = 3
 """Maximum variants with separate plots, in addition to that of the focus trial."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratio_verdict
+from fabricbench.analysis.differences import Difference
 from fabricbench.figures.figure import VARIANTS
 from fabricbench.figures.results.variants import RATIO_FIGURE, ratio_groups, versus_title
+from fabricbench.figures.subject import Subject
 from fabricbench.metrics import RATIOS, Direction
+from fabricbench.report.comparison import Comparison
 from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import (
     Cell,
@@ -21,14 +23,9 @@ from fabricbench.report.html.model import (
     TablePart,
     Tone,
 )
-from fabricbench.report.terminal import metric_text
+from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import fixed
 from fabricbench.results.variants import TOLERANCE, VariantResult, VersusRow, versus_rows
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.differences import Difference
-    from fabricbench.figures.subject import Subject
-    from fabricbench.report.comparison import Comparison
 
 MAX_ROWS = 400
 MAX_PLOTS = 8

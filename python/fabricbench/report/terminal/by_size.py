@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from fabricbench.metrics import View, in_views
+from fabricbench.analysis.compare import Change
+from fabricbench.metrics import Metric, View, in_views
+from fabricbench.report.comparison import Comparison, JobPair
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 from fabricbench.words import data_size
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.compare import Change
-    from fabricbench.metrics import Metric
-    from fabricbench.report.comparison import Comparison, JobPair
 
 _DECIMALS = 3
 

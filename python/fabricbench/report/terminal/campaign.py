@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fabricbench.report.campaign import per_cent, settings_of, shares_together, value_text
+from fabricbench.analysis.factorial.effects import Effects, LevelEffect
+from fabricbench.report.campaign import CampaignReport, per_cent, settings_of, shares_together, value_text
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import Column, Row, Style, count, render, styled
 from fabricbench.results.axes import axis_heads
+from fabricbench.results.response import Front, Response, Setting
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.factorial.effects import Effects, LevelEffect
-    from fabricbench.report.campaign import CampaignReport
-    from fabricbench.results.response import Front, Response, Setting
 
 _LEVELS_MAX: Final = 24
 """Maximum shown values of a factor."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.compare import Deviation
+from fabricbench.analysis.summary import Summary
+from fabricbench.metrics import Metric
 from fabricbench.report.text_table import Column, Row, Style, count, fixed, number
 from fabricbench.results.axes import axis_heads
 from fabricbench.results.hosts import is_time, known_above_ms
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.made_by import SIMULATED, made
 from fabricbench.results.sizes import size_title
+from fabricbench.store import Trial
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.compare import Deviation
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.metrics import Metric
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.store import Trial
 
 
 def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:

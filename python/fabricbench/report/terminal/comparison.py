@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.compare import Change
+from fabricbench.metrics import JobKind
+from fabricbench.report.comparison import Comparison, JobPair
 from fabricbench.report.terminal.cells import heading, metric_text, sized
 from fabricbench.report.terminal.run import run_table
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.compare import Change
-    from fabricbench.metrics import JobKind
-    from fabricbench.report.comparison import Comparison, JobPair
-    from fabricbench.results.jobs import JobReport
+from fabricbench.results.jobs import JobReport
 
 MAX_PARAMETERS = 40
 MAX_VALUE = 48

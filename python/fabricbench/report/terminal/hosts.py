@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fabricbench.report.hosts import COUNTER_HEADS, HEADS, TEXTS, clock_text, rows_of
 from fabricbench.report.text_table import Column, Row, render
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
+from fabricbench.store import Trial
 
 
 def hosts_table(trial: Trial, *, colour: bool = False) -> str:

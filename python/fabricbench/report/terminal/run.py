@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from fabricbench.metrics import ROUNDS, View
+from fabricbench.metrics import ROUNDS, Metric, View
 from fabricbench.report.columns import has_chunks, held, run_columns
 from fabricbench.report.criteria import ALL_MET, judgement_text
 from fabricbench.report.fabric import columns_of, per_trial
@@ -24,15 +23,12 @@ from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
 from fabricbench.results.axes import axes_label, axis_names, axis_values
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.several import concern
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import is_compared
+from fabricbench.store import Trial
 from fabricbench.words import data_size
-
-if TYPE_CHECKING:
-    from fabricbench.metrics import Metric
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.store import Trial
 
 _MAX_UNREACHED = 12
 _FIELDS_OF_A_TABLE = 2

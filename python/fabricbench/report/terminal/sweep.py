@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.sweep import Grid, Sweep, sweeps
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
 
 _GRIDS_MAX = 4
 _COLUMNS_MAX = 12

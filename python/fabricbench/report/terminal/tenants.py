@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from fabricbench.metrics import PAUSES, Scope, View, in_views
 from fabricbench.report.terminal.cells import heads, label, metric_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.several import total_ranks, worst_job, worst_text
 from fabricbench.words import counted
-
-if TYPE_CHECKING:
-    from fabricbench.results.jobs import JobReport
 
 _OF_ROUNDS = [metric for metric in in_views(View.TENANTS) if View.SIZES in metric.views]
 _OF_CHUNKS = [

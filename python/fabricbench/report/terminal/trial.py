@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.compare import Deviation
 from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
 from fabricbench.report.criteria import judgement_text, not_met_text
 from fabricbench.report.fabric import held, per_trial, shares_fabric
@@ -18,13 +18,10 @@ from fabricbench.report.terminal.hosts import hosts_table
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.results.axes import axes_label
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.several import by_concern, jobs_text, kept_of, total_ranks, worst_job
+from fabricbench.store import Trial
 from fabricbench.words import data_size, plan_value
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.compare import Deviation
-    from fabricbench.results.jobs import JobReport
-    from fabricbench.store import Trial
 
 
 def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: bool = False) -> str:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from fabricbench.analysis.summary import Summary
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.terminal.cells import metric_text, value_text
 from fabricbench.report.text_table import Column, Row, Style, render, styled
-from fabricbench.report.twins import METRICS, trend_text
-
-if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
-    from fabricbench.report.twins import TwinGroup, TwinRow
+from fabricbench.report.twins import METRICS, TwinGroup, TwinRow, trend_text
 
 _CAUSES = 4
 

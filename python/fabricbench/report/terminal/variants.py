@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from fabricbench.metrics import Metric
 from fabricbench.report.terminal.cells import (
     axis_columns,
     heading,
@@ -16,12 +16,9 @@ from fabricbench.report.terminal.cells import (
 )
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, split_head, styled
 from fabricbench.results.axes import axis_names, axis_values
+from fabricbench.results.jobs import JobReport
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import VersusRow, versus_rows
-
-if TYPE_CHECKING:
-    from fabricbench.metrics import Metric
-    from fabricbench.results.jobs import JobReport
 
 RATIO_DECIMALS = 3
 _SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")

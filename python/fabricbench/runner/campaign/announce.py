@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.runner.campaign.progress import Progress
 from fabricbench.runner.messages import ClusterError
+from fabricbench.store import Workspace
 from fabricbench.store.campaigns import CampaignState, campaigns, note_campaign
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
-
-if TYPE_CHECKING:
-    from fabricbench.store import Workspace
 
 _EVERY_S: Final = 1.0
 _FRESH_S: Final = 60

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from fabricbench.runner.campaign.units import Unit
+from fabricbench.runner.campaign.units import Unit
 
 _BATCH_MS: Final = 2_000
 """Target duration of a batch [ms]: it bounds the work lost with a worker and the interval between answers."""

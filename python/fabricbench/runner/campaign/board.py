@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Progress
+from fabricbench.backend.protocol import Progress
 
 Report = tuple[str, "Progress | None"]
 """The id of a trial and its progress; None when the trial starts."""

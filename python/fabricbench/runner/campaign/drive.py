@@ -11,28 +11,23 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
+from fabricbench.backend.protocol import SharingCores
 from fabricbench.runner.campaign.batches import Batches
 from fabricbench.runner.campaign.cluster import LOCAL
 from fabricbench.runner.campaign.local import LocalPool
 from fabricbench.runner.campaign.patience import Patience
 from fabricbench.runner.campaign.pool import Pool
 from fabricbench.runner.campaign.progress import Progress, Told
-from fabricbench.runner.campaign.units import longest_first
+from fabricbench.runner.campaign.units import Unit, longest_first
 from fabricbench.runner.campaign.worker import Answer, put_files, remove_tries
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.messages import Done, Failed, Order, Setup
-from fabricbench.runner.trials import machine_facts
+from fabricbench.runner.trials import Listener, Results, machine_facts
+from fabricbench.store import Workspace
 from fabricbench.store.errors import DiskFullError
-from fabricbench.store.writer import finish_together, give_up_together
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import SharingCores
-    from fabricbench.runner.campaign.units import Unit
-    from fabricbench.runner.trials import Listener, Results
-    from fabricbench.store import Workspace
-    from fabricbench.store.writer import Attempt, ReadyTrial
+from fabricbench.store.writer import Attempt, ReadyTrial, finish_together, give_up_together
 
 _AHEAD: Final = 2
 """Batches queued per core, so that the next one starts as soon as one ends."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.load import document_of
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner.campaign.file import Campaign
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.trials import facts_of
@@ -21,7 +22,6 @@ from fabricbench.words import data_size, one_line, plan_value
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.plan.loaded import LoadedPlan
 
 _NO_FACTORS: Final = {
     "name",

@@ -6,14 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Progress as TrialProgress
-    from fabricbench.runner.campaign.units import Unit
-    from fabricbench.runner.campaign.worker import Answer
-    from fabricbench.runner.trials import Listener
-    from fabricbench.store import TrialFacts, Workspace
+from fabricbench.backend.protocol import Progress as TrialProgress
+from fabricbench.runner.campaign.units import Unit
+from fabricbench.runner.campaign.worker import Answer
+from fabricbench.runner.trials import Listener
+from fabricbench.store import TrialFacts, Workspace
 
 
 @dataclass

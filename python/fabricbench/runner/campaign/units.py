@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fabricbench.backend.protocol import carrier_of
+from fabricbench.backend.protocol import Backend, carrier_of
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.runner.campaign.file import Campaign
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.trials import facts_of
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.campaign.file import Campaign
-    from fabricbench.store import TrialFacts
+from fabricbench.store import TrialFacts
 
 _UNKNOWN_MS: Final = 1_000
 """Time assumed for a trial without an estimate [ms]."""

@@ -9,18 +9,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import uuid4
 
+from fabricbench.backend.protocol import Backend
 from fabricbench.runner.campaign.board import Reporter
 from fabricbench.runner.messages import ClusterError, Done, Failed, Order, Setup
 from fabricbench.runner.trials import machine_facts
 from fabricbench.runner.worker import answer
+from fabricbench.store import TrialFacts
 from fabricbench.store.errors import write_error
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.store import TrialFacts
 
 _TRY: Final = "try-"
 

@@ -10,14 +10,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, inf, log
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fabricbench.metrics import BY_NAME, Direction, Metric
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.store import Trial
 from fabricbench.words import close_match_hint
-
-if TYPE_CHECKING:
-    from fabricbench.store import Trial
 
 _LIMIT: Final = re.compile(r"\s*([A-Za-z0-9_]+)\s*(<=|>=|=)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
 _COUNTED_FROM: Final = 1.0

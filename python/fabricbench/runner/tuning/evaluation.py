@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from fabricbench.backend.protocol import SharingCores, carrier_of
+from fabricbench.backend.protocol import Backend, SharingCores, carrier_of
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.runner.campaign.units import Unit
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import TuningError
 from fabricbench.runner.trials import facts_of
 from fabricbench.runner.tuning.aims import Key, values_of
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import Backend
-    from fabricbench.plan.loaded import LoadedPlan
-    from fabricbench.runner.tuning.processes import Executor
-    from fabricbench.store import Trial, Workspace
+from fabricbench.runner.tuning.processes import Executor
+from fabricbench.store import Trial, Workspace
 
 _UNKNOWN = (1_000, None)
 """Cost of a trial without an estimate: time [ms] and memory."""

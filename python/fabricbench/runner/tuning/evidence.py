@@ -9,19 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from statistics import NormalDist, fmean, stdev
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fabricbench.metrics import BY_NAME
 from fabricbench.runner import loading
 from fabricbench.runner.messages import TuningError
-from fabricbench.runner.tuning.aims import Key, geometric_mean, overall, ratios
-from fabricbench.runner.tuning.evaluation import Candidate
-
-if TYPE_CHECKING:
-    from fabricbench.runner.tuning.aims import Aim, Limit
-    from fabricbench.runner.tuning.evaluation import Evaluator
-    from fabricbench.runner.tuning.space import Point
-    from fabricbench.runner.tuning.wanted import Wanted
+from fabricbench.runner.tuning.aims import Aim, Key, Limit, geometric_mean, overall, ratios
+from fabricbench.runner.tuning.evaluation import Candidate, Evaluator
+from fabricbench.runner.tuning.space import Point
+from fabricbench.runner.tuning.wanted import Wanted
 
 SEEDS_MIN: Final = 5
 """Smallest number of seeds for a meaningful result."""

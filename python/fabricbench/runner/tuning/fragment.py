@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.errors import FieldPath, Place
 from fabricbench.plan.load import document_of
 from fabricbench.plan.meanings import may_be_named
-
-if TYPE_CHECKING:
-    from fabricbench.runner.tuning.space import Point, Space
+from fabricbench.runner.tuning.space import Point, Space
 
 
 def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:

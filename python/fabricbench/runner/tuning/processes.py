@@ -8,22 +8,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
+from fabricbench.backend.machine import available_cores, available_memory_bytes
+from fabricbench.backend.protocol import SharingCores
 from fabricbench.runner.campaign.cluster import LOCAL
+from fabricbench.runner.campaign.drive import drive
+from fabricbench.runner.campaign.units import Unit
+from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.messages import Done, Order, Setup
 from fabricbench.runner.places import Places
 from fabricbench.runner.side_by_side import Task, Worker
-from fabricbench.runner.trials import machine_facts
-from fabricbench.store.writer import finish_together
-
-if TYPE_CHECKING:
-    from fabricbench.backend.protocol import SharingCores
-    from fabricbench.runner.campaign.units import Unit
-    from fabricbench.runner.interrupts import Interrupts
-    from fabricbench.runner.trials import Results
-    from fabricbench.store import Workspace
-    from fabricbench.store.writer import Attempt, ReadyTrial
+from fabricbench.runner.trials import Results, machine_facts
+from fabricbench.store import Workspace
+from fabricbench.store.writer import Attempt, ReadyTrial, finish_together
 
 
 class Executor(Protocol):
@@ -51,8 +49,6 @@ class OnThisMachine:
 
     def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts) -> None:
         """Take the workspace, the function that computes the rows of `trials`, and the signal handling."""
-        from fabricbench.backend.machine import available_cores, available_memory_bytes
-
         self._workspace = workspace
         self._results = results
         self._interrupts = interrupts
@@ -143,8 +139,6 @@ class OnCluster:
 
     def carry_out(self, units: Sequence[Unit]) -> None:
         """Run trials, longest first."""
-        from fabricbench.runner.campaign.drive import drive
-
         drive(self._workspace, units, self._address, self._results, lambda _: None)
 
     def check(self) -> None:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.runner.messages import TuningError
-from fabricbench.runner.tuning.aims import overall, ratios
+from fabricbench.runner.tuning.aims import Aim, overall, ratios
+from fabricbench.runner.tuning.evaluation import Candidate, Evaluator, Found
 from fabricbench.runner.tuning.journal import library, locked, storage_of, unusable
-from fabricbench.runner.tuning.wanted import Ending, Tried
+from fabricbench.runner.tuning.space import Point
+from fabricbench.runner.tuning.wanted import Ending, Tried, Wanted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
-    from fabricbench.runner.tuning.aims import Aim
-    from fabricbench.runner.tuning.evaluation import Candidate, Evaluator, Found
-    from fabricbench.runner.tuning.space import Point
-    from fabricbench.runner.tuning.wanted import Wanted
 
 FOLDER: Final = "tuning"
 """Folder of the journals within a workspace."""

@@ -8,18 +8,16 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.load import document_of
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.scales import Scale, openings, scale_of, value_of
 from fabricbench.runner import loading
 from fabricbench.runner.messages import TuningError
-
-if TYPE_CHECKING:
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.loaded import LoadedPlan
 
 TAG: Final = "tune"
 """Tag of the trials at points, unless their plan has another."""

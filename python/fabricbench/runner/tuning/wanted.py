@@ -7,15 +7,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from fabricbench.runner.loading import backend_of
-from fabricbench.runner.tuning.aims import geometric_mean
+from fabricbench.runner.tuning.aims import Aim, Limit, geometric_mean
 from fabricbench.runner.tuning.evaluation import Candidate
-
-if TYPE_CHECKING:
-    from fabricbench.runner.tuning.aims import Aim, Limit
-    from fabricbench.runner.tuning.space import Point, Space
+from fabricbench.runner.tuning.space import Point, Space
 
 
 class Ending(StrEnum):

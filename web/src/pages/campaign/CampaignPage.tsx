@@ -1,19 +1,18 @@
-/** A campaign: how far it is, what its factors do, and which trials have no record. */
+/** Page of a campaign: progress, analysis of its factors, trials without a record, file of the campaign. */
 import { Alert, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useParams } from 'react-router';
 
 import { useCampaign } from '../../api/queries';
 import type { Campaign, CampaignDetail } from '../../api/types';
-import { Loaded } from '../../components/Loaded';
-import { Empty } from '../../components/States';
+import { Empty, Loaded } from '../../components/QueryStates';
 import { StatusBadge } from '../../components/StatusBadge';
+import { DataTable, Scrolled } from '../../components/table/DataTable';
 import { WorkProgress } from '../../components/WorkProgress';
 import { counted, duration, moment } from '../../format/numbers';
-import { endedText } from '../run/text';
-import { Analysis } from './Analysis';
-import { Scrolled } from './Scrolled';
-import { asOf, endingText, heads } from './text';
+import { endedText } from '../run/runText';
+import { asOf, endingText, factorColumns } from './campaignText';
+import { FactorAnalysis } from './FactorAnalysis';
 
 export function Component() {
   const { name = '' } = useParams();
@@ -21,7 +20,7 @@ export function Component() {
   const state = campaign.data?.progress.state;
   useDocumentTitle(state ? `${name}, ${state} · fabricbench` : `${name} · fabricbench`);
   return (
-    <Loaded query={campaign} what="The campaign">
+    <Loaded query={campaign} name="The campaign">
       {(data) => <Body campaign={data} />}
     </Loaded>
   );
@@ -48,17 +47,17 @@ function Body({ campaign }: { campaign: CampaignDetail }) {
       )}
       <ProgressPanel progress={progress} />
       {!campaign.has_trials ? (
-        <Empty title="It is not known which trials it has">
-          An earlier version ran it. The same command with this one tells, and runs no trial again.
+        <Empty title="The list of its trials is missing">
+          An earlier version ran it. The same command with this version adds the list, and repeats no trial.
         </Empty>
       ) : campaign.recorded === 0 ? (
         <Empty title="No trial has a record yet">
-          What its factors do appears here as soon as trials have ended.
+          The effects of its factors appear here as soon as trials have ended.
         </Empty>
       ) : (
-        <Analysis campaign={campaign} asOf={asOf(campaign)} />
+        <FactorAnalysis campaign={campaign} asOf={asOf(campaign)} />
       )}
-      <Missing campaign={campaign} />
+      <MissingTrials campaign={campaign} />
       {campaign.source === '' ? null : (
         <section className="panel" style={{ padding: '10px 14px' }} aria-label="File">
           <Title order={2}>File</Title>
@@ -78,14 +77,14 @@ function ProgressPanel({ progress }: { progress: Campaign }) {
   const figures: [string, string][] = [
     ['Trials ended', endedText(progress)],
     ['Failed', counted(progress.failed)],
-    ['Had their record', counted(progress.kept)],
+    ['Recorded earlier', counted(progress.kept)],
     ['Cores', running ? counted(progress.cores) : '–'],
     ['Time so far', duration(progress.elapsed_s)],
     ['Time left, estimated', running ? duration(progress.left_s) : '–'],
   ];
   return (
     <WorkProgress
-      label="Share of the estimated work that is done"
+      label="Completed percentage of the estimated work"
       percent={progress.percent}
       state={progress.state}
       figures={figures}
@@ -95,40 +94,28 @@ function ProgressPanel({ progress }: { progress: Campaign }) {
   );
 }
 
-/** Trials without a record: those that have failed first come to mind, and those that are still to run. */
-function Missing({ campaign: { missing, missing_total: total, factors } }: { campaign: CampaignDetail }) {
+/** Trials without a record: failed trials and those that have not run. */
+function MissingTrials({
+  campaign: { missing, missing_total: total, factors },
+}: {
+  campaign: CampaignDetail;
+}) {
   if (total === 0) return null;
   const names = factors.map(({ name }) => name);
   return (
     <section className="panel" style={{ padding: '10px 14px' }} aria-label="Without a record">
       <Title order={2}>Without a record</Title>
-      <Scrolled label="Trials without a record" most={360}>
-        <table className="plain" aria-label="Trials without a record">
-          <thead>
-            <tr>
-              <th>Status</th>
-              <th>Trial</th>
-              {heads(names).map((head, place) => (
-                <th key={names[place]} title={names[place]}>
-                  {head}
-                </th>
-              ))}
-              <th className="right">Iteration</th>
-            </tr>
-          </thead>
-          <tbody>
-            {missing.map((trial) => (
-              <tr key={[trial.trial, ...names.map((name) => trial[name])].join()}>
-                <td>{trial.status}</td>
-                <td className="mono">{trial.trial}</td>
-                {names.map((name) => (
-                  <td key={name}>{trial[name]}</td>
-                ))}
-                <td className="right">{trial.iteration}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      <Scrolled label="Trials without a record" heightMax={360}>
+        <DataTable
+          label="Trials without a record"
+          columns={[
+            { title: 'Status', cell: (trial) => trial.status },
+            { title: 'Trial', className: 'mono', cell: (trial) => trial.trial },
+            ...factorColumns(names),
+            { title: 'Iteration', right: true, cell: (trial) => trial.iteration },
+          ]}
+          rows={missing}
+        />
       </Scrolled>
       {total > missing.length ? (
         <Text size="sm" className="muted" mt={6}>

@@ -1,12 +1,15 @@
-/** Trials side by side: the parameters that differ, and every metric with its ratio to the first. */
+/**
+ * Page that compares trials, two runs by size, the variants of a run, or a measured run with its prediction: parameters
+ * that differ, metrics with ratios.
+ */
 import { Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 
 import { useComparison } from '../../api/queries';
 import type { Comparison } from '../../api/types';
-import { Loaded } from '../../components/Loaded';
-import { MetricFigure } from '../../components/MetricFigure';
-import { Empty } from '../../components/States';
+import { MetricFigure } from '../../components/chart/MetricFigure';
+import { Empty, Loaded } from '../../components/QueryStates';
+import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { TwinTables } from '../../components/TwinTables';
 import { useSearch } from '../../components/useSearch';
 import { ComparedTable } from './ComparedTable';
@@ -14,39 +17,39 @@ import { SizesTables } from './SizesTables';
 import { TrialPicker } from './TrialPicker';
 import { groups } from './groups';
 
-/** What can be set side by side, and how many trials name it. */
-const WAYS = [
+/** Kinds of comparison, each with its number of trials and a hint while another number is selected. */
+const MODES = [
   {
     value: 'trial',
     label: 'Trials',
     least: 2,
     most: 16,
-    wanted: 'Choose two trials or more',
-    explained: 'Ratios are those to the first. Trials can be chosen here, or in the workspace.',
+    title: 'Choose two trials or more',
+    hint: 'Ratios are those to the first. Trials can be chosen here, or in the workspace.',
   },
   {
     value: 'size',
     label: 'Runs by size',
     least: 2,
     most: 2,
-    wanted: 'Choose two trials',
-    explained: 'The runs that they belong to are compared at every data size that both have.',
+    title: 'Choose two trials',
+    hint: 'The runs that they belong to are compared at every data size that both have.',
   },
   {
     value: 'variant',
     label: 'Variants of a run',
     least: 1,
     most: 1,
-    wanted: 'Choose one trial',
-    explained: 'The variants of the run that it belongs to are compared with the reference of their plan.',
+    title: 'Choose one trial',
+    hint: 'The variants of the run that it belongs to are compared with the reference of their plan.',
   },
   {
     value: 'twin',
     label: 'Prediction',
     least: 1,
     most: 1,
-    wanted: 'Choose one trial',
-    explained: 'The run that it belongs to, measured, is set beside what the simulator predicts of it.',
+    title: 'Choose one trial',
+    hint: "The measured run that it belongs to is compared with the simulator's prediction.",
   },
 ] as const;
 
@@ -54,10 +57,10 @@ export function Component() {
   useDocumentTitle('Compare · fabricbench');
   const { search, change } = useSearch();
   const ids = search.getAll('trial');
-  const way = WAYS.find(({ value }) => value === search.get('by')) ?? WAYS[0];
-  const isReady = ids.length >= way.least && ids.length <= way.most;
-  const isTwin = way.value === 'twin';
-  const by = way.value === 'twin' ? 'trial' : way.value;
+  const mode = MODES.find(({ value }) => value === search.get('by')) ?? MODES[0];
+  const isReady = ids.length >= mode.least && ids.length <= mode.most;
+  const isTwin = mode.value === 'twin';
+  const by = mode.value === 'twin' ? 'trial' : mode.value;
   const comparison = useComparison(ids, by, isReady && !isTwin);
   const [first] = ids;
   return (
@@ -66,14 +69,14 @@ export function Component() {
         <Title order={1}>Compare</Title>
         <Group>
           <SegmentedControl
-            aria-label="What is compared"
-            data={WAYS.map(({ value, label }) => ({ value, label }))}
-            value={way.value}
+            aria-label="Kind of comparison"
+            data={MODES.map(({ value, label }) => ({ value, label }))}
+            value={mode.value}
             onChange={(by) => change({ by: by === 'trial' ? null : by })}
           />
           <Switch
-            label="Only what differs"
-            disabled={way.value === 'size' || isTwin}
+            label="Only differences"
+            disabled={mode.value === 'size' || isTwin}
             checked={search.has('differing')}
             onChange={(event) => change({ differing: event.currentTarget.checked ? 'true' : null })}
           />
@@ -83,18 +86,19 @@ export function Component() {
       {isReady && isTwin && first !== undefined ? (
         <TwinTables trial={first} />
       ) : isReady ? (
-        <Loaded query={comparison} what="The comparison">
+        <Loaded query={comparison} name="The comparison">
           {(data) => (
             <Stack gap="sm">
               <section className="panel" style={{ padding: '10px 14px' }} aria-label="Over sizes">
                 <MetricFigure
-                  about={['compare', { trial: ids, by }]}
+                  resource="compare"
+                  parameters={{ trial: ids, by }}
                   label="compared"
                   metric={search.get('metric')}
                   onMetric={(metric) => change({ metric })}
                 />
               </section>
-              {way.value === 'size' ? (
+              {mode.value === 'size' ? (
                 <SizesTables comparison={data} />
               ) : (
                 <Compared comparison={data} onlyDiffering={search.has('differing')} />
@@ -103,7 +107,7 @@ export function Component() {
           )}
         </Loaded>
       ) : (
-        <Empty title={way.wanted}>{way.explained}</Empty>
+        <Empty title={mode.title}>{mode.hint}</Empty>
       )}
     </Stack>
   );
@@ -138,34 +142,17 @@ function Parameters({ comparison }: { comparison: Comparison }) {
       </Text>
     );
   }
+  const columns: TableColumn<Comparison['parameters'][number]>[] = [
+    { title: 'Parameter', isHeading: true, className: 'mono', cell: ({ field }) => field },
+    ...comparison.compared.map((id): TableColumn<Comparison['parameters'][number]> => ({
+      title: id,
+      className: 'wrapped',
+      cell: ({ values }) => values[id] ?? '–',
+    })),
+  ];
   return (
     <section className="panel" style={{ overflowX: 'auto' }} aria-label="Parameters that differ">
-      <table className="plain">
-        <thead>
-          <tr>
-            <th>Parameter</th>
-            {comparison.compared.map((id) => (
-              <th key={id} className="mono">
-                {id}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {comparison.parameters.map(({ field, values }) => (
-            <tr key={field}>
-              <th scope="row" className="mono" style={{ fontWeight: 400, verticalAlign: 'top' }}>
-                {field}
-              </th>
-              {comparison.compared.map((id) => (
-                <td key={id} className="wrapped">
-                  {values[id] ?? '–'}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable columns={columns} rows={comparison.parameters} rowKey={({ field }) => field} top />
     </section>
   );
 }

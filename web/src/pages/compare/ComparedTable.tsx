@@ -1,25 +1,22 @@
-import { Title } from '@mantine/core';
+/** Table of all metrics of a job in several trials, with the ratio to the first trial. */
 import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
 import type { ComparedMetric, ComparedTrial } from '../../api/types';
-import { MetricValue } from '../../components/MetricValue';
-import { casePrefix } from '../../format/axes';
+import { TablePanel } from '../../components/table/DataTable';
+import { MetricCell } from '../../components/table/MetricCells';
+import { casePrefix } from '../../format/sweep';
 import { metricLabel } from '../../format/metrics';
 import { dataSize } from '../../format/numbers';
 import { differs, type Group, ratioText } from './groups';
 
-/** Every metric of a job and its counterparts, with the ratio to the first; what differs is coloured. */
 export function ComparedTable({ group, onlyDiffering }: { group: Group; onlyDiffering: boolean }) {
   const metrics = useMetrics();
   const shown = group.metrics.filter(
     (name) => !onlyDiffering || group.others.some((other) => differs(other.metrics[name])),
   );
   return (
-    <section className="panel" style={{ overflowX: 'auto' }}>
-      <Title order={2} p="xs">
-        Job {group.first.job}, {dataSize(group.first.data_size_bytes)}
-      </Title>
+    <TablePanel title={`Job ${group.first.job}, ${dataSize(group.first.data_size_bytes)}`}>
       <table className="plain" aria-label={`Metrics of job ${group.first.job}`}>
         <thead>
           <tr>
@@ -36,17 +33,15 @@ export function ComparedTable({ group, onlyDiffering }: { group: Group; onlyDiff
               <th scope="row" style={{ fontWeight: 400 }} title={name}>
                 {metricLabel(metrics, name)}
               </th>
-              <td className="right">
-                <MetricValue value={group.others[0]?.metrics[name]?.first ?? null} />
-              </td>
+              <MetricCell value={group.others[0]?.metrics[name]?.first} />
               {group.others.map((other) => (
-                <Pair key={`${other.second.id} ${other.second.job}`} metric={other.metrics[name]} />
+                <PairCells key={`${other.second.id} ${other.second.job}`} metric={other.metrics[name]} />
               ))}
             </tr>
           ))}
         </tbody>
       </table>
-    </section>
+    </TablePanel>
   );
 }
 
@@ -63,14 +58,13 @@ function HeadCell({ trial, ratio = false }: { trial: ComparedTrial; ratio?: bool
   );
 }
 
-export function Pair({ metric }: { metric: ComparedMetric | undefined }) {
+/** Value of the second trial and its ratio to the first, coloured if it is better or worse. */
+export function PairCells({ metric }: { metric: ComparedMetric | undefined }) {
   const verdict = differs(metric) ? metric?.verdict : null;
   const style = verdict === 'better' || verdict === 'worse' ? verdict : 'muted';
   return (
     <>
-      <td className="right">
-        <MetricValue value={metric?.second ?? null} />
-      </td>
+      <MetricCell value={metric?.second} />
       <td className={`right ${style}`} title={verdict ?? undefined} style={{ width: 84 }}>
         {ratioText(metric?.ratio ?? null)}
       </td>

@@ -1,15 +1,16 @@
-import { Stack, Text, Title } from '@mantine/core';
+/** Tables of two runs compared by size: a row for each common size, with the metrics of both and their ratio. */
+import { Stack, Text } from '@mantine/core';
+import { Fragment } from 'react';
 import { Link } from 'react-router';
 
 import { useMetrics } from '../../api/queries';
 import type { ComparedJob, Comparison } from '../../api/types';
-import { MetricHead } from '../../components/MetricHead';
-import { MetricValue } from '../../components/MetricValue';
+import { TablePanel } from '../../components/table/DataTable';
+import { MetricCell, MetricHead } from '../../components/table/MetricCells';
 import { dataSize } from '../../format/numbers';
-import { Pair } from './ComparedTable';
-import { kindsOf, type SizeKind, sizeMetrics } from './sizes';
+import { PairCells } from './ComparedTable';
+import { type SizeTable, sizeMetrics, sizeTables } from './sizes';
 
-/** Two runs side by side: a line for each size that both have. */
 export function SizesTables({ comparison }: { comparison: Comparison }) {
   const [first = '', second = ''] = comparison.compared;
   return (
@@ -17,8 +18,8 @@ export function SizesTables({ comparison }: { comparison: Comparison }) {
       <Text size="sm">
         <b>{first}</b> (1) and <b>{second}</b> (2); ratios are 2 to 1.
       </Text>
-      {kindsOf(comparison).map((kind) => (
-        <SizesTable key={kind.key} kind={kind} />
+      {sizeTables(comparison).map((table) => (
+        <SizesTable key={table.title} table={table} />
       ))}
       {comparison.note ? (
         <Text size="sm" className="muted">
@@ -29,25 +30,22 @@ export function SizesTables({ comparison }: { comparison: Comparison }) {
   );
 }
 
-function SizesTable({ kind }: { kind: SizeKind }) {
+function SizesTable({ table: { title, pairs } }: { table: SizeTable }) {
   const metrics = useMetrics();
-  const names = sizeMetrics(metrics, kind.pairs);
+  const names = sizeMetrics(metrics, pairs);
   return (
-    <section className="panel" style={{ overflowX: 'auto' }}>
-      <Title order={2} p="xs">
-        {kind.title}
-      </Title>
-      <table className="plain" aria-label={`Sizes, ${kind.title}`}>
+    <TablePanel title={title}>
+      <table className="plain" aria-label={`Sizes, ${title}`}>
         <MetricHead names={names} parts={['1', '2', 'ratio']}>
           <th rowSpan={2}>Data size</th>
         </MetricHead>
         <tbody>
-          {kind.pairs.map((pair) => (
+          {pairs.map((pair) => (
             <Row key={`${pair.first.id} ${pair.first.job}`} pair={pair} names={names} />
           ))}
         </tbody>
       </table>
-    </section>
+    </TablePanel>
   );
 }
 
@@ -61,20 +59,11 @@ function Row({ pair, names }: { pair: ComparedJob; names: readonly string[] }) {
         <Link to={`/trials/${second.id}`}>2</Link>
       </th>
       {names.map((name) => (
-        <Cells key={name} pair={pair} name={name} />
+        <Fragment key={name}>
+          <MetricCell value={pair.metrics[name]?.first} />
+          <PairCells metric={pair.metrics[name]} />
+        </Fragment>
       ))}
     </tr>
-  );
-}
-
-function Cells({ pair, name }: { pair: ComparedJob; name: string }) {
-  const metric = pair.metrics[name];
-  return (
-    <>
-      <td className="right">
-        <MetricValue value={metric?.first ?? null} />
-      </td>
-      <Pair metric={metric} />
-    </>
   );
 }

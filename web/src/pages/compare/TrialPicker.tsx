@@ -1,10 +1,11 @@
+/** Selected trials of a comparison, with the reference first, and a search field that adds another. */
 import { ActionIcon, Badge, Group, Select } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { useState } from 'react';
 
 import { useTrials } from '../../api/queries';
 import type { Trial } from '../../api/types';
-import { casePrefix } from '../../format/axes';
+import { casePrefix } from '../../format/sweep';
 import { dataSize } from '../../format/numbers';
 
 interface Props {
@@ -12,11 +13,10 @@ interface Props {
   onChange: (ids: string[]) => void;
 }
 
-/** The trials that are compared, the first first, and a box to search for one more. */
 export function TrialPicker({ ids, onChange }: Props) {
   const [text, setText] = useState('');
-  const found = useTrials({ search: text, limit: 50, status: 'complete' }).data?.trials ?? [];
-  const options = new Map(found.filter(({ id }) => !ids.includes(id)).map((trial) => [trial.id, trial]));
+  const matches = useTrials({ search: text, limit: 50, status: 'complete' }).data?.trials ?? [];
+  const options = new Map(matches.filter(({ id }) => !ids.includes(id)).map((trial) => [trial.id, trial]));
   return (
     <Group gap="xs">
       {ids.map((id, index) => (
@@ -29,7 +29,7 @@ export function TrialPicker({ ids, onChange }: Props) {
               size="xs"
               variant="transparent"
               color="gray"
-              aria-label={`Take ${id} out`}
+              aria-label={`Remove ${id}`}
               onClick={() => onChange(ids.filter((other) => other !== id))}
             >
               <IconX size={12} />

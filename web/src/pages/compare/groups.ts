@@ -1,6 +1,7 @@
-/** The pairs that the server compared, brought together: one group for each job of the first trial. */
+/** Groups the pairs of a comparison by job of the first trial; difference and text of a ratio. */
 import type { ComparedJob, ComparedMetric, ComparedTrial, Comparison } from '../../api/types';
 
+/** A job of the first trial with its counterparts in the other trials. */
 export interface Group {
   key: string;
   first: ComparedTrial;
@@ -9,15 +10,15 @@ export interface Group {
 }
 
 export function groups(comparison: Comparison): Group[] {
-  const found = new Map<string, Group>();
+  const byJob = new Map<string, Group>();
   for (const pair of comparison.jobs) {
     const key = `${pair.first.id} ${pair.first.job}`;
-    const group = found.get(key) ?? { key, first: pair.first, others: [], metrics: [] };
+    const group = byJob.get(key) ?? { key, first: pair.first, others: [], metrics: [] };
     group.others.push(pair);
     group.metrics = [...new Set([...group.metrics, ...measured(pair)])];
-    found.set(key, group);
+    byJob.set(key, group);
   }
-  return [...found.values()];
+  return [...byJob.values()];
 }
 
 function measured(pair: ComparedJob): string[] {
@@ -26,14 +27,14 @@ function measured(pair: ComparedJob): string[] {
     .map(([name]) => name);
 }
 
-/** Whether a metric of the second differs from the first by more than `share`. */
-export function differs(metric: ComparedMetric | undefined, share = 0.001): boolean {
+/** Whether a metric differs from the first trial's by more than a relative `tolerance`. */
+export function differs(metric: ComparedMetric | undefined, tolerance = 0.001): boolean {
   if (metric === undefined) return false;
   if (metric.ratio === null) return metric.first !== metric.second;
-  return Math.abs(metric.ratio - 1) > share;
+  return Math.abs(metric.ratio - 1) > tolerance;
 }
 
-/** +3.2 %, -12 %, ×4.1. */
+/** Ratio as a difference or factor: +3.2 %, −12 %, ×4.1. */
 export function ratioText(ratio: number | null): string {
   if (ratio === null) return '';
   if (ratio >= 3 || ratio <= 1 / 3) return `×${ratio.toPrecision(3)}`;

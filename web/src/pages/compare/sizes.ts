@@ -1,32 +1,31 @@
-/** Two runs compared at every size: which pairs stand in one table, and which metrics it has. */
+/** Tables of two runs compared by size: grouping of the pairs into tables, and the metrics of a table. */
 import type { ComparedJob, Comparison, Metric } from '../../api/types';
-import { caseText } from '../../format/axes';
+import { caseText } from '../../format/sweep';
 
-export interface SizeKind {
-  key: string;
+/** Pairs of one job, variant and combination of swept values. */
+export interface SizeTable {
   title: string;
   pairs: ComparedJob[];
 }
 
-/** One table for each job, variant and combination of swept values of the first run, sizes rising. */
-export function kindsOf(comparison: Comparison): SizeKind[] {
-  const kinds = new Map<string, SizeKind>();
+/** Tables of the first run, each in the order of sizes. */
+export function sizeTables(comparison: Comparison): SizeTable[] {
+  const tables = new Map<string, SizeTable>();
   for (const pair of comparison.jobs) {
-    const told = caseText(pair.first);
-    const title = told === '' ? pair.first.job : `${pair.first.job}, ${told}`;
-    const kind = kinds.get(title) ?? { key: title, title, pairs: [] };
-    kind.pairs.push(pair);
-    kinds.set(title, kind);
+    const title = [pair.first.job, caseText(pair.first)].filter((part) => part !== '').join(', ');
+    const table = tables.get(title) ?? { title, pairs: [] };
+    table.pairs.push(pair);
+    tables.set(title, table);
   }
-  for (const kind of kinds.values()) kind.pairs.sort((a, b) => sizeOf(a) - sizeOf(b));
-  return [...kinds.values()];
+  for (const { pairs } of tables.values()) pairs.sort((a, b) => sizeOf(a) - sizeOf(b));
+  return [...tables.values()];
 }
 
 function sizeOf(pair: ComparedJob): number {
   return pair.first.data_size_bytes ?? 0;
 }
 
-/** The metrics that benchmarks measure too, where either run has them. */
+/** Metrics that benchmarks measure as well and that either run has. */
 export function sizeMetrics(declared: readonly Metric[], pairs: readonly ComparedJob[]): string[] {
   const names = declared.filter(({ views }) => views.includes('sizes')).map(({ name }) => name);
   return names.filter((name) =>

@@ -1,23 +1,25 @@
-/** A plan as a form and as YAML, in step with each other, with its fabric drawn and its errors at their fields. */
+/**
+ * Page to configure and run a plan: form, YAML editor, map of the fabric, check of the plan, run target; errors lead to
+ * their fields.
+ */
 import { Button, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 
 import { useShippedPlans } from '../../api/queries';
-import { Loaded } from '../../components/Loaded';
-import { Failure } from '../../components/States';
+import { Failure, Loaded } from '../../components/QueryStates';
 import { useSearch } from '../../components/useSearch';
-import { type Help, type PlanForm, PlanFormContext } from './context';
-import { Editor } from './Editor';
-import { EMPTY_PLAN } from './plan';
-import { PlanFormPanel } from './PlanFormPanel';
-import type { Schema } from './schema';
-import { sectionOf } from './sections';
-import { TopologyMap } from './TopologyMap';
+import { type Help, type PlanForm, PlanFormContext } from './form/context';
+import { PlanFormPanel } from './form/PlanFormPanel';
+import type { Schema } from './form/schema';
+import { sectionOf } from './form/sections';
+import { TopologyMap } from './map/TopologyMap';
+import { PlanCheck } from './PlanCheck';
+import { PlanEditor } from './PlanEditor';
+import { EMPTY_PLAN } from './planYaml';
+import { runTargetOf } from './runTarget';
+import { RunTargetPanel } from './RunTargetPanel';
 import { usePlan, useSchema, useStart } from './usePlan';
-import { Verdict } from './Verdict';
-import { whereOf } from './where';
-import { WhereToRun } from './WhereToRun';
 
 export function Component() {
   useDocumentTitle('Configure · fabricbench');
@@ -26,9 +28,9 @@ export function Component() {
   const schema = useSchema();
   const [fresh, setFresh] = useState(0);
   return (
-    <Loaded query={schema} what="The schema of plans">
+    <Loaded query={schema} name="The schema of plans">
       {(root) => (
-        <Loaded query={start} what="The plan">
+        <Loaded query={start} name="The plan">
           {(text) => (
             <Configuration
               key={`${search.get('plan') ?? ''} ${search.get('trial') ?? ''} ${fresh}`}
@@ -51,11 +53,11 @@ interface Props {
 
 function Configuration({ start, root, onEmpty }: Props) {
   const { search, change } = useSearch();
-  const where = whereOf(search);
-  const plan = usePlan(start, where);
+  const target = runTargetOf(search);
+  const plan = usePlan(start, target);
   const backend = plan.fields?.backend;
   const [help, setHelp] = useState<Help | null>(null);
-  const sought = useRef<string | null>(null);
+  const focusField = useRef<string | null>(null);
   const errors = useMemo(() => plan.check.data?.errors ?? [], [plan.check.data]);
   const form: PlanForm = useMemo(
     () => ({
@@ -69,35 +71,35 @@ function Configuration({ start, root, onEmpty }: Props) {
   );
   const goTo = useCallback(
     (field: string) => {
-      sought.current = field;
+      focusField.current = field;
       change({ section: sectionOf(field)?.key ?? search.get('section') });
     },
     [change, search],
   );
-  // The control of a field is there once its section is drawn, which may be some commits after the click.
+  // The control exists once its section is rendered, which may be some commits after the click.
   useEffect(() => {
-    const control = sought.current && document.getElementById(`field-${sought.current}`);
+    const control = focusField.current && document.getElementById(`field-${focusField.current}`);
     if (!control) return;
     control.focus();
-    sought.current = null;
+    focusField.current = null;
   });
   return (
     <Stack gap="sm">
-      <Top onEmpty={onEmpty} />
+      <PageHeader onEmpty={onEmpty} />
       <div className="configuration">
         <Stack gap="sm">
-          <WhereToRun backend={typeof backend === 'string' ? backend : undefined} />
-          <Verdict
+          <RunTargetPanel backend={typeof backend === 'string' ? backend : undefined} />
+          <PlanCheck
             text={plan.text}
-            where={where}
-            checked={plan.check.data}
+            target={target}
+            check={plan.check.data}
             isCurrent={plan.isCurrent}
             onField={goTo}
           />
-          {plan.check.isError ? <Failure error={plan.check.error} what="The check of the plan" /> : null}
+          {plan.check.isError ? <Failure error={plan.check.error} name="The check of the plan" /> : null}
           {plan.fields === null ? (
             <Text size="sm" className="worse panel" p="sm" role="alert">
-              The text beside is no YAML; the form waits until it is.
+              The text is no valid YAML; the form waits until it is.
             </Text>
           ) : (
             <PlanFormContext value={form}>
@@ -105,7 +107,7 @@ function Configuration({ start, root, onEmpty }: Props) {
                 root={root}
                 section={search.get('section') ?? 'test'}
                 onSection={(section) => {
-                  sought.current = null;
+                  focusField.current = null;
                   change({ section });
                 }}
                 help={help}
@@ -118,7 +120,7 @@ function Configuration({ start, root, onEmpty }: Props) {
             <TopologyMap topology={plan.check.data?.topology ?? null} />
           </section>
           <section className="panel" aria-label="YAML">
-            <Editor text={plan.text} errors={errors} onChange={plan.change} />
+            <PlanEditor text={plan.text} errors={errors} onChange={plan.change} />
           </section>
         </Stack>
       </div>
@@ -126,8 +128,8 @@ function Configuration({ start, root, onEmpty }: Props) {
   );
 }
 
-/** Where the plan comes from. */
-function Top({ onEmpty }: { onEmpty: () => void }) {
+/** Selection of a shipped plan, and a button for an empty one. */
+function PageHeader({ onEmpty }: { onEmpty: () => void }) {
   const { search, change } = useSearch();
   const plans = useShippedPlans().data?.plans ?? [];
   return (

@@ -1,17 +1,21 @@
+/**
+ * Hooks of the configuration page: initial plan, JSON Schema of plans, and the edited plan with its draft and the
+ * server's check.
+ */
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 
 import { get, path, send } from '../../api/client';
 import type { Checked, TrialDetail } from '../../api/types';
-import { EMPTY_PLAN, type FieldPath, FIRST_PLAN, fieldsOf, withField, withOverrides } from './plan';
-import type { Schema } from './schema';
-import { requestOf, type Where } from './where';
+import { EMPTY_PLAN, type FieldPath, FIRST_PLAN, fieldsOf, withField, withOverrides } from './planYaml';
+import type { Schema } from './form/schema';
+import { requestOf, type RunTarget } from './runTarget';
 
 const DRAFT = 'fabricbench.draft';
 const HOUR = 3_600_000;
 
-/** Where the form begins: a shipped plan, the plan of a trial, or what was being written. */
+/** Name of a shipped plan or id of a trial to start from; the stored draft without both. */
 export interface Start {
   plan: string | null;
   trial: string | null;
@@ -32,7 +36,7 @@ export function useStart({ plan, trial }: Start) {
 
 const ON_HOSTS = 'backend="hosts"';
 
-/** The plan of a trial, with what was changed for its run; on which hosts it runs is chosen anew. */
+/** Plan of a trial with its overrides, except for its hosts, which are selected again. */
 function startOfTrial(trial: TrialDetail): string {
   const changes = trial.overrides.filter((override) => override !== ON_HOSTS);
   return withOverrides(trial.plan_source ?? EMPTY_PLAN, changes);
@@ -46,10 +50,10 @@ export function useSchema() {
   });
 }
 
-/** The plan as text, its fields, and what the server says about running it there. */
-export function usePlan(start: string, where: Where) {
+/** State of the edited plan: text, fields, changes, and the server's check for the run target. */
+export function usePlan(start: string, target: RunTarget) {
   const [text, setText] = useState(start);
-  const [settled] = useDebouncedValue(text, 350);
+  const [debounced] = useDebouncedValue(text, 350);
   const fields = useMemo(() => fieldsOf(text), [text]);
   const change = useCallback((next: string) => {
     setText(next);
@@ -63,12 +67,12 @@ export function usePlan(start: string, where: Where) {
     });
   }, []);
   const check = useQuery({
-    queryKey: ['check', settled, where],
-    queryFn: () => send<Checked>('POST', path('plans', 'check'), { yaml: settled, ...requestOf(where) }),
+    queryKey: ['check', debounced, target],
+    queryFn: () => send<Checked>('POST', path('plans', 'check'), { yaml: debounced, ...requestOf(target) }),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
     gcTime: 60_000,
   });
-  const isCurrent = settled === text && !check.isPlaceholderData && !check.isFetching;
+  const isCurrent = debounced === text && !check.isPlaceholderData && !check.isFetching;
   return { text, fields, change, setField, check, isCurrent };
 }

@@ -1,4 +1,7 @@
-/** The HTTP API: every request with its fields and answers, to be tried in place. */
+/**
+ * Page of the HTTP API: Swagger UI with all requests, their fields and responses, in the colour scheme of the
+ * application.
+ */
 import 'swagger-ui-dist/swagger-ui.css';
 import './api.css';
 
@@ -9,10 +12,10 @@ import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js';
 
 export function Component() {
   useDocumentTitle('API · fabricbench');
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   useDarkMode();
   useEffect(() => {
-    const node = place.current;
+    const node = container.current;
     if (node === null) return;
     SwaggerUI({ url: '/openapi.json', domNode: node, docExpansion: 'list', deepLinking: false });
     return () => node.replaceChildren();
@@ -22,16 +25,16 @@ export function Component() {
       <div>
         <Title order={1}>API</Title>
         <Text size="sm" className="muted">
-          What programs ask of this server, from <a href="/openapi.json">/openapi.json</a>. &ldquo;Try it
-          out&rdquo; sends a request in your name.
+          Requests that programs can send to this server, from <a href="/openapi.json">/openapi.json</a>.
+          &ldquo;Try it out&rdquo; sends a request in your name.
         </Text>
       </div>
-      <div ref={place} className="panel" />
+      <div ref={container} className="panel" />
     </Stack>
   );
 }
 
-/** Swagger UI looks for a class of its own at the root. */
+/** Sets the class of Swagger UI's dark colours on the root element. */
 function useDarkMode() {
   const scheme = useComputedColorScheme('light');
   useEffect(() => {

@@ -1,12 +1,13 @@
-/** The hosts that plans can be run on: what their agents say, and what stands in the way of a run. */
+/** Page of the hosts that can run plans, a table per file of hosts: state, ranks, addresses, failed checks, facts. */
 import { Alert, Badge, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 
 import { useHosts } from '../../api/queries';
 import type { HostsFile, HostState } from '../../api/types';
-import { Loaded } from '../../components/Loaded';
-import { Empty } from '../../components/States';
-import { COLOURS, concerns, countText, playsText } from '../../format/hosts';
+import { FoldedFacts } from '../../components/FactList';
+import { Empty, Loaded } from '../../components/QueryStates';
+import { DataTable, type TableColumn } from '../../components/table/DataTable';
+import { COLOURS, countText, failedChecks, ranksText } from '../../format/hosts';
 
 export function Component() {
   useDocumentTitle('Hosts · fabricbench');
@@ -14,7 +15,7 @@ export function Component() {
   return (
     <Stack gap="sm">
       <Title order={1}>Hosts</Title>
-      <Loaded query={hosts} what="Hosts">
+      <Loaded query={hosts} name="Hosts">
         {({ files }) =>
           files.length === 0 ? (
             <Empty title="This server has no hosts">
@@ -37,7 +38,7 @@ function FilePanel({ file }: { file: HostsFile }) {
         {file.name}
       </Title>
       {file.error ? (
-        <Alert color="red" variant="light" m="sm" title="Its hosts cannot be asked">
+        <Alert color="red" variant="light" m="sm" title="The file of hosts cannot be read">
           <Text size="sm" style={{ whiteSpace: 'pre-line' }}>
             {file.error}
           </Text>
@@ -48,56 +49,44 @@ function FilePanel({ file }: { file: HostsFile }) {
             {countText(file.hosts)}
             {file.tls === false ? '; without TLS, on this machine only' : ''}
           </Text>
-          <HostTable file={file} />
+          <DataTable
+            label={`Hosts of ${file.name}`}
+            columns={COLUMNS}
+            rows={file.hosts}
+            rowKey={nameOf}
+            top
+          />
         </>
       )}
     </section>
   );
 }
 
-function HostTable({ file }: { file: HostsFile }) {
-  return (
-    <table className="plain" aria-label={`Hosts of ${file.name}`}>
-      <thead>
-        <tr>
-          <th style={{ minWidth: 96 }}>State</th>
-          <th>Host</th>
-          <th>Plays</th>
-          <th>Data address</th>
-          <th>Driver</th>
-          <th>Agent</th>
-          <th>What stands in the way</th>
-        </tr>
-      </thead>
-      <tbody>
-        {file.hosts.map((host) => (
-          <tr key={host.name} style={{ verticalAlign: 'top' }}>
-            <td>
-              <Badge color={COLOURS[host.state]}>{host.state}</Badge>
-            </td>
-            <td>{host.name}</td>
-            <td className="num">{playsText(host.plays)}</td>
-            <td className="mono">{host.address}</td>
-            <td>{host.driver}</td>
-            <td>
-              <span className="mono">{host.agent}</span>
-              {host.version ? <span className="muted"> {host.version}</span> : null}
-            </td>
-            <td style={{ whiteSpace: 'normal', minWidth: 320 }}>
-              <Concerns host={host} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
+const nameOf = ({ name }: HostState) => name;
 
-function Concerns({ host }: { host: HostState }) {
-  const found = concerns(host);
+const COLUMNS: TableColumn<HostState>[] = [
+  { title: 'State', width: 96, cell: ({ state }) => <Badge color={COLOURS[state]}>{state}</Badge> },
+  { title: 'Host', cell: nameOf },
+  { title: 'Plays', className: 'num', cell: ({ plays }) => ranksText(plays) },
+  { title: 'Data address', className: 'mono', cell: ({ address }) => address },
+  { title: 'Driver', cell: ({ driver }) => driver },
+  {
+    title: 'Agent',
+    cell: ({ agent, version }) => (
+      <>
+        <span className="mono">{agent}</span>
+        {version ? <span className="muted"> {version}</span> : null}
+      </>
+    ),
+  },
+  { title: 'Problems and warnings', className: 'wrapped', cell: (host) => <Checks host={host} /> },
+];
+
+function Checks({ host }: { host: HostState }) {
+  const failed = failedChecks(host);
   return (
     <>
-      {found.map((each) => (
+      {failed.map((each) => (
         <Text size="xs" key={each.check} className={each.state === 'problem' ? 'worse' : undefined}>
           {each.check}: {each.found}
           {each.hint ? <span className="muted"> – {each.hint}</span> : null}
@@ -108,35 +97,15 @@ function Concerns({ host }: { host: HostState }) {
           its agent has not answered yet
         </Text>
       ) : null}
-      {host.checks.length > found.length ? <Everything host={host} /> : null}
-    </>
-  );
-}
-
-/** Every check and fact of a host, folded away. */
-function Everything({ host }: { host: HostState }) {
-  return (
-    <details>
-      <summary className="muted" style={{ cursor: 'pointer', fontSize: 12 }}>
-        checks and facts of {host.name}
-      </summary>
-      <dl className="facts">
-        {host.checks.map(({ check, found }) => (
-          <Fact key={`check ${check}`} name={check} value={found} />
-        ))}
-        {Object.entries(host.facts).map(([name, value]) => (
-          <Fact key={name} name={name.replaceAll('_', ' ')} value={value} />
-        ))}
-      </dl>
-    </details>
-  );
-}
-
-function Fact({ name, value }: { name: string; value: string }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
+      {host.checks.length > failed.length ? (
+        <FoldedFacts
+          summary={`checks and facts of ${host.name}`}
+          facts={[
+            ...host.checks.map(({ check, found }) => [check, found] as const),
+            ...Object.entries(host.facts),
+          ]}
+        />
+      ) : null}
     </>
   );
 }

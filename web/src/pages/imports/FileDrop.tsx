@@ -1,3 +1,4 @@
+/** Area to drop a file on, with a button that selects one, its name and size. */
 import { Button, FileButton, Group, Text } from '@mantine/core';
 import { IconFileText } from '@tabler/icons-react';
 import { type DragEvent, useRef, useState } from 'react';
@@ -9,14 +10,13 @@ interface Props {
   onFile: (file: File | null) => void;
 }
 
-/** A place to drop a file on, with a button that chooses one. */
 export function FileDrop({ file, onFile }: Props) {
   const [over, setOver] = useState(false);
-  const forget = useRef<() => void>(null);
-  // Otherwise a file that was mended cannot be chosen again: the button holds that it has been.
-  const choose = (chosen: File | null) => {
-    onFile(chosen);
-    forget.current?.();
+  const resetButton = useRef<() => void>(null);
+  // Without a reset the button ignores a corrected file of the same name.
+  const select = (selected: File | null) => {
+    onFile(selected);
+    resetButton.current?.();
   };
   const hover = (event: DragEvent) => {
     event.preventDefault();
@@ -38,7 +38,7 @@ export function FileDrop({ file, onFile }: Props) {
     >
       <Group gap="sm">
         <IconFileText size={22} stroke={1.5} aria-hidden />
-        <FileButton onChange={choose} resetRef={forget}>
+        <FileButton onChange={select} resetRef={resetButton}>
           {(props) => <Button {...props}>Choose a file</Button>}
         </FileButton>
         <Text size="sm" role="status">

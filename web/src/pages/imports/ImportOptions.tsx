@@ -1,3 +1,4 @@
+/** Form of the options of an import: format, tags, name, plan for simulation, ranks, benchmark. */
 import { Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core';
 
 import { type Import, useChoices, useShippedPlans } from '../../api/queries';
@@ -20,17 +21,16 @@ interface Props {
   onChange: (options: Options) => void;
 }
 
-/** What the file does not say: whose output it is, what to call the trials, and the plan that simulates them. */
 export function ImportOptions({ options, onChange }: Props) {
   const set = (values: Partial<Options>) => onChange({ ...options, ...values });
-  const known = useChoices().data?.tag ?? [];
+  const tags = useChoices().data?.tag ?? [];
   const plans = useShippedPlans().data?.plans ?? [];
   return (
     <section className="panel" style={{ padding: '10px 14px' }} aria-label="Options">
       <SimpleGrid cols={{ base: 2, md: 3 }} spacing="sm">
         <Select
           label="Format"
-          placeholder="Found automatically"
+          placeholder="Detected automatically"
           data={FORMATS}
           value={options.format}
           onChange={(format) => set({ format })}
@@ -38,21 +38,21 @@ export function ImportOptions({ options, onChange }: Props) {
         />
         <TagsInput
           label="Tags"
-          data={known}
+          data={tags}
           value={options.tags}
           onChange={(tags) => set({ tags })}
           maxLength={64}
         />
         <TextInput
           label="Name"
-          placeholder="That of the benchmark or the plan"
+          placeholder="Name of the benchmark or the plan"
           value={options.name}
           maxLength={100}
           onChange={(event) => set({ name: event.currentTarget.value })}
         />
         <Select
           label="Plan that simulates it"
-          description="Its line rate and MTU give the share of the ideal"
+          description="Its line rate and MTU give the percentage of the ideal"
           placeholder="None"
           data={plans.filter(({ error }) => error === '').map(({ name }) => name)}
           value={options.plan}
@@ -62,14 +62,14 @@ export function ImportOptions({ options, onChange }: Props) {
         />
         <TextInput
           label="Ranks"
-          description="Where the output does not say it"
+          description="Required if the output lacks it"
           value={options.ranks}
           inputMode="numeric"
           onChange={(event) => set({ ranks: event.currentTarget.value.replace(/\D/g, '') })}
         />
         <TextInput
           label="Benchmark"
-          description="Where the output does not say it"
+          description="Required if the output lacks it"
           value={options.benchmark}
           maxLength={100}
           onChange={(event) => set({ benchmark: event.currentTarget.value })}

@@ -1,4 +1,4 @@
-/** Results measured on a real fabric become trials: a file, what it does not say itself, and what is wrong with it. */
+/** Page that imports results measured on a real fabric: file, options, errors, imported runs. */
 import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { notifications } from '@mantine/notifications';
@@ -8,19 +8,19 @@ import { useNavigate } from 'react-router';
 import { type Import, useImporting } from '../../api/queries';
 import type { Imported } from '../../api/types';
 import { FileDrop } from './FileDrop';
+import { runsOf, sizeProblem } from './importFile';
 import { ImportedRuns } from './ImportedRuns';
 import { ImportOptions, NO_OPTIONS, type Options } from './ImportOptions';
-import { Refusal } from './Refusal';
-import { runsOf, sizeProblem } from './runs';
+import { RefusedImport } from './RefusedImport';
 
 export function Component() {
   useDocumentTitle('Import · fabricbench');
   const [file, setFile] = useState<File | null>(null);
   const [options, setOptions] = useState<Options>(NO_OPTIONS);
   const importing = useImportAndOpen();
-  const choose = (chosen: File | null) => {
+  const select = (selected: File | null) => {
     importing.reset();
-    setFile(chosen);
+    setFile(selected);
   };
   const problem = file === null ? null : sizeProblem(file);
   return (
@@ -29,10 +29,10 @@ export function Component() {
         <Title order={1}>Import measured results</Title>
         <Text size="sm" className="muted">
           The output of nccl-tests, perftest, the OSU micro-benchmarks, Intel MPI Benchmarks or NCCL
-          Inspector, as text or JSON. Each result becomes a trial that stands beside simulated ones.
+          Inspector, as text or JSON. Each result becomes a trial in the list with simulated ones.
         </Text>
       </div>
-      <FileDrop file={file} onFile={choose} />
+      <FileDrop file={file} onFile={select} />
       <ImportOptions options={options} onChange={setOptions} />
       <Group>
         <Button
@@ -48,13 +48,13 @@ export function Component() {
           </Text>
         ) : null}
       </Group>
-      {importing.isError && file !== null ? <Refusal error={importing.error} file={file} /> : null}
+      {importing.isError && file !== null ? <RefusedImport error={importing.error} file={file} /> : null}
       {importing.data !== undefined ? <ImportedRuns imported={importing.data} /> : null}
     </Stack>
   );
 }
 
-/** Opens what was imported at once, unless there is something to read or to choose first. */
+/** Opens the imported run, unless there are several or warnings. */
 function useImportAndOpen() {
   const navigate = useNavigate();
   const importing = useImporting();
@@ -67,6 +67,6 @@ function useImportAndOpen() {
   };
   return {
     ...importing,
-    mutate: (wanted: Import) => importing.mutate(wanted, { onSuccess: open }),
+    mutate: (request: Import) => importing.mutate(request, { onSuccess: open }),
   };
 }

@@ -1,13 +1,14 @@
+/** Result of an import: table of the imported runs with their sizes, and warnings about omitted parts of the file. */
 import { List, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
 import type { Imported } from '../../api/types';
+import { DataTable, type TableColumn } from '../../components/table/DataTable';
 import { dataSize } from '../../format/numbers';
-import { type ImportedRun, inFormWords, runsOf } from './runs';
+import { type ImportedRun, withFormLabels, runsOf } from './importFile';
 
 const WARNINGS_SHOWN = 50;
 
-/** What became of a file: its runs, and what was left out. */
 export function ImportedRuns({ imported }: { imported: Imported }) {
   const { trials, warnings } = imported;
   return (
@@ -15,43 +16,31 @@ export function ImportedRuns({ imported }: { imported: Imported }) {
       <Title order={2} mb={6}>
         Imported {trials.length === 1 ? '1 result' : `${trials.length} results`} of {imported.format}
       </Title>
-      <table className="plain" aria-label="Imported runs">
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col">Benchmark</th>
-            <th scope="col" className="right">
-              Results
-            </th>
-            <th scope="col">Sizes</th>
-          </tr>
-        </thead>
-        <tbody>
-          {runsOf(trials).map((run) => (
-            <Row key={run.suite} run={run} />
-          ))}
-        </tbody>
-      </table>
+      <DataTable
+        label="Imported runs"
+        columns={COLUMNS}
+        rows={runsOf(trials)}
+        rowKey={({ suite }) => suite}
+      />
       {warnings.length > 0 ? <Warnings warnings={warnings} /> : null}
     </section>
   );
 }
 
-function Row({ run }: { run: ImportedRun }) {
-  const [first] = run.trials;
-  if (first === undefined) return null;
-  const sizes = run.trials.map((trial) => trial.data_size_bytes);
-  const [smallest, largest] = [Math.min(...sizes), Math.max(...sizes)];
-  return (
-    <tr>
-      <td>
-        <Link to={`/trials/${first.id}`}>{first.plan}</Link>
-      </td>
-      <td>{first.title}</td>
-      <td className="right">{run.trials.length}</td>
-      <td>{smallest === largest ? dataSize(smallest) : `${dataSize(smallest)} to ${dataSize(largest)}`}</td>
-    </tr>
-  );
+const COLUMNS: TableColumn<ImportedRun>[] = [
+  {
+    title: 'Run',
+    cell: ({ trials: [first] }) => (first ? <Link to={`/trials/${first.id}`}>{first.plan}</Link> : null),
+  },
+  { title: 'Benchmark', cell: ({ trials: [first] }) => first?.title },
+  { title: 'Results', right: true, cell: ({ trials }) => trials.length },
+  { title: 'Sizes', cell: sizesText },
+];
+
+function sizesText({ trials }: ImportedRun): string {
+  const sizes = trials.map((trial) => trial.data_size_bytes);
+  const [smallest, largest] = [dataSize(Math.min(...sizes)), dataSize(Math.max(...sizes))];
+  return smallest === largest ? smallest : `${smallest} to ${largest}`;
 }
 
 function Warnings({ warnings }: { warnings: readonly string[] }) {
@@ -63,7 +52,7 @@ function Warnings({ warnings }: { warnings: readonly string[] }) {
       </Title>
       <List size="sm" style={{ maxHeight: 220, overflow: 'auto' }}>
         {warnings.slice(0, WARNINGS_SHOWN).map((warning, index) => (
-          <List.Item key={index}>{inFormWords(warning)}</List.Item>
+          <List.Item key={index}>{withFormLabels(warning)}</List.Item>
         ))}
       </List>
       {more > 0 ? (

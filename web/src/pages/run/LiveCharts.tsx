@@ -1,18 +1,21 @@
+/**
+ * Live charts of the current trial of a run over its time: goodput, deepest egress queue, ECN marks and pauses if there
+ * are any.
+ */
 import { Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 
 import type { Live, Point } from '../../api/events';
 import { CATEGORIES } from '../../app/palette';
-import { Chart } from '../../components/Chart';
-import { liveFigure } from './figures';
+import { Chart } from '../../components/chart/Chart';
+import { liveFigure } from './liveFigure';
 
 interface LiveProps {
   live: Live;
-  /** Of a trial on hosts there is the goodput alone, over the time since its start. */
+  /** A trial on hosts has only the goodput, over the time since its start. */
   isMeasured: boolean;
 }
 
-/** What is sampled of the trial at work, over its time; marks and pauses where there are any. */
 export function LiveCharts({ live, isMeasured }: LiveProps) {
   if (isMeasured) {
     return (
@@ -41,7 +44,7 @@ function SimulatedCharts({ live }: { live: Live }) {
         isBytes
         hint={sampled ? undefined : 'The plan samples no port.'}
       />
-      {happened(live.marked) ? (
+      {hasEvents(live.marked) ? (
         <LiveChart
           title="ECN marks"
           points={live.marked}
@@ -49,14 +52,14 @@ function SimulatedCharts({ live }: { live: Live }) {
           colour={CATEGORIES[2]}
         />
       ) : null}
-      {happened(live.paused) ? (
+      {hasEvents(live.paused) ? (
         <LiveChart title="Pauses" points={live.paused} axis="paused priorities" colour={CATEGORIES[3]} />
       ) : null}
     </SimpleGrid>
   );
 }
 
-function happened(points: Point[]): boolean {
+function hasEvents(points: Point[]): boolean {
   return points.some(([, value]) => value > 0);
 }
 

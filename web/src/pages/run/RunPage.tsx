@@ -1,23 +1,27 @@
-/** One run: how far it is, what it measures meanwhile, its trials, and how to stop it. */
-import { Alert, Group, Stack, Text, Title } from '@mantine/core';
+/**
+ * Page of one run: progress, live or recorded charts of a trial, comparison with predictions, results of a search,
+ * trials, cancel button.
+ */
+import { Alert, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { Link, useParams } from 'react-router';
 
-import { type Live, useRunEvents } from '../../api/events';
-import { useRun } from '../../api/queries';
-import { FINAL_STATES } from '../../api/states';
-import type { RunDetail } from '../../api/types';
-import { Loaded } from '../../components/Loaded';
+import { FINAL_STATES, type Live, useRunEvents } from '../../api/events';
+import { useFigures, useRun } from '../../api/queries';
+import type { RunDetail, RunTrial, SearchedCase } from '../../api/types';
+import { FigurePanel, TimeRangeBar } from '../../components/chart/FigurePanel';
+import { Loaded } from '../../components/QueryStates';
 import { StatusBadge } from '../../components/StatusBadge';
+import { DataTable, type TableColumn, TablePanel } from '../../components/table/DataTable';
+import { TwinTables } from '../../components/TwinTables';
 import { WorkProgress } from '../../components/WorkProgress';
-import { caseText } from '../../format/axes';
+import { caseText } from '../../format/sweep';
 import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
 import { CancelButton } from './CancelButton';
 import { LiveCharts } from './LiveCharts';
-import { RecordedCharts } from './RecordedCharts';
-import { RunTwins } from './RunTwins';
-import { SearchedTable } from './SearchedTable';
-import { doneText, firstTwin, isMeasured, lastFinished, waitText, whereText } from './text';
+import { doneText, firstTwin, isFinished, isMeasured, lastFinished, waitText, whereText } from './runText';
 
 export function Component() {
   const { id = '' } = useParams();
@@ -26,7 +30,7 @@ export function Component() {
   const following = run.data !== undefined && !FINAL_STATES.includes(run.data.state);
   const live = useRunEvents(id, following);
   return (
-    <Loaded query={run} what="The run">
+    <Loaded query={run} name="The run">
       {(data) => <RunBody run={data} live={live} />}
     </Loaded>
   );
@@ -46,7 +50,7 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
           </Group>
           <Text size="sm" className="muted">
             run <span className="mono">{run.id}</span>
-            {whereText(run) === '' ? '' : ` · ${whereText(run)}`} · asked for {moment(run.created_at)}
+            {whereText(run) === '' ? '' : ` · ${whereText(run)}`} · requested {moment(run.created_at)}
             {run.tags.length > 0 ? ` · ${run.tags.join(', ')}` : ''}
           </Text>
         </div>
@@ -69,7 +73,7 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
         <RecordedCharts trial={recorded} />
       ) : null}
       {twin === null ? null : <RunTwins trial={twin} finished={run.trials_finished} state={run.state} />}
-      <SearchedTable found={run.search ?? []} />
+      <SearchResults cases={run.search ?? []} />
       <RunTrials run={run} />
     </Stack>
   );
@@ -77,7 +81,7 @@ function RunBody({ run, live }: { run: RunDetail; live: Live }) {
 
 function ProgressPanel({ run, live }: { run: RunDetail; live: Live }) {
   const progress = live.progress ?? run.progress;
-  const share = run.state === 'complete' ? 1 : (progress?.share ?? 0);
+  const fraction = run.state === 'complete' ? 1 : (progress?.share ?? 0);
   const measured = isMeasured(run, live.trial);
   const simulated: [string, string][] = [
     ['Packet-hops', short(progress?.packet_hops)],
@@ -91,8 +95,8 @@ function ProgressPanel({ run, live }: { run: RunDetail; live: Live }) {
   ];
   return (
     <WorkProgress
-      label="Share of the work that is done"
-      percent={share * 100}
+      label="Completed percentage of the work"
+      percent={fraction * 100}
       state={run.state}
       figures={figures}
       cols={5}
@@ -100,41 +104,79 @@ function ProgressPanel({ run, live }: { run: RunDetail; live: Live }) {
   );
 }
 
-function RunTrials({ run }: { run: RunDetail }) {
+/** Figures over time of a finished trial; none if its plan samples no port. */
+function RecordedCharts({ trial }: { trial: string }) {
+  const figures = useFigures(trial).data?.figures ?? [];
+  const overTime = figures.filter(({ section }) => section === 'series');
   return (
-    <div className="panel" style={{ overflowX: 'auto' }}>
-      <table className="plain" aria-label="Trials of the run">
-        <thead>
-          <tr>
-            <th>Status</th>
-            <th>Trial</th>
-            {run.twin ? <th>By</th> : null}
-            <th>Variant, swept values</th>
-            <th className="right">Data size</th>
-            <th className="right">Iteration</th>
-          </tr>
-        </thead>
-        <tbody>
-          {run.trials.map((trial) => (
-            <tr key={trial.id}>
-              <td>
-                <StatusBadge status={trial.status} verdict={trial.verdict} />
-              </td>
-              <td className="mono">
-                {trial.status === 'complete' || trial.status === 'incomplete' ? (
-                  <Link to={`/trials/${trial.id}`}>{trial.id}</Link>
-                ) : (
-                  trial.id
-                )}
-              </td>
-              {run.twin ? <td>{trial.backend}</td> : null}
-              <td>{caseText(trial) || 'base'}</td>
-              <td className="right">{dataSize(trial.data_size_bytes)}</td>
-              <td className="right">{trial.iteration}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <>
+      <TimeRangeBar />
+      <SimpleGrid cols={2} spacing={12}>
+        {overTime.map((figure) => (
+          <FigurePanel key={figure.name} trial={trial} figure={figure} jobs={[]} />
+        ))}
+      </SimpleGrid>
+    </>
+  );
+}
+
+/** Measured trials with predictions, refreshed after each trial and at the end. */
+function RunTwins({ trial, finished, state }: { trial: string; finished: number; state: string }) {
+  const client = useQueryClient();
+  useEffect(() => {
+    for (const key of ['compare', 'figures', 'figure']) void client.invalidateQueries({ queryKey: [key] });
+  }, [client, finished, state]);
+  return <TwinTables trial={trial} />;
+}
+
+/** Result of the plan's search for each variant, size and combination of swept values. */
+function SearchResults({ cases }: { cases: SearchedCase[] }) {
+  const [first] = cases;
+  if (first === undefined) return null;
+  const columns: (TableColumn<SearchedCase> | null)[] = [
+    cases.some((each) => caseText(each) !== '')
+      ? { title: 'Variant, swept values', cell: (each) => caseText(each) || 'base' }
+      : null,
+    cases.some((each) => each.data_size_bytes !== null)
+      ? { title: 'Data size', right: true, cell: (each) => dataSize(each.data_size_bytes) }
+      : null,
+    {
+      title: 'Holds',
+      right: true,
+      cell: ({ holds }) => holds ?? <span className="worse">none</span>,
+    },
+    { title: 'Does not', right: true, cell: ({ fails }) => fails ?? '–' },
+    { title: 'Values tried', right: true, cell: ({ tried }) => tried },
+  ];
+  return (
+    <TablePanel title={`The ${first.find} ${first.field} for which the criteria hold`}>
+      <DataTable
+        label="Results of the search"
+        columns={columns.filter((each) => each !== null)}
+        rows={cases}
+      />
+    </TablePanel>
+  );
+}
+
+const TRIAL_COLUMNS: TableColumn<RunTrial>[] = [
+  { title: 'Status', cell: ({ status, verdict }) => <StatusBadge status={status} verdict={verdict} /> },
+  {
+    title: 'Trial',
+    className: 'mono',
+    cell: (trial) => (isFinished(trial) ? <Link to={`/trials/${trial.id}`}>{trial.id}</Link> : trial.id),
+  },
+  { title: 'Backend', cell: ({ backend }) => backend },
+  { title: 'Variant, swept values', cell: (trial) => caseText(trial) || 'base' },
+  { title: 'Data size', right: true, cell: ({ data_size_bytes }) => dataSize(data_size_bytes) },
+  { title: 'Iteration', right: true, cell: ({ iteration }) => iteration },
+];
+
+function RunTrials({ run }: { run: RunDetail }) {
+  const columns = TRIAL_COLUMNS.filter(({ title }) => run.twin || title !== 'Backend');
+  return (
+    <TablePanel>
+      <DataTable label="Trials of the run" columns={columns} rows={run.trials} rowKey={({ id }) => id} />
+    </TablePanel>
   );
 }

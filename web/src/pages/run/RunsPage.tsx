@@ -1,17 +1,17 @@
-/** What runs, what waits, and what ran. */
+/** Page of all runs of the server: campaigns, then queued, running and ended runs with progress and cancel buttons. */
 import { Button, Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { Link } from 'react-router';
 
 import { useRuns } from '../../api/queries';
 import type { Run } from '../../api/types';
-import { Loaded } from '../../components/Loaded';
-import { Empty } from '../../components/States';
+import { Empty, Loaded } from '../../components/QueryStates';
 import { StatusBadge } from '../../components/StatusBadge';
+import { DataTable, type TableColumn, TablePanel } from '../../components/table/DataTable';
 import { moment } from '../../format/numbers';
-import { Campaigns } from './Campaigns';
+import { CampaignsTable } from './CampaignsTable';
 import { CancelButton } from './CancelButton';
-import { doneText, waitText, whereText } from './text';
+import { doneText, waitText, whereText } from './runText';
 
 export function Component() {
   useDocumentTitle('Runs · fabricbench');
@@ -24,16 +24,18 @@ export function Component() {
           Configure a trial
         </Button>
       </Group>
-      <Campaigns />
-      <Loaded query={runs} what="Runs">
+      <CampaignsTable />
+      <Loaded query={runs} name="Runs">
         {({ runs: all }) =>
           all.length === 0 ? (
             <Empty title="Nothing has run on this server">
               <Link to="/configure">Configure a trial</Link> and run it; it appears here while it waits and
-              works.
+              runs.
             </Empty>
           ) : (
-            <RunTable runs={all} />
+            <TablePanel>
+              <DataTable label="Runs" columns={COLUMNS} rows={all} rowKey={({ id }) => id} />
+            </TablePanel>
           )
         }
       </Loaded>
@@ -41,48 +43,29 @@ export function Component() {
   );
 }
 
-function RunTable({ runs }: { runs: Run[] }) {
-  return (
-    <div className="panel" style={{ overflowX: 'auto' }}>
-      <table className="plain" aria-label="Runs">
-        <thead>
-          <tr>
-            <th>State</th>
-            <th>Plan</th>
-            <th style={{ width: 220 }}>Progress</th>
-            <th>Trials</th>
-            <th>Asked for</th>
-            <th>Ended</th>
-            <th aria-label="Actions" />
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => (
-            <tr key={run.id}>
-              <td>
-                <StatusBadge status={run.state} verdict={run.verdict} title={run.message || undefined} />
-              </td>
-              <td>
-                <Link to={`/runs/${run.id}`}>{run.plan}</Link> <span className="muted">{whereText(run)}</span>
-              </td>
-              <td>
-                <Share run={run} />
-              </td>
-              <td>{doneText(run)}</td>
-              <td className="num">{moment(run.created_at)}</td>
-              <td className="num">{moment(run.ended_at)}</td>
-              <td>
-                <CancelButton run={run} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
+const COLUMNS: TableColumn<Run>[] = [
+  {
+    title: 'State',
+    cell: ({ state, verdict, message }) => (
+      <StatusBadge status={state} verdict={verdict} title={message || undefined} />
+    ),
+  },
+  {
+    title: 'Plan',
+    cell: (run) => (
+      <>
+        <Link to={`/runs/${run.id}`}>{run.plan}</Link> <span className="muted">{whereText(run)}</span>
+      </>
+    ),
+  },
+  { title: 'Progress', width: 220, cell: (run) => <RunProgress run={run} /> },
+  { title: 'Trials', cell: doneText },
+  { title: 'Requested', className: 'num', cell: ({ created_at }) => moment(created_at) },
+  { title: 'Ended', className: 'num', cell: ({ ended_at }) => moment(ended_at) },
+  { title: '', key: 'actions', label: 'Actions', cell: (run) => <CancelButton run={run} /> },
+];
 
-function Share({ run }: { run: Run }) {
+function RunProgress({ run }: { run: Run }) {
   if (run.state === 'queued') {
     return (
       <Text size="xs" className="muted" style={{ whiteSpace: 'normal' }}>
@@ -90,6 +73,6 @@ function Share({ run }: { run: Run }) {
       </Text>
     );
   }
-  const share = run.state === 'complete' ? 100 : (run.progress?.share ?? 0) * 100;
-  return <Progress value={share} size="sm" aria-label={`${share.toFixed(0)} %`} />;
+  const percent = run.state === 'complete' ? 100 : (run.progress?.share ?? 0) * 100;
+  return <Progress value={percent} size="sm" aria-label={`${percent.toFixed(0)} %`} />;
 }

@@ -1,50 +1,48 @@
-/** Published results and ours: every published table, with the newest trials of this workspace beside it. */
+/**
+ * Page of published results: every published table with its figure, the newest matching trials of this workspace, and
+ * deviations.
+ */
 import { Anchor, Badge, Button, Group, Stack, Switch, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link } from 'react-router';
 
-import { get, path } from '../../api/client';
+import { usePublished } from '../../api/queries';
 import type { PublishedMetric, PublishedPlan } from '../../api/types';
-import { Loaded } from '../../components/Loaded';
-import { MetricFigure } from '../../components/MetricFigure';
-import { MetricHead } from '../../components/MetricHead';
-import { MetricValue } from '../../components/MetricValue';
-import { Empty } from '../../components/States';
+import { MetricFigure } from '../../components/chart/MetricFigure';
+import { Empty, Loaded } from '../../components/QueryStates';
+import { MetricCell, MetricHead } from '../../components/table/MetricCells';
 import { useSearch } from '../../components/useSearch';
-import { WhenSeen } from '../../components/WhenSeen';
 import { dataSize } from '../../format/numbers';
 import { coverage, deviationStyle, deviationText, metricNames } from './deviation';
 
-/** Height of a chart with its head and caption. */
+/** Height of a chart with its heading and caption [px]. */
 const CHART_PX = 370;
 
 export function Component() {
   useDocumentTitle('Validation · fabricbench');
   const { search, change } = useSearch();
-  const only = search.has('ours');
-  const published = useQuery({
-    queryKey: ['validation'],
-    queryFn: ({ signal }) => get<{ plans: PublishedPlan[] }>(path('validation'), signal),
-  });
+  const onlyCovered = search.has('ours');
+  const published = usePublished();
   return (
     <Stack gap="sm">
       <Group justify="space-between">
         <Title order={1}>Validation</Title>
         <Switch
-          label="Only what has run here"
-          checked={only}
+          label="Only plans that ran here"
+          checked={onlyCovered}
           onChange={(event) => change({ ours: event.currentTarget.checked ? 'true' : null })}
         />
       </Group>
       <Text size="sm" className="muted" maw={900}>
-        Published results of test equipment and machines, and what this workspace says to each: the newest
-        trial of the plan as it is shipped. A trial that was run with another seed or with a parameter changed
-        does not count. A deviation is ours less the published value, as a share of it.
+        Published results of test equipment and machines, and for each the newest trial in this workspace of
+        the plan as it is shipped. Trials with another seed or changed parameters do not count. A deviation is
+        our value less the published one, as a percentage of the published one.
       </Text>
-      <Loaded query={published} what="Published results">
-        {({ plans }) => <Tables plans={only ? plans.filter((plan) => coverage(plan).ours > 0) : plans} />}
+      <Loaded query={published} name="Published results">
+        {({ plans }) => (
+          <Tables plans={onlyCovered ? plans.filter((plan) => coverage(plan).ours > 0) : plans} />
+        )}
       </Loaded>
     </Stack>
   );
@@ -54,7 +52,7 @@ function Tables({ plans }: { plans: PublishedPlan[] }) {
   if (plans.length === 0) {
     return (
       <Empty title="Nothing published has run here">
-        Run one of the plans below “Only what has run here”.
+        Run one of the plans below “Only plans that ran here”.
       </Empty>
     );
   }
@@ -91,16 +89,16 @@ function nameOf({ plan, variant }: PublishedPlan) {
 }
 
 function Table({ plan }: { plan: PublishedPlan }) {
-  const place = useRef<HTMLElement>(null);
+  const section = useRef<HTMLElement>(null);
   useEffect(() => {
-    // The browser looked for the table that the address names before it was there.
-    if (window.location.hash === `#${keyOf(plan)}`) place.current?.scrollIntoView();
+    // The browser looks for the table of the URL before it is rendered.
+    if (window.location.hash === `#${keyOf(plan)}`) section.current?.scrollIntoView();
   }, [plan]);
   const names = metricNames(plan);
   const { ours, all } = coverage(plan);
   return (
     <section
-      ref={place}
+      ref={section}
       className="panel"
       id={keyOf(plan)}
       style={{ scrollMarginTop: 52 }}
@@ -124,9 +122,9 @@ function Table({ plan }: { plan: PublishedPlan }) {
           Run this plan
         </Button>
       </Group>
-      <WhenSeen height={CHART_PX}>
+      <WhenVisible height={CHART_PX}>
         <Chart plan={plan} />
-      </WhenSeen>
+      </WhenVisible>
       <div style={{ overflowX: 'auto' }} role="region" aria-label="Table" tabIndex={0}>
         <table className="plain" aria-label={`Published and ours, ${nameOf(plan)}`}>
           <MetricHead names={names} parts={['published', 'ours', 'deviation']}>
@@ -159,7 +157,8 @@ function Chart({ plan }: { plan: PublishedPlan }) {
   return (
     <div style={{ padding: '0 14px 8px' }}>
       <MetricFigure
-        about={['validation', { plan: plan.plan, variant: plan.variant }]}
+        resource="validation"
+        parameters={{ plan: plan.plan, variant: plan.variant }}
         label={nameOf(plan)}
         metric={metric}
         onMetric={setMetric}
@@ -172,13 +171,30 @@ function Cells({ metric }: { metric: PublishedMetric | undefined }) {
   const deviation = metric?.deviation_percent ?? null;
   return (
     <>
-      <td className="right">
-        <MetricValue value={metric?.published ?? null} />
-      </td>
-      <td className="right">
-        <MetricValue value={metric?.ours ?? null} />
-      </td>
+      <MetricCell value={metric?.published} />
+      <MetricCell value={metric?.ours} />
       <td className={`right ${deviationStyle(deviation)}`}>{deviationText(deviation)}</td>
     </>
+  );
+}
+
+/** Renders costly children when they are nearly visible, and reserves their height until then. */
+function WhenVisible({ height, children }: { height: number; children: ReactNode }) {
+  const container = useRef<HTMLDivElement>(null);
+  const [visible, setVisible] = useState(false);
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) setVisible(true);
+      },
+      { rootMargin: '300px' },
+    );
+    if (container.current !== null) observer.observe(container.current);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <div ref={container} style={{ minHeight: height }}>
+      {visible ? children : null}
+    </div>
   );
 }

@@ -1,9 +1,10 @@
+/** Deviations of this workspace's results from published ones: text, style, coverage of a table and its metrics. */
 import type { PublishedPlan } from '../../api/types';
 
-/** From here on a deviation is shown as one that wants an explanation [%]. */
+/** Deviations from this size on are highlighted [%]. */
 const LARGE_PERCENT = 10;
 
-/** −0.31 %, +12.0 %. */
+/** Deviation with its sign: −0.31 %, +12.0 %. */
 export function deviationText(percent: number | null): string {
   if (percent === null) return '–';
   const size = Math.abs(percent);
@@ -16,12 +17,12 @@ export function deviationStyle(percent: number | null): string {
   return Math.abs(percent) >= LARGE_PERCENT ? 'worse' : '';
 }
 
-/** How many of the published rows have a trial of ours. */
+/** Number of published rows, and of those with a trial of this workspace. */
 export function coverage(plan: PublishedPlan): { ours: number; all: number } {
   return { ours: plan.rows.filter((row) => row.trial !== null).length, all: plan.rows.length };
 }
 
-/** The metrics that any row of the table has, in their order. */
+/** Metrics of the rows of a table. */
 export function metricNames(plan: PublishedPlan): string[] {
   return [...new Set(plan.rows.flatMap((row) => Object.keys(row.metrics)))];
 }

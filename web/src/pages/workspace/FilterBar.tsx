@@ -1,3 +1,6 @@
+/**
+ * Filters of the list of trials: search text, plan, tag, status, variant, backend, limits of metrics, deleted trials.
+ */
 import { Button, Group, Select, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
@@ -25,15 +28,15 @@ export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
         onSearch={(text) => change({ search: text })}
       />
       {LISTS.map((name) => {
-        const chosen = search.get(name);
-        const known = choices?.[name] ?? [];
+        const selected = search.get(name);
+        const offered = choices?.[name] ?? [];
         return (
           <Select
             key={name}
             aria-label={LABELS[name]}
             placeholder={LABELS[name]}
-            data={chosen === null || known.includes(chosen) ? known : [chosen, ...known]}
-            value={chosen}
+            data={selected === null || offered.includes(selected) ? offered : [selected, ...offered]}
+            value={selected}
             onChange={(value) => change({ [name]: value })}
             searchable
             clearable
@@ -44,7 +47,7 @@ export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
       <TagsInput
         aria-label="Metrics"
         placeholder={search.has('where') ? '' : 'ideal_percent<50'}
-        title="What metrics have to be: of several jobs that of the worst"
+        title="Limits of metrics; with several jobs, of the worst job"
         value={search.getAll('where')}
         onChange={(where) => change({ where })}
         splitChars={[' ', ',']}
@@ -67,7 +70,7 @@ export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
 
 function SearchBox({ start, onSearch }: { start: string; onSearch: (text: string) => void }) {
   const [text, setText] = useState(start);
-  const later = useDebouncedCallback(onSearch, 250);
+  const searchLater = useDebouncedCallback(onSearch, 250);
   return (
     <TextInput
       aria-label="Search trials"
@@ -77,7 +80,7 @@ function SearchBox({ start, onSearch }: { start: string; onSearch: (text: string
       w={220}
       onChange={(event) => {
         setText(event.currentTarget.value);
-        later(event.currentTarget.value);
+        searchLater(event.currentTarget.value);
       }}
     />
   );

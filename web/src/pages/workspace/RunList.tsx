@@ -1,63 +1,84 @@
-/** The runs of the workspace, one row each; a row opens to the trials of the run in place. */
-import { ActionIcon, Badge, Button, Checkbox, Group, Table, Text } from '@mantine/core';
+/**
+ * List of runs with sortable columns; each row opens to a table of the run's trials with selection, metrics and status.
+ */
+import { ActionIcon, Badge, Button, Group, Table, Text } from '@mantine/core';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 
 import { type TrialFilter, useMetrics, useRunList, useTrials } from '../../api/queries';
 import type { RunListRow, Trial } from '../../api/types';
-import type { Sorting } from '../../components/Grid';
-import { Failure, Loading } from '../../components/States';
-import { ariaSort, SortButton } from '../../components/SortButton';
+import { Loaded } from '../../components/QueryStates';
 import { StatusBadge } from '../../components/StatusBadge';
+import { DataTable, type TableColumn } from '../../components/table/DataTable';
+import type { Sorting } from '../../components/table/Grid';
+import { ariaSort, SortButton } from '../../components/table/SortButton';
 import type { useSearch } from '../../components/useSearch';
-import { caseText } from '../../format/axes';
+import { caseText } from '../../format/sweep';
 import { shownJob, worstText } from '../../format/jobs';
 import { metricOf, metricText } from '../../format/metrics';
 import { counted, dataSize, MISSING, moment } from '../../format/numbers';
-import { Tags, Verdict } from './columns';
 import { sortingOf } from './filters';
-import { percentRange, sameText, spanText } from './runs';
+import { percentRange, sameText, spanText } from './runText';
+import { SelectBox, statusBadge, Tags, Verdict } from './trialColumns';
 import type { useSelection } from './useSelection';
 
-/** So many trials of a run are shown in place; the list of trials has all. */
+/** Greatest number of trials shown below a run; the list of trials has all. */
 const TRIALS_SHOWN = 100;
 
-interface HeadOf {
+interface RunColumn {
   title: string;
-  /** What the server orders runs by; none where it cannot. */
+  /** Sort key of the server, if it can sort by the column. */
   sort?: string;
   hint?: string;
   right?: boolean;
+  cell: (run: RunListRow) => ReactNode;
 }
 
-const HEADS: readonly HeadOf[] = [
-  { title: 'Plan', sort: 'plan' },
-  { title: 'State', sort: 'status' },
-  { title: 'Criteria', hint: "Whether a trial fails the plan's criteria" },
-  { title: 'Trials', right: true },
-  { title: 'Sizes, variants, iterations' },
+const COLUMNS: readonly RunColumn[] = [
+  { title: 'Plan', sort: 'plan', cell: ({ plan, title }) => <span title={title}>{plan}</span> },
+  { title: 'State', sort: 'status', cell: (run) => <States states={run.states} verdict={run.verdict} /> },
+  {
+    title: 'Criteria',
+    hint: "Whether a trial fails the plan's criteria",
+    cell: ({ verdict }) => <Verdict verdict={verdict} />,
+  },
+  { title: 'Trials', right: true, cell: ({ trials }) => counted(trials) },
+  { title: 'Sizes, variants, iterations', cell: spanText },
   {
     title: 'Of ideal, %',
     sort: 'ideal_percent',
-    hint: 'Share of the ideal, least and largest: of several jobs that of the one with the least',
+    hint: 'Least and greatest percentage of the ideal; with several jobs, of the worst job',
     right: true,
+    cell: ({ ideal_percent }) => percentRange(ideal_percent),
   },
-  { title: 'Kept alone', hint: 'The job that keeps least of its bus bandwidth alone, and how much' },
-  { title: 'Tags' },
-  { title: 'Backend', sort: 'backend' },
-  { title: 'Ran' },
-  { title: 'Took', right: true },
-  { title: 'Started', sort: 'started_at' },
+  {
+    title: 'Kept alone',
+    hint: 'The job with the least percentage of its bus bandwidth alone',
+    cell: (run) => worstText(run) || MISSING,
+  },
+  { title: 'Tags', cell: ({ tags }) => <Tags tags={tags} /> },
+  {
+    title: 'Backend',
+    sort: 'backend',
+    cell: ({ backend, engine_version }) => <span title={`fabricbench ${engine_version}`}>{backend}</span>,
+  },
+  { title: 'Ran', cell: (run) => <EarlierRuns run={run} /> },
+  { title: 'Took', right: true, cell: took },
+  {
+    title: 'Started',
+    sort: 'started_at',
+    cell: ({ started_at }) => <span style={{ whiteSpace: 'nowrap' }}>{moment(started_at, false)}</span>,
+  },
 ];
 
 interface HeadProps {
-  head: HeadOf;
+  column: RunColumn;
   sorting: Sorting;
   change: Props['change'];
 }
 
-function Head({ head, sorting, change }: HeadProps) {
-  const { title, sort, hint, right } = head;
+function Head({ column: { title, sort, hint, right }, sorting, change }: HeadProps) {
   const order = sort === sorting.key ? sorting.order : null;
   return (
     <Table.Th
@@ -91,8 +112,8 @@ export function RunList({ filter, selection, search, change, list }: Props) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th w={34} aria-label="Open" />
-            {HEADS.map((head) => (
-              <Head key={head.title} head={head} sorting={sortingOf(search)} change={change} />
+            {COLUMNS.map((column) => (
+              <Head key={column.title} column={column} sorting={sortingOf(search)} change={change} />
             ))}
           </Table.Tr>
         </Table.Thead>
@@ -146,26 +167,11 @@ function Run({ run, isOpen, onToggle, filter, selection }: RunProps) {
             {isOpen ? <IconChevronDown size={15} /> : <IconChevronRight size={15} />}
           </ActionIcon>
         </Table.Td>
-        <Table.Td title={run.title}>{run.plan}</Table.Td>
-        <Table.Td>
-          <States states={run.states} verdict={run.verdict} />
-        </Table.Td>
-        <Table.Td>
-          <Verdict verdict={run.verdict} />
-        </Table.Td>
-        <Table.Td className="right">{counted(run.trials)}</Table.Td>
-        <Table.Td>{spanText(run)}</Table.Td>
-        <Table.Td className="right">{percentRange(run.ideal_percent)}</Table.Td>
-        <Table.Td>{worstText(run) || MISSING}</Table.Td>
-        <Table.Td>
-          <Tags tags={run.tags} />
-        </Table.Td>
-        <Table.Td title={`fabricbench ${run.engine_version}`}>{run.backend}</Table.Td>
-        <Table.Td>
-          <Same run={run} />
-        </Table.Td>
-        <Table.Td className="right">{took(run)}</Table.Td>
-        <Table.Td style={{ whiteSpace: 'nowrap' }}>{moment(run.started_at, false)}</Table.Td>
+        {COLUMNS.map(({ title, right, cell }) => (
+          <Table.Td key={title} className={right ? 'right' : undefined}>
+            {cell(run)}
+          </Table.Td>
+        ))}
       </Table.Tr>
       {isOpen ? <Trials run={run} filter={filter} selection={selection} /> : null}
     </>
@@ -186,8 +192,8 @@ function States({ states, verdict }: Pick<RunListRow, 'states' | 'verdict'>) {
   );
 }
 
-/** Whether the plan has run before, and whether it gave the same. */
-function Same({ run }: { run: RunListRow }) {
+/** Whether the plan has run before and gave the same results. */
+function EarlierRuns({ run }: { run: RunListRow }) {
   const { text, isOther } = sameText(run);
   if (text === '') return 'once';
   const label = <Badge color={isOther ? 'orange' : 'gray'}>{text}</Badge>;
@@ -199,7 +205,7 @@ function Same({ run }: { run: RunListRow }) {
   );
 }
 
-/** The job whose figures a row has, and of how many. */
+/** Job whose metrics a row shows, and the number of jobs. */
 function jobText(trial: Trial): string {
   const job = shownJob(trial, trial.jobs);
   if (job === undefined) return MISSING;
@@ -213,75 +219,50 @@ function took({ started_at, ended_at }: RunListRow): string {
 }
 
 function Trials({ run, filter, selection }: Omit<RunProps, 'isOpen' | 'onToggle'>) {
-  const found = useTrials({ ...filter, suite: run.suite, limit: TRIALS_SHOWN });
-  const shown = useMetrics()
+  const trials = useTrials({ ...filter, suite: run.suite, limit: TRIALS_SHOWN });
+  const metrics = useMetrics()
     .filter(({ views }) => views.includes('trials-page'))
     .slice(0, 4);
+  const columns: TableColumn<Trial>[] = [
+    {
+      title: '',
+      key: 'select',
+      label: 'Select',
+      width: 34,
+      cell: (trial) => <SelectBox trial={trial} selection={selection} />,
+    },
+    { title: 'Trial', cell: ({ id }) => <Link to={`/trials/${id}`}>{id}</Link> },
+    {
+      title: 'Variant',
+      cell: (trial) => `${caseText(trial) || 'base'}${trial.iteration > 0 ? ` #${trial.iteration}` : ''}`,
+    },
+    { title: 'Job', cell: jobText },
+    { title: 'Data size', right: true, cell: ({ data_size_bytes }) => dataSize(data_size_bytes) },
+    ...metrics.map((metric): TableColumn<Trial> => ({
+      title: `${metric.label}${metric.unit === '' ? '' : ` [${metric.unit}]`}`,
+      hint: metric.title,
+      right: true,
+      cell: (trial) => {
+        const job = shownJob(trial, trial.jobs);
+        return job === undefined ? MISSING : metricText(metricOf(job, metric), metric);
+      },
+    })),
+    { title: 'Status', cell: statusBadge },
+  ];
   return (
     <Table.Tr>
       <Table.Td />
-      <Table.Td colSpan={HEADS.length} p={0}>
-        {found.error !== null ? (
-          <Failure error={found.error} what="The trials of the run" retry={() => void found.refetch()} />
-        ) : found.data === undefined ? (
-          <Loading what="Loading trials" />
-        ) : (
-          <Table aria-label={`Trials of ${run.plan}`} verticalSpacing={2}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th w={34} aria-label="Choose" />
-                <Table.Th>Trial</Table.Th>
-                <Table.Th>Variant</Table.Th>
-                <Table.Th>Job</Table.Th>
-                <Table.Th className="right">Data size</Table.Th>
-                {shown.map((metric) => (
-                  <Table.Th key={metric.name} className="right" title={metric.title}>
-                    {metric.label}
-                    {metric.unit === '' ? '' : ` [${metric.unit}]`}
-                  </Table.Th>
-                ))}
-                <Table.Th>Status</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {found.data.trials.map((trial) => (
-                <Table.Tr key={`${trial.id} ${trial.attempt}`}>
-                  <Table.Td>
-                    <Checkbox
-                      aria-label={`Select ${trial.plan}, ${dataSize(trial.data_size_bytes)}, ${trial.id}`}
-                      checked={selection.has(trial.id)}
-                      onChange={() => selection.toggle(trial.id)}
-                    />
-                  </Table.Td>
-                  <Table.Td>
-                    <Link to={`/trials/${trial.id}`}>{trial.id}</Link>
-                  </Table.Td>
-                  <Table.Td>
-                    {caseText(trial) || 'base'}
-                    {trial.iteration > 0 ? ` #${trial.iteration}` : ''}
-                  </Table.Td>
-                  <Table.Td>{jobText(trial)}</Table.Td>
-                  <Table.Td className="right">{dataSize(trial.data_size_bytes)}</Table.Td>
-                  {shown.map((metric) => {
-                    const job = shownJob(trial, trial.jobs);
-                    return (
-                      <Table.Td key={metric.name} className="right">
-                        {job === undefined ? MISSING : metricText(metricOf(job, metric), metric)}
-                      </Table.Td>
-                    );
-                  })}
-                  <Table.Td>
-                    <StatusBadge
-                      status={trial.status}
-                      verdict={trial.verdict}
-                      title={trial.message || undefined}
-                    />
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        )}
+      <Table.Td colSpan={COLUMNS.length} p={0}>
+        <Loaded query={trials} name="The trials of the run">
+          {(page) => (
+            <DataTable
+              label={`Trials of ${run.plan}`}
+              columns={columns}
+              rows={page.trials}
+              rowKey={({ id, attempt }) => `${id} ${attempt}`}
+            />
+          )}
+        </Loaded>
         {run.trials > TRIALS_SHOWN ? (
           <Link to={`/trials?view=trials&suite=${run.suite}`}>All {counted(run.trials)} trials</Link>
         ) : null}

@@ -1,4 +1,7 @@
-/** The trials of the workspace, by run or one by one: search, filter, sort, tag, delete and undo, choose some to compare. */
+/**
+ * Page of the workspace: list of runs or trials with search, filters, saved views, sorting, selection, tagging,
+ * deletion and undo.
+ */
 import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { IconUpload } from '@tabler/icons-react';
@@ -7,18 +10,18 @@ import { Link, useNavigate } from 'react-router';
 
 import { trialsUrl, useMetrics, useRunList, useRuns } from '../../api/queries';
 import type { Trial, TrialPage } from '../../api/types';
-import { Grid } from '../../components/Grid';
-import { Empty, Failure, Loading } from '../../components/States';
-import { usePages } from '../../components/usePages';
+import { Grid } from '../../components/table/Grid';
+import { Empty, Failure, Loading } from '../../components/QueryStates';
+import { usePages } from '../../components/table/usePages';
 import { useSearch } from '../../components/useSearch';
 import { counted } from '../../format/numbers';
-import { Actions } from './Actions';
-import { trialColumns } from './columns';
 import { FilterBar } from './FilterBar';
-import { filterOf, isFiltered, isFlat, sortingOf } from './filters';
+import { filterOf, isFiltered, isTrialList, sortingOf } from './filters';
 import { RunList } from './RunList';
+import { SavedViews } from './SavedViews';
+import { SelectionActions } from './SelectionActions';
+import { trialColumns } from './trialColumns';
 import { useSelection } from './useSelection';
-import { Views } from './Views';
 
 export function Component() {
   useDocumentTitle('Workspace · fabricbench');
@@ -32,7 +35,7 @@ export function Component() {
     (answer) => ({ total: answer.total, rows: answer.trials }),
     busy ? 2_000 : false,
   );
-  const flat = isFlat(search);
+  const flat = isTrialList(search);
   const runs = useRunList(filter, !flat, busy ? 2_000 : false);
   const runCount = runs.data?.pages[0]?.total;
   return (
@@ -55,7 +58,7 @@ export function Component() {
           />
         </Group>
         <Group gap="xs">
-          <Views search={search} change={change} />
+          <SavedViews search={search} change={change} />
           <Button component={Link} to="/import" variant="default" leftSection={<IconUpload size={14} />}>
             Import results
           </Button>
@@ -65,7 +68,7 @@ export function Component() {
         </Group>
       </Group>
       <FilterBar search={search} change={change} />
-      <Actions selection={selection} deleted={search.has('deleted')} />
+      <SelectionActions selection={selection} deleted={search.has('deleted')} />
       {flat || runCount === 0 ? (
         <List pages={pages} selection={selection} search={search} change={change} />
       ) : (
@@ -78,8 +81,8 @@ export function Component() {
 function ByRun(props: Parameters<typeof RunList>[0]) {
   const { list } = props;
   if (list.data !== undefined) return <RunList {...props} />;
-  if (list.error === null) return <Loading what="Loading runs" />;
-  return <Failure error={list.error} what="The list of runs" retry={() => void list.refetch()} />;
+  if (list.error === null) return <Loading name="runs" />;
+  return <Failure error={list.error} name="The list of runs" retry={() => void list.refetch()} />;
 }
 
 interface ListProps extends ReturnType<typeof useSearch> {
@@ -93,9 +96,9 @@ function List({ pages, selection, search, change }: ListProps) {
   const { key } = sortingOf(search);
   const columns = useMemo(() => trialColumns(selection, metrics, key), [selection, metrics, key]);
   if (pages.error !== null)
-    return <Failure error={pages.error} what="The list of trials" retry={pages.refetch} />;
-  if (pages.total === undefined) return <Loading what="Loading trials" />;
-  if (pages.total === 0) return isFiltered(search) ? <NoneLeft /> : <NothingYet />;
+    return <Failure error={pages.error} name="The list of trials" retry={pages.refetch} />;
+  if (pages.total === undefined) return <Loading name="trials" />;
+  if (pages.total === 0) return isFiltered(search) ? <NoMatch /> : <NoTrials />;
   return (
     <Grid
       label="Trials"
@@ -114,11 +117,11 @@ function List({ pages, selection, search, change }: ListProps) {
   );
 }
 
-function NoneLeft() {
+function NoMatch() {
   return <Empty title="No trial matches these filters">Widen or clear them to see more.</Empty>;
 }
 
-function NothingYet() {
+function NoTrials() {
   return (
     <Empty title="No trial has run in this workspace">
       <Link to="/configure">Configure one</Link>, <Link to="/import">import measured results</Link>, or run a

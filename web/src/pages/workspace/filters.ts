@@ -1,38 +1,38 @@
-/** The workspace's filters, as they stand in the address. */
+/** Filters, order and layout of the list of trials, read from the page's URL and written to it. */
 import type { TrialFilter } from '../../api/queries';
-import type { Sorting } from '../../components/Grid';
+import type { Sorting } from '../../components/table/Grid';
 
 export const LISTS = ['plan', 'tag', 'status', 'variant', 'backend'] as const;
 export type ListName = (typeof LISTS)[number];
 
-/** Filters beside the lists to choose from, and how the list is shown: each a text in the address. */
+/** Other filters, and parameters of the display; each has one value in the URL. */
 const OTHERS = ['search', 'suite', 'job', 'deleted'] as const;
-const SHOWN = ['sort', 'order', 'view'] as const;
+const DISPLAY = ['sort', 'order', 'view'] as const;
 
-export type Asked = Record<string, string | string[]>;
+/** Filters, order and layout of a list, as the server stores them in a saved view. */
+export type ViewSettings = Record<string, string | string[]>;
 
 const none = (names: readonly string[]): Record<string, null> =>
   Object.fromEntries(names.map((name) => [name, null]));
 
-/** What takes every filter away. */
+/** Parameters that remove all filters. */
 export const NO_FILTERS = none([...LISTS, ...OTHERS, 'where']);
 
-/** The same with the order and the layout. */
-export const NOTHING_ASKED = { ...NO_FILTERS, ...none(SHOWN) };
+/** Parameters that remove filters, order and layout. */
+export const NO_SETTINGS = { ...NO_FILTERS, ...none(DISPLAY) };
 
-/** What the address asks for, as a saved view keeps it. */
-export function askedOf(search: URLSearchParams): Asked {
-  const asked: Asked = {};
-  for (const name of [...LISTS, ...OTHERS, ...SHOWN]) {
+export function viewSettings(search: URLSearchParams): ViewSettings {
+  const settings: ViewSettings = {};
+  for (const name of [...LISTS, ...OTHERS, ...DISPLAY]) {
     const value = search.get(name);
-    if (value) asked[name] = value;
+    if (value) settings[name] = value;
   }
   const where = search.getAll('where');
-  if (where.length > 0) asked.where = where;
-  return asked;
+  if (where.length > 0) settings.where = where;
+  return settings;
 }
 
-export function sameAsked(one: Asked, other: Asked): boolean {
+export function sameSettings(one: ViewSettings, other: ViewSettings): boolean {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...names].every((name) => String(one[name]) === String(other[name]));
 }
@@ -45,17 +45,13 @@ export function sortingOf(search: URLSearchParams): Sorting {
   return { key, order: search.get('order') === 'asc' ? 'asc' : 'desc' };
 }
 
-/** What the server is asked for. */
+/** Parameters of the request for the list. */
 export function filterOf(search: URLSearchParams): TrialFilter {
   const { key, order } = sortingOf(search);
   const filter: TrialFilter = { sort: key, order };
   const text = search.get('search');
   if (text) filter.search = text;
-  for (const name of LISTS) {
-    const value = search.get(name);
-    if (value) filter[name] = value;
-  }
-  for (const name of ['suite', 'job'] as const) {
+  for (const name of [...LISTS, 'suite', 'job'] as const) {
     const value = search.get(name);
     if (value) filter[name] = value;
   }
@@ -69,7 +65,7 @@ export function isFiltered(search: URLSearchParams): boolean {
   return Object.keys(NO_FILTERS).some((name) => search.has(name));
 }
 
-/** Whether trials are listed one by one, and not by run. */
-export function isFlat(search: URLSearchParams): boolean {
+/** Whether the list shows trials instead of runs. */
+export function isTrialList(search: URLSearchParams): boolean {
   return search.get('view') === 'trials';
 }

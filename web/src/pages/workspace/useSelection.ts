@@ -1,6 +1,6 @@
+/** State of the selected trials: ids in the order of selection, toggle and clear. */
 import { useMemo, useState } from 'react';
 
-/** Ids that are chosen, in the order in which they were. */
 export function useSelection() {
   const [ids, setIds] = useState<readonly string[]>([]);
   return useMemo(

@@ -1,0 +1,94 @@
+/**
+ * Views of the page of a trial: their titles, record tables and report sections, which of them a trial has; accessors
+ * of its jobs and hosts.
+ */
+import type { EngineHost, FigureSection, JobDetail, TrialDetail } from '../../api/types';
+import { simulatedTime } from '../../format/numbers';
+
+export interface View {
+  key: string;
+  title: string;
+  tables: readonly string[];
+  /** Tables of the record that the view requires. */
+  needs: readonly string[];
+}
+
+export const VIEWS: readonly View[] = [
+  { key: 'summary', title: 'Summary', tables: [], needs: [] },
+  { key: 'diagnosis', title: 'Diagnosis', tables: [], needs: ['ports', 'links', 'events'] },
+  { key: 'chunks', title: 'Data chunks', tables: ['chunks'], needs: ['chunks'] },
+  {
+    key: 'distribution',
+    title: 'Distribution',
+    tables: ['reordering'],
+    needs: ['chunks'],
+  },
+  { key: 'timeline', title: 'Timeline', tables: [], needs: ['chunks'] },
+  {
+    key: 'over-time',
+    title: 'Over time',
+    tables: ['series', 'events'],
+    needs: ['series'],
+  },
+  { key: 'flows', title: 'Flows', tables: ['paths', 'connections'], needs: ['paths'] },
+  { key: 'ports', title: 'Ports', tables: ['ports', 'priorities'], needs: ['ports'] },
+  { key: 'links', title: 'Links', tables: ['links'], needs: ['links'] },
+  { key: 'port-map', title: 'Port map', tables: [], needs: [] },
+  { key: 'hosts', title: 'Hosts', tables: ['counters'], needs: [] },
+  { key: 'plan', title: 'Plan and run', tables: [], needs: [] },
+];
+
+/** View that shows the figures of each section of the report. */
+export const VIEW_OF_SECTION: Record<FigureSection, string> = {
+  variants: 'summary',
+  sweep: 'summary',
+  tenants: 'summary',
+  bandwidth: 'summary',
+  twin: 'summary',
+  fct: 'distribution',
+  latency: 'distribution',
+  order: 'distribution',
+  timeline: 'timeline',
+  series: 'over-time',
+  uplinks: 'links',
+  links: 'links',
+};
+
+export function hasFigures(view: string): boolean {
+  return Object.values(VIEW_OF_SECTION).includes(view);
+}
+
+/** Whether the trial was imported from the output of a benchmark, which it has in place of a plan. */
+export function isPrinted(trial: TrialDetail): boolean {
+  return jobsOf(trial).some((job) => Boolean(job.measured));
+}
+
+/** Whether the record of a trial has all of some tables. */
+export function hasTables(trial: Pick<TrialDetail, 'observed'>, tables: readonly string[]): boolean {
+  return tables.every((table) => table in trial.observed);
+}
+
+/** Hosts that measured a trial; empty for other trials. */
+export function hostsOf(trial: Pick<TrialDetail, 'engine'>): EngineHost[] {
+  return trial.engine?.hosts ?? [];
+}
+
+/** Views of a trial: hosts only if it ran on hosts, the port map only if it was not imported. */
+export function viewsOf(trial: Pick<TrialDetail, 'engine'> & Partial<Pick<TrialDetail, 'backend'>>): View[] {
+  return VIEWS.filter(
+    ({ key }) =>
+      (key !== 'hosts' || hostsOf(trial).length > 0) && (key !== 'port-map' || trial.backend !== 'imported'),
+  );
+}
+
+/** Jobs of a trial with their metrics; empty before it has finished. */
+export function jobsOf(trial: TrialDetail): JobDetail[] {
+  return trial.shown?.trials ?? [];
+}
+
+/** Sentences about the plan's failures that would have begun after the end of the trial. */
+export function unreachedTexts(job: Pick<JobDetail, 'unreached_failures'>): string[] {
+  return job.unreached_failures.map(
+    ({ failure, at_ps }) => `${failure} at ${simulatedTime(at_ps)} never happened: the run had ended before`,
+  );
+}

@@ -1,0 +1,37 @@
+/**
+ * Texts of a run in the list of runs: numbers of sizes and variants, range of percentages, earlier runs of the same
+ * plan.
+ */
+import type { RunListRow } from '../../api/types';
+
+/** Numbers of sizes, variants and iterations of a run, if above one. */
+export function spanText({ sizes, variants, iterations }: RunListRow): string {
+  const parts = [
+    [sizes, 'sizes'],
+    [variants, 'variants'],
+    [iterations, 'iterations'],
+  ] as const;
+  return parts
+    .filter(([count]) => count > 1)
+    .map(([count, name]) => `${count} ${name}`)
+    .join(', ');
+}
+
+/** Least and greatest percentage of the ideal. */
+export function percentRange(range: readonly number[] | null): string {
+  const [least, most] = range ?? [];
+  if (least === undefined || most === undefined) return '–';
+  const ends = [least.toFixed(1), most.toFixed(1)];
+  return ends[0] === ends[1] ? `${ends[0]}` : ends.join(' – ');
+}
+
+/** Whether a plan has run before and whether the results differ; empty if it has not. */
+export function sameText(run: RunListRow): { text: string; isOther: boolean } {
+  if (run.same_plan_as !== null) {
+    const isOther = run.same_results === false;
+    return { text: `same plan as ${run.same_plan_as}, ${isOther ? 'other' : 'same'} results`, isOther };
+  }
+  if (run.times < 2) return { text: '', isOther: false };
+  const isOther = run.changes > 0;
+  return { text: `${run.times} times, ${isOther ? 'other' : 'same'} results`, isOther };
+}
