@@ -1,6 +1,7 @@
 //! FIFO queue in a ring buffer.
 
 use crate::prefetch::{LINE_BYTES, prefetch_any};
+use units::{Cycle, State};
 
 /// Slots of a ring at the first item.
 const SLOTS_MIN: usize = 8;
@@ -186,6 +187,13 @@ impl<T: Copy> Ring<T> {
             prefetch_any(&self.slots, self.slot(place));
             place = place.wrapping_add(step);
         }
+    }
+}
+
+impl<T: Copy + State> State for Ring<T> {
+    fn visit(&mut self, cycle: &mut Cycle) {
+        self.len().visit(cycle);
+        self.change_all(|item| item.visit(cycle));
     }
 }
 

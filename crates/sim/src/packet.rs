@@ -5,7 +5,7 @@
 
 use engine::Message;
 use transport::Position;
-use units::{AttachmentId, Cycle, Instant};
+use units::{AttachmentId, Cycle, Instant, State};
 use wire::Psn;
 use wire::flow_control::BlockCount;
 use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
@@ -74,7 +74,7 @@ impl Kind {
 }
 
 /// One of the eight priorities of IEEE 802.1Q; strict scheduling serves higher ones first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, State)]
 pub(crate) struct Priority(pub(crate) u8);
 
 impl Priority {
@@ -94,7 +94,7 @@ impl Priority {
 }
 
 /// Drop precedence, the lowest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) enum Colour {
     Green,
     Yellow,
@@ -381,33 +381,38 @@ impl Message for Packet {
     }
 }
 
-impl Packet {
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+impl State for Packet {
+    fn visit(&mut self, cycle: &mut Cycle) {
         let kind = self.kind();
         let Self { at, sent, queue_pair, entropy, header, size_destination } = self;
-        cycle.time(at);
+        at.visit(cycle);
         match kind {
             Kind::Ack | Kind::Nak => {
-                let (colour, mut message_sequence) = (sent.0 & COLOUR_MASK, sent.0 as u32);
-                cycle.same(colour);
-                cycle.wrapping(&mut message_sequence, PSN_BITS);
-                sent.0 = u64::from(message_sequence) | colour;
+                let (mut colour, mut message_sequence) = (sent.0 & COLOUR_MASK, Psn::new(sent.0 as u32));
+                colour.visit(cycle);
+                message_sequence.visit(cycle);
+                sent.0 = u64::from(message_sequence.value()) | colour;
             }
             Kind::Data(_) | Kind::Cnp | Kind::LinkControl => {
-                let (pad, mut left) = (sent.0 & !SENT_MASK, Instant(sent.0 & SENT_MASK));
-                cycle.same(pad);
-                cycle.time(&mut left);
+                let (mut pad, mut left) = (sent.0 & !SENT_MASK, Instant(sent.0 & SENT_MASK));
+                pad.visit(cycle);
+                left.visit(cycle);
                 *sent = Instant(left.0 | pad);
             }
-            // Fast-forward is off in runs with TCP.
             Kind::TcpData | Kind::TcpAck { .. } => cycle.never_repeats(),
         }
-        let fixed = if kind == Kind::LinkControl { *header } else { *header & !PSN_MASK };
-        let mut psn = *header & PSN_MASK;
-        cycle.wrapping(&mut psn, PSN_BITS);
-        *header = (*header & !PSN_MASK) | psn;
-        cycle.same_list([*queue_pair, *entropy, fixed, *size_destination].into_iter().map(u64::from));
+        // The quanta of link control are where other packets have their PSN.
+        if kind != Kind::LinkControl {
+            let (fixed, mut psn) = (*header & !PSN_MASK, Psn::new(*header & PSN_MASK));
+            psn.visit(cycle);
+            *header = fixed | psn.value();
+            cycle.same(fixed.into());
+        } else {
+            header.visit(cycle);
+        }
+        queue_pair.visit(cycle);
+        entropy.visit(cycle);
+        size_destination.visit(cycle);
     }
 }
 

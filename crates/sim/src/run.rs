@@ -10,7 +10,7 @@ use crate::report::{
     deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths,
     reordering_rows, summary, tcp_patience, total_rows,
 };
-use crate::setup::{ApartRule, BuildOptions, FabricNode};
+use crate::setup::{BuildOptions, FabricNode, TwoPhaseRule};
 use engine::{Hooks, Partition, Window};
 use jobs::{Chosen, Observer, RunError, Stopped, Tally};
 use record::{Batch, ChunkRow, EventRow};
@@ -215,7 +215,7 @@ struct Driver<'a> {
     /// Length of a window, and the end of the last one.
     span: Span,
     now: Instant,
-    apart: ApartRule,
+    apart: TwoPhaseRule,
 }
 
 impl<'a> Driver<'a> {
@@ -253,7 +253,7 @@ impl<'a> Driver<'a> {
             ),
             span: world.fabric.span,
             now: Instant::ZERO,
-            apart: ApartRule::new(spec, &world.fabric, flows, patience),
+            apart: TwoPhaseRule::new(spec, &world.fabric, flows, patience),
         }
     }
 

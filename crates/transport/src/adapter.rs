@@ -9,7 +9,7 @@ use crate::{Controller, Position};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use units::{Cycle, DURATION_PS_MAX, Instant, RATE_BPS_MAX, Rate, Span};
+use units::{DURATION_PS_MAX, Instant, RATE_BPS_MAX, Rate, Span, State};
 use wire::Psn;
 
 /// Per-message costs of an adapter. All values come from the run spec; nothing here has a default.
@@ -33,8 +33,9 @@ pub struct AdapterConfig {
 }
 
 /// Pacing of one queue pair by its adapter, around its congestion control.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct Adapter {
+    #[state(skip)]
     config: Arc<AdapterConfig>,
     /// Congestion control.
     inner: Controller,
@@ -94,15 +95,6 @@ impl Adapter {
                 .ready_at
                 .max(now + Rate::from_bps(self.config.start_rate_bps).span_of(wire_bytes.into()));
         }
-    }
-
-    /// Visits the state for cycle detection; see [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { config: _, inner, ready_at, began_at, start_left, ends_message } = self;
-        inner.visit(cycle);
-        cycle.time(ready_at);
-        cycle.time(began_at);
-        cycle.same_list([u64::from(*start_left), u64::from(*ends_message)].into_iter());
     }
 }
 

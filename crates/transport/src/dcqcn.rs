@@ -15,7 +15,7 @@
 use crate::RateControl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 
 /// One, in units of alpha and g.
 const ONE: u64 = 1 << 20;
@@ -59,10 +59,12 @@ pub struct DcqcnConfig {
 }
 
 /// Rate control state of one queue pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Dcqcn {
+    #[state(skip)]
     config: DcqcnConfig,
     /// Rate of the port [bit/s].
+    #[state(skip)]
     line_rate_bps: u64,
     /// Current and target rate [bit/s].
     current_bps: u64,
@@ -253,31 +255,6 @@ impl RateControl for Dcqcn {
         let mut ahead = *self;
         ahead.advance(now);
         Some(ahead.current_bps)
-    }
-}
-
-impl Dcqcn {
-    /// Visits the state for cycle detection; see [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            config: _,
-            line_rate_bps: _,
-            current_bps,
-            target_bps,
-            alpha,
-            owed,
-            owed_at,
-            ready_at,
-            alpha_due,
-            increase_due,
-            next_cut,
-            bytes_since,
-            timer_rounds,
-            byte_rounds,
-        } = self;
-        cycle.same_list([*current_bps, *target_bps, *alpha, *owed, *bytes_since].into_iter());
-        cycle.same_list([*timer_rounds, *byte_rounds].into_iter().map(u64::from));
-        [owed_at, ready_at, alpha_due, increase_due, next_cut].into_iter().for_each(|time| cycle.time(time));
     }
 }
 

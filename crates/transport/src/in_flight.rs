@@ -1,11 +1,11 @@
 //! Packets in flight, retransmission timer and retry counter: the recovery state common to all requesters.
 
 use crate::{Config, TimeoutOutcome};
-use units::{Cycle, Instant};
+use units::{Instant, State};
 use wire::Psn;
 
 /// Selects the next packet to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) enum Mode {
     /// Packets never sent, or everything from the packet that the requester went back to.
     InOrder,
@@ -25,7 +25,7 @@ pub(crate) struct Progress {
 
 /// Packets from the oldest unacknowledged one on. Always `ahead <= outstanding`; `ahead < outstanding` while
 /// packets are being resent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct InFlight {
     /// Expiry of the timer; [`Instant::NEVER`] while it is stopped.
     pub(crate) deadline: Instant,
@@ -155,21 +155,5 @@ impl InFlight {
     /// Whether the next timeout exhausts the retries.
     pub(crate) const fn is_at_last_retry(&self, config: &Config) -> bool {
         self.retries as u32 == config.retry_count
-    }
-
-    /// Visits the state for cycle detection; see [`Cycle`]. The PSNs advance with the work; see
-    /// [`Self::set_unacked`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        // `starts_message` follows from the requester's cursor.
-        let Self { deadline, unacked: _, ahead, outstanding, retries, mode, starts_message: _ } = self;
-        // Packets are resent only until the highest one sent is reached again.
-        cycle.same_list([*ahead, *outstanding].into_iter().map(u64::from));
-        cycle.time(deadline);
-        cycle.same_list([u64::from(*retries), *mode as u64].into_iter());
-    }
-
-    /// Sets the oldest unacknowledged packet after skipped periods, whose packets are acknowledged.
-    pub(crate) const fn set_unacked(&mut self, unacked: Psn) {
-        self.unacked = unacked;
     }
 }

@@ -84,7 +84,7 @@ pub use queue_pair::{
     Reads, Received, Region, Settings, SettingsError, Source, Status, Target, UdpPath, WorkId,
 };
 pub use rate::{Ack, Controller, DcqcnPacer, Loss, RateControl, RateControlSpec, Timed};
-pub use requester::{AckOutcome, Requester, TimeoutOutcome};
+pub use requester::{AckOutcome, Requester, TimeoutOutcome, Unsent};
 pub use responder::{Arrival, Disposition, Reply, Responder};
 pub use swift::{Swift, SwiftConfig};
 pub use timely::{Timely, TimelyConfig};

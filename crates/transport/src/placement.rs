@@ -1,8 +1,7 @@
 //! The receiving side of a reliable connection under selective recovery.
 
-use crate::responder::visit_psn;
 use crate::{Arrival, Config, Disposition, Reply};
-use units::Cycle;
+use units::State;
 use wire::Psn;
 
 /// Windows up to this size need no separate allocation.
@@ -15,13 +14,16 @@ const NONE: u32 = u32::MAX;
 ///
 /// All distances are relative to the first missing packet, `expected`. The state for an ordinary packet fits
 /// into one cache line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 #[repr(C, align(64))]
 pub struct Placement {
     /// The first missing packet.
     expected: Psn,
+    #[state(skip)]
     window: u32,
     /// Packets from the first missing one to one past the highest placed; 0 if none is placed beyond it.
+    // Only loss, which does not repeat, leaves packets behind a missing one.
+    #[state(only_if = is_zero)]
     ahead: u32,
     /// Packets in order since the last acknowledgement.
     unacknowledged: u32,
@@ -31,7 +33,10 @@ pub struct Placement {
     /// Distance to the first placed packet that requests an acknowledgement; [`NONE`] if there is none.
     asking: u32,
     /// Bitmap of the packets placed beyond the first missing one, indexed by the low bits of the PSN.
+    // Empty while `ahead` is 0, as is `more`.
+    #[state(skip)]
     near: [u64; NEAR_PACKETS / 64],
+    #[state(skip)]
     more: Option<Box<More>>,
 }
 
@@ -276,19 +281,10 @@ impl Placement {
             _ => &self.near,
         }
     }
+}
 
-    /// Visits the state for cycle detection; see [`Cycle`]. The bitmaps must be equal relative to the first
-    /// missing packet.
-    pub fn visit(&mut self, cycle: &mut Cycle) {
-        let before = self.expected;
-        let Self { expected, window: _, ahead, unacknowledged, report_beyond, asking, near, more } = self;
-        visit_psn(expected, cycle);
-        cycle.same_list([*ahead, *unacknowledged, *report_beyond, *asking].into_iter().map(u64::from));
-        visit_ring(near, before, *expected, cycle);
-        // `asking_packets` follows from the bitmap.
-        let lists = more.iter_mut().flat_map(|more| [&mut more.placed, &mut more.asking]);
-        lists.for_each(|words| visit_ring(words, before, *expected, cycle));
-    }
+const fn is_zero(packets: &u32) -> bool {
+    *packets == 0
 }
 
 /// An empty bitmap with room for a window.
@@ -341,16 +337,6 @@ fn take_run(words: &mut [u64], first: Psn) -> u32 {
             return packets;
         }
     }
-}
-
-/// Visits a bitmap for cycle detection; see [`Cycle`]. The first missing packet was `before` and is now
-/// `expected`.
-fn visit_ring(words: &mut [u64], before: Psn, expected: Psn, cycle: &mut Cycle) {
-    let packets = (0..words.len() as u32 * 64).filter(|&packet| contains(words, before.add(packet)));
-    let packets: Vec<u32> = packets.collect();
-    cycle.same_list(packets.iter().copied().map(u64::from));
-    words.fill(0);
-    packets.iter().for_each(|&packet| _ = insert(words, expected.add(packet)));
 }
 
 #[cfg(test)]

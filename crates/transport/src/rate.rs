@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 use wire::Psn;
 
 /// An acknowledgement as a rate controller sees it.
@@ -144,15 +144,18 @@ impl RateControlSpec {
 
 /// Rate controller of a queue pair, chosen when a run is set up. All queue pairs of a run use the same
 /// variant, so the branch is always predicted, and it is the only cost at line rate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub enum Controller {
     /// No control: as fast as the port accepts packets.
     LineRate,
     /// DCQCN; see [`Dcqcn`].
     Dcqcn(DcqcnPacer),
     /// Swift; see [`Swift`].
+    // Measured round-trip times hardly ever repeat.
+    #[state(never)]
     Swift(Box<Timed<Swift>>),
     /// TIMELY; see [`Timely`].
+    #[state(never)]
     Timely(Box<Timed<Timely>>),
     /// Another controller behind an adapter with a cost per message.
     Adapter(Box<Adapter>),
@@ -291,17 +294,6 @@ impl Controller {
             Self::Adapter(adapter) => adapter.inner().rate_bps_at(now),
         }
     }
-
-    /// Visits the state for cycle detection; see [`Cycle`]. Controllers that measure round-trip times hardly
-    /// ever repeat a state.
-    pub fn visit(&mut self, cycle: &mut Cycle) {
-        match self {
-            Self::LineRate => {}
-            Self::Dcqcn(pacer) => pacer.visit(cycle),
-            Self::Swift(_) | Self::Timely(_) => cycle.never_repeats(),
-            Self::Adapter(adapter) => adapter.visit(cycle),
-        }
-    }
 }
 
 /// A controller that measures round-trip times, with the send times of packets in flight.
@@ -345,9 +337,10 @@ impl<C: RateControl> Timed<C> {
 }
 
 /// DCQCN that needs little memory before the first CNP: until then it paces at line rate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct DcqcnPacer {
     /// State at the first CNP.
+    #[state(skip)]
     initial: Arc<Dcqcn>,
     ready_at: Instant,
     /// Size on the link of the last packet, until the first CNP.
@@ -372,16 +365,6 @@ impl DcqcnPacer {
             dcqcn.on_sent(Instant(self.ready_at.0 - paced_for.0), self.wire_bytes);
         }
         Box::new(dcqcn)
-    }
-
-    /// Visits the state for cycle detection; see [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { initial: _, ready_at, wire_bytes, dcqcn } = self;
-        cycle.time(ready_at);
-        cycle.same_list([*wire_bytes, u32::from(dcqcn.is_some())].into_iter().map(u64::from));
-        if let Some(dcqcn) = dcqcn {
-            dcqcn.visit(cycle);
-        }
     }
 }
 

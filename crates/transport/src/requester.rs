@@ -4,7 +4,7 @@ use crate::in_flight::{InFlight, Mode};
 use crate::segment::Cursor;
 use crate::selective::Resends;
 use crate::{Config, NextPacket, Position, Recovery, Transmit};
-use units::{Cycle, Instant};
+use units::{Instant, State};
 use wire::Psn;
 
 /// Effect of an acknowledgement.
@@ -22,6 +22,15 @@ impl AckOutcome {
     pub const fn progressed(&self) -> bool {
         self.packets > 0
     }
+}
+
+/// The rest of a work request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsent {
+    /// Bytes from the next packet on.
+    pub bytes: u64,
+    /// Size of the message of the next packet.
+    pub message_bytes: u32,
 }
 
 /// Effect of a timeout.
@@ -42,7 +51,7 @@ const NO_WORK: u32 = u32::MAX;
 const NO_MESSAGE: u32 = u32::MAX;
 
 /// State that most queue pairs never need: further work requests, and packets to resend one by one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, State)]
 struct More {
     /// Uncompleted work requests after the oldest.
     behind: u32,
@@ -50,8 +59,10 @@ struct More {
     waiting: u32,
     /// Packets from the oldest unacknowledged one to the first of the work request being sent, while that is
     /// not the oldest work request.
+    #[state(left = 1)]
     before: u32,
     /// Packets to resend with selective recovery.
+    #[state(only_if = Resends::is_idle)]
     resends: Resends,
 }
 
@@ -70,12 +81,13 @@ impl More {
 ///
 /// The owner stores the size of each work request and passes it as `bytes_of`: the bytes of a work request
 /// that was uncompleted when the call began, by index; 0 is the oldest.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct Requester {
     /// Allocated when work is first posted after other work, or packets are first resent one by one.
     more: Option<Box<More>>,
     flight: InFlight,
     /// Unacknowledged packets of the oldest work request; [`NO_WORK`] if there is none.
+    #[state(left = 1)]
     left: u32,
     /// Bytes of the current message from the next packet on; [`NO_MESSAGE`] after the last message. The
     /// offset in the work request follows from the number of packets sent.
@@ -529,6 +541,17 @@ impl Requester {
         matches!(self.flight.mode, Mode::OneByOne)
     }
 
+    /// The rest of the work request being sent; `None` if all posted work was sent, or the queue pair failed.
+    pub fn unsent(&self, config: &Config, bytes_of: impl Fn(usize) -> u64) -> Option<Unsent> {
+        if self.is_failed() || self.is_exhausted() {
+            return None;
+        }
+        let (index, packet) = self.next_in_work(config, &bytes_of)?;
+        let bytes = bytes_of(index);
+        let Cursor { offset_bytes, message_bytes, .. } = Cursor::at(config, bytes, packet);
+        Some(Unsent { bytes: bytes - offset_bytes, message_bytes })
+    }
+
     /// The first packet of the oldest uncompleted work request; the next packet to send if there is none.
     pub fn first_open_psn(&self, config: &Config, bytes_of: impl Fn(usize) -> u64) -> Psn {
         let acknowledged = if self.open() == 0 { 0 } else { self.acknowledged(config, bytes_of(0)) };
@@ -624,58 +647,10 @@ fn packets(config: &Config, bytes: u64) -> u32 {
     packets as u32
 }
 
-impl Requester {
-    /// Visits the state for cycle detection; see [`Cycle`].
-    pub fn visit(&mut self, cycle: &mut Cycle, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        // The owner of a failed queue pair has dropped its work: `bytes_of` must not be called, and no field
-        // advances.
-        let open = if self.is_failed() { 0 } else { self.open() };
-        let has_next = open > 0 && !self.is_exhausted();
-        let next = if has_next { self.next_in_work(config, &bytes_of) } else { None };
-        let (mut cursor, cursor_bytes) = match next {
-            Some((index, packet)) => (Cursor::at(config, bytes_of(index), packet), bytes_of(index)),
-            None => (Cursor::EXHAUSTED, 0),
-        };
-        // `message_left_bytes` follows from the cursor.
-        let Self { flight, message_left_bytes: _, left, more } = self;
-        // The end of the work request does not move, since it is the same one.
-        let end = flight.unacked().add(*left);
-        let mut packets = (open > 0).then_some(u64::from(*left));
-        flight.visit(cycle);
-        cursor.visit(cycle, cursor_bytes);
-        cycle.same_list((0..open).map(&bytes_of));
-        cycle.same(u64::from(end.value()));
-        if let Some(packets) = &mut packets {
-            cycle.left(packets, 1);
-            *left = *packets as u32;
-            flight.set_unacked(end.add(left.wrapping_neg()));
-        }
-        if let Some(more) = more {
-            more.visit(cycle);
-        }
-    }
-}
-
-impl More {
-    /// Visits the state for cycle detection; see [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { behind, waiting, before, resends } = self;
-        if !resends.is_idle() {
-            cycle.never_repeats();
-        }
-        cycle.same_list([*behind, *waiting].into_iter().map(u64::from));
-        if behind > waiting {
-            let mut packets = u64::from(*before);
-            cycle.left(&mut packets, 1);
-            *before = packets as u32;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Span;
+    use units::{Cycle, Span};
 
     const BYTES: u64 = 1_000_000_000;
 
@@ -712,10 +687,10 @@ mod tests {
             }
             exchange(&mut requester, &config, Instant(1_000), 10);
             let mut cycle = Cycle::record(Instant(1_000));
-            requester.visit(&mut cycle, &config, |_| BYTES);
+            requester.visit(&mut cycle);
             exchange(&mut requester, &config, Instant(1_100), 10);
             cycle.compare(Instant(1_000) + Span(100));
-            requester.visit(&mut cycle, &config, |_| BYTES);
+            requester.visit(&mut cycle);
             assert_eq!(cycle.room() > 0, lost == 0, "{lost} lost");
         }
     }
@@ -727,7 +702,6 @@ mod tests {
         requester.post(&config, BYTES);
         assert!(requester.poll_transmit(&config, Instant::ZERO, u32::MAX, |_| BYTES).is_some());
         assert_eq!(requester.on_timeout(&config, requester.deadline(), |_| BYTES), TimeoutOutcome::Failed);
-        let mut cycle = Cycle::record(Instant(1_000));
-        requester.visit(&mut cycle, &config, |_| panic!("its owner has forgotten it"));
+        assert_eq!(requester.unsent(&config, |_| panic!("its owner has forgotten it")), None);
     }
 }

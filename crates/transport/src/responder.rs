@@ -1,7 +1,7 @@
 //! The receiving side of a reliable connection.
 
 use crate::{Config, Position, Recovery};
-use units::Cycle;
+use units::State;
 use wire::Psn;
 
 /// Verdict on an arrived packet.
@@ -74,13 +74,15 @@ const MESSAGE: u32 = 2;
 
 /// The responder: accepts packets in order, acknowledges them in groups and reports each gap once. Without
 /// recovery it accepts every packet. Selective recovery uses [`crate::Placement`] instead.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
+#[state(equal = Self::has_reported_gap)]
 pub struct Responder {
     expected: Psn,
     /// Packets since the last acknowledgement.
     unacknowledged: u32,
     /// Completed messages, modulo 2^31, above the bit [`GAP_REPORTED`]. Packed because a million responders
     /// are accessed one after another.
+    #[state(count)]
     messages: u32,
 }
 
@@ -108,6 +110,11 @@ impl Responder {
     #[must_use]
     pub const fn message_sequence(&self) -> u32 {
         (self.messages / MESSAGE) & 0xff_ffff
+    }
+
+    /// Whether the gap before the next packet has been reported.
+    const fn has_reported_gap(&self) -> bool {
+        self.messages & GAP_REPORTED != 0
     }
 
     /// The next packet, if packets arrive in order.
@@ -215,30 +222,13 @@ impl Responder {
     /// before the gap.
     #[cold]
     fn report_gap(&mut self) -> Option<Reply> {
-        if self.messages & GAP_REPORTED != 0 {
+        if self.has_reported_gap() {
             return None;
         }
         self.messages |= GAP_REPORTED;
         self.unacknowledged = 0;
         Some(Reply::Nak(self.expected))
     }
-}
-
-impl Responder {
-    /// Visits the state for cycle detection; see [`Cycle`].
-    pub fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { expected, unacknowledged, messages } = self;
-        visit_psn(expected, cycle);
-        cycle.same_list([*unacknowledged, *messages & GAP_REPORTED].into_iter().map(u64::from));
-        cycle.wrapping(messages, 32);
-    }
-}
-
-/// Visits a PSN for cycle detection; see [`Cycle`].
-pub(crate) fn visit_psn(psn: &mut Psn, cycle: &mut Cycle) {
-    let mut value = psn.value();
-    cycle.wrapping(&mut value, 24);
-    *psn = Psn::new(value);
 }
 
 #[cfg(test)]

@@ -1,10 +1,6 @@
 //! Segmentation of a work request into messages, and of a message into packets.
 
 use crate::{Config, Position};
-use units::Cycle;
-
-/// Greater than the length of any message.
-const NO_MESSAGE: u32 = u32::MAX;
 
 /// Position of the next packet in its work request.
 ///
@@ -14,17 +10,13 @@ const NO_MESSAGE: u32 = u32::MAX;
 pub(crate) struct Cursor {
     /// Bytes of the request before the next packet.
     pub(crate) offset_bytes: u64,
-    /// Size of the message of the next packet; [`NO_MESSAGE`] after the last.
+    /// Size of the message of the next packet.
     pub(crate) message_bytes: u32,
     /// Bytes of that message from the next packet on.
     message_left_bytes: u32,
 }
 
 impl Cursor {
-    /// The position after the last packet.
-    pub(crate) const EXHAUSTED: Self =
-        Self { offset_bytes: 0, message_bytes: NO_MESSAGE, message_left_bytes: 0 };
-
     /// Packet number `packet` of a request of `bytes`.
     pub(crate) fn at(config: &Config, bytes: u64, packet: u64) -> Self {
         let messages_before = packet / config.packets_per_message();
@@ -61,21 +53,6 @@ impl Cursor {
     /// Number of packets of the message from the next one on.
     pub(crate) fn packets_left(&self, config: &Config) -> u64 {
         u64::from(self.message_left_bytes.div_ceil(config.mtu_bytes))
-    }
-}
-
-impl Cursor {
-    /// Visits the state for cycle detection, in a request of `bytes`; see [`Cycle`]. Only the last message of
-    /// a request may have another size.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle, bytes: u64) {
-        let is_exhausted = self.message_bytes == NO_MESSAGE;
-        let Self { offset_bytes, message_bytes, message_left_bytes } = self;
-        let end_bytes = if is_exhausted { *offset_bytes } else { bytes };
-        let mut left_bytes = end_bytes - *offset_bytes;
-        cycle.left(&mut left_bytes, 2 * u64::from(*message_bytes));
-        *offset_bytes = end_bytes - left_bytes;
-        cycle.same(u64::from(*message_bytes));
-        cycle.same(u64::from(*message_left_bytes));
     }
 }
 

@@ -4,15 +4,12 @@
 //! that advanced by some step. Then the next period is the same again, as long as no fixed time comes due and
 //! no limited quantity runs out. So the state can be advanced by many periods at once, with the exact result.
 //!
-//! Every part of such a state has a `visit` method that passes each of its fields to a [`Cycle`], always in
-//! the same order. The first pass records the fields, the second compares them, the third advances them. A
-//! `visit` method destructures its struct by name, so that a new field cannot be forgotten. Code that visits
-//! many parts checks between them whether the pass [is over](Cycle::is_over): the first pass has reached its
-//! limit, or the second has found a difference.
+//! Every part of such a state is a [`State`](crate::State), which passes each of its fields to a [`Cycle`],
+//! always in the same order. The first pass records the fields, the second compares them, the third advances
+//! them. Code that visits many parts checks between them whether the pass [is over](Cycle::is_over): the first
+//! pass has reached its limit, or the second has found a difference.
 
-use crate::{Instant, Span};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::{Counter, Instant, Span};
 
 /// Action of the current pass on the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,38 +140,23 @@ impl Cycle {
         self.step(value, |_, step| (step == 0).then_some(0));
     }
 
-    /// Visits numbers that must be equal, as must their count.
-    pub fn same_list(&mut self, values: impl ExactSizeIterator<Item = u64>) {
-        self.same(values.len() as u64);
-        values.for_each(|value| self.same(value));
-    }
-
-    /// Visits a number that may grow or shrink and has no effect.
+    /// Visits a number that may change by the same step in each period, modulo its range, and has no effect.
     #[inline]
-    pub fn count(&mut self, value: &mut u64) {
-        *value = self.step(*value, |_, step| Some(step));
-    }
-
-    /// Like [`Self::count`], for a number of `bits` that wraps around.
-    pub fn wrapping(&mut self, value: &mut u32, bits: u32) {
-        let mask = u64::from(u32::MAX >> (32 - bits));
-        *value = (self.step(u64::from(*value), |_, step| Some(step & mask)) & mask) as u32;
-    }
-
-    /// Like [`Self::count`], for accumulated time.
-    pub fn spent(&mut self, span: &mut Span) {
-        self.count(&mut span.0);
+    pub fn count(&mut self, value: &mut impl Counter) {
+        value.update(|value| self.step(value, |_, step| Some(step)));
     }
 
     /// Visits a quantity that is consumed and must not fall below `floor`.
-    pub fn left(&mut self, value: &mut u64, floor: u64) {
-        let left = value.saturating_sub(floor);
-        *value = self.step(*value, |cycle, step| {
-            let used = step.wrapping_neg();
-            if used > 0 && used <= i64::MAX as u64 {
-                cycle.room = cycle.room.min(left / used);
-            }
-            (step == 0 || used <= i64::MAX as u64).then_some(step)
+    pub fn left(&mut self, value: &mut impl Counter, floor: u64) {
+        value.update(|value| {
+            let left = value.saturating_sub(floor);
+            self.step(value, |cycle, step| {
+                let used = step.wrapping_neg();
+                if used > 0 && used <= i64::MAX as u64 {
+                    cycle.room = cycle.room.min(left / used);
+                }
+                (step == 0 || used <= i64::MAX as u64).then_some(step)
+            })
         });
     }
 
@@ -215,53 +197,37 @@ impl Cycle {
     }
 }
 
-/// Visits the items of a heap in ascending order, independent of their order in memory; for the `visit`
-/// method of a part with a heap.
-pub fn visit_heap<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>, mut visit: impl FnMut(&mut T)) {
-    let mut items: Vec<T> = heap.drain().map(|Reverse(item)| item).collect();
-    items.sort_unstable();
-    items.iter_mut().for_each(&mut visit);
-    heap.extend(items.into_iter().map(Reverse));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::State;
 
     /// A small state: fields of a busy port, its timer and a queue pair.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct State {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
+    struct Fields {
         free_at: Instant,
         deadline: Instant,
         alarm: Instant,
+        #[state(count)]
         bytes: u64,
+        #[state(left = 10)]
         left: u64,
+        #[state(count)]
         psn: u32,
         mode: u64,
     }
 
-    const STATE: State = State {
+    const STATE: Fields = Fields {
         free_at: Instant(1_010),
         deadline: Instant(1_500),
         alarm: Instant::NEVER,
         bytes: 70,
         left: 1_000,
-        psn: 0xff_fffe,
+        psn: 0xffff_fffe,
         mode: 3,
     };
 
-    impl State {
-        fn visit(&mut self, cycle: &mut Cycle) {
-            let Self { free_at, deadline, alarm, bytes, left, psn, mode } = self;
-            cycle.time(free_at);
-            cycle.time(deadline);
-            cycle.time(alarm);
-            cycle.count(bytes);
-            cycle.left(left, 10);
-            cycle.wrapping(psn, 24);
-            cycle.same(*mode);
-        }
-
+    impl Fields {
         /// The state one period of 100 later.
         const fn next(self) -> Self {
             Self {
@@ -269,13 +235,13 @@ mod tests {
                 deadline: Instant(self.deadline.0 + 100),
                 bytes: self.bytes + 7,
                 left: self.left - 30,
-                psn: (self.psn + 3) & 0xff_ffff,
+                psn: self.psn.wrapping_add(3),
                 ..self
             }
         }
     }
 
-    fn room(mut before: State, mut after: State) -> u64 {
+    fn room(mut before: Fields, mut after: Fields) -> u64 {
         let mut cycle = Cycle::record(Instant(1_000));
         before.visit(&mut cycle);
         cycle.compare(Instant(1_100));
@@ -303,19 +269,19 @@ mod tests {
     fn a_time_that_stands_still_is_not_passed() {
         let alarm = Instant(1_700);
         // At 1,100 five periods end at 1,600; a sixth would end when the alarm is due.
-        assert_eq!(room(State { alarm, ..STATE }, State { alarm, ..STATE.next() }), 5);
+        assert_eq!(room(Fields { alarm, ..STATE }, Fields { alarm, ..STATE.next() }), 5);
         let past = Instant(500);
-        assert_eq!(room(State { alarm: past, ..STATE }, State { alarm: past, ..STATE.next() }), 32);
+        assert_eq!(room(Fields { alarm: past, ..STATE }, Fields { alarm: past, ..STATE.next() }), 32);
     }
 
     #[test]
     fn whatever_differs_otherwise_is_no_repetition() {
         let next = STATE.next();
         for other in [
-            State { mode: 4, ..next },
-            State { free_at: Instant(1_111), ..next },
-            State { alarm: Instant(1_200), ..next },
-            State { left: 1_001, ..next },
+            Fields { mode: 4, ..next },
+            Fields { free_at: Instant(1_111), ..next },
+            Fields { alarm: Instant(1_200), ..next },
+            Fields { left: 1_001, ..next },
         ] {
             assert_eq!(room(STATE, other), 0, "{other:?}");
         }
@@ -357,9 +323,9 @@ mod tests {
     fn a_state_of_another_shape_does_not_repeat() {
         for lengths in [(2, 3), (3, 2)] {
             let mut cycle = Cycle::record(Instant(0));
-            cycle.same_list(vec![1; lengths.0].into_iter());
+            vec![1_u8; lengths.0].visit(&mut cycle);
             cycle.compare(Instant(10));
-            cycle.same_list(vec![1; lengths.1].into_iter());
+            vec![1_u8; lengths.1].visit(&mut cycle);
             assert_eq!(cycle.room(), 0);
         }
     }

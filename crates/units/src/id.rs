@@ -1,11 +1,12 @@
 //! Typed indices. Each is an index into a flat vector of its kind, in creation order.
 
+use crate::State;
 use std::fmt;
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, State)]
         pub struct $name(pub u32);
 
         impl $name {

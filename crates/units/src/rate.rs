@@ -1,6 +1,6 @@
 //! Link and port rates.
 
-use crate::{Instant, Span};
+use crate::{Instant, Span, State};
 use std::fmt;
 
 /// Fractional bits of the fixed-point picoseconds per byte.
@@ -13,14 +13,14 @@ pub const RATE_BPS_MAX: u64 = 100_000_000_000_000;
 
 /// A bit rate. One byte at 400 Gb/s takes exactly 20 ps; rates that do not divide 8e12 are stored with a
 /// precision of 2^-20 ps per byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct Rate {
     bits_per_second: u64,
     byte_time: ByteTime,
 }
 
 /// The time of one byte at a rate: picoseconds with [`FRACTION_BITS`] fractional bits, rounded to nearest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub struct ByteTime(u64);
 
 impl Rate {
@@ -118,7 +118,7 @@ impl ByteTime {
 }
 
 /// Accumulates the fractions of a picosecond that [`ByteTime::frame_span`] truncates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct Carry(u64);
 
 impl Carry {

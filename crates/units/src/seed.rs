@@ -1,5 +1,7 @@
 //! Named random streams.
 
+use crate::State;
+
 /// Finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection that mixes all 64 bits.
 #[inline]
 #[must_use]
@@ -49,7 +51,7 @@ impl StreamFamily {
 }
 
 /// A SplitMix64 stream of random numbers, the same on every machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub struct Stream {
     state: u64,
 }
@@ -105,12 +107,6 @@ impl Stream {
             last = next;
             is_even = !is_even;
         }
-    }
-
-    /// Visits the state for cycle detection; see [`Cycle`](crate::Cycle). A state with random draws does not
-    /// repeat.
-    pub fn visit(&self, cycle: &mut crate::Cycle) {
-        cycle.same(self.state);
     }
 
     /// Shuffles `items` in place (Fisher-Yates).

@@ -1,6 +1,7 @@
 //! Packet sequence numbers: 24-bit serial numbers of a queue pair.
 
 use std::fmt;
+use units::{Counter, Cycle, State};
 
 const BITS: u32 = 24;
 const MASK: u32 = (1 << BITS) - 1;
@@ -45,6 +46,21 @@ impl Psn {
         // Shifting the difference to the top of the word moves the sign bit of 24 bits to that of 32.
         let difference = self.0.wrapping_sub(other.0) << (u32::BITS - BITS);
         difference.cast_signed() >> (u32::BITS - BITS)
+    }
+}
+
+impl Counter for Psn {
+    #[inline]
+    fn update(&mut self, mut next: impl FnMut(u64) -> u64) {
+        *self = Self::new(next(self.0.into()) as u32);
+    }
+}
+
+/// See [`Cycle::count`].
+impl State for Psn {
+    #[inline]
+    fn visit(&mut self, cycle: &mut Cycle) {
+        cycle.count(self);
     }
 }
 

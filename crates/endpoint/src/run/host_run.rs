@@ -2,7 +2,7 @@
 
 use super::driver::Driver;
 use super::executor::{Executor, State};
-use super::needs::{Needs, available_bytes};
+use super::memory_check::{MemoryNeeds, available_bytes};
 use super::record::{Recorder, write_received, write_sent};
 use super::roce::Roce;
 use super::share::Share;
@@ -187,7 +187,7 @@ impl HostRun {
         check_hosts(&spec, hosts)?;
         let (clock, jobs) = (Clock::start(), Arc::new(jobs_of(&spec)?));
         let share = Share::new(&spec, &jobs, hosts);
-        let needs = Needs::of(&spec, &share);
+        let needs = MemoryNeeds::of(&spec, &share);
         needs.check(available_bytes())?;
         let rows = needs.rows().map(|rows| ROWS_MAX.min(usize::try_from(rows).unwrap_or(ROWS_MAX)));
         let recorder = Recorder::new(share.sends(), rows);

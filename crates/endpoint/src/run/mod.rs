@@ -24,14 +24,14 @@ pub mod driver;
 mod executor;
 mod host_run;
 mod local;
-mod needs;
+mod memory_check;
 mod prompt;
 pub mod record;
 mod roce;
+mod round_robin;
 mod settings;
 pub mod share;
 pub mod tcp;
-mod turns;
 mod verbs;
 
 pub use executor::State;

@@ -25,8 +25,8 @@ mod socket;
 
 use super::driver::{Driver, Event, SentCounts};
 use super::roce::memory::Regions;
+use super::round_robin::RoundRobin;
 use super::share::{LocalPair, Post, planned_bytes};
-use super::turns::Turns;
 use super::{RunError, Settings};
 use crate::Clock;
 use crate::limit::RateLimit;
@@ -79,8 +79,8 @@ pub(super) struct Tcp {
     receivers: Vec<Option<Receiver>>,
     /// Queue pair number of each receiver.
     received_pairs: Vec<u32>,
-    to_write: Turns,
-    to_read: Turns,
+    to_write: RoundRobin,
+    to_read: RoundRobin,
     limit: Option<RateLimit>,
     write_bytes: usize,
     buffer: Vec<u8>,
@@ -132,8 +132,8 @@ impl Tcp {
             senders: Vec::new(),
             receivers: Vec::new(),
             received_pairs: Vec::new(),
-            to_write: Turns::default(),
-            to_read: Turns::default(),
+            to_write: RoundRobin::default(),
+            to_read: RoundRobin::default(),
             buffer: vec![0; CALL_BYTES],
             refused: Vec::new(),
             counts: Counts::default(),
@@ -279,8 +279,8 @@ impl Tcp {
         let Met { calls, guests, refused } = met;
         self.counts.refused_connections = refused;
         self.counts.connections = (calls.len() + guests.len()) as u64;
-        self.to_write = Turns::of(senders.len());
-        self.to_read = Turns::of(guests.len());
+        self.to_write = RoundRobin::of(senders.len());
+        self.to_read = RoundRobin::of(guests.len());
         let mut calls = calls.into_iter();
         for (place, pair) in (0..).zip(senders) {
             let stream = if pair.queue_pair.is_local() { None } else { calls.next() };

@@ -17,8 +17,8 @@
 
 mod adapter;
 mod address;
+mod clock_fit;
 mod collecting;
-mod line;
 mod making;
 mod receiving;
 mod sending;
@@ -26,8 +26,8 @@ mod stamps;
 mod work;
 
 use super::driver::{Driver, Event, SentCounts};
+use super::round_robin::RoundRobin;
 use super::share::{LocalPair, Post};
-use super::turns::Turns;
 use super::{RunError, Settings};
 use crate::Clock;
 use crate::limit::RateLimit;
@@ -69,7 +69,7 @@ pub(super) struct RdmaVerbs {
     clock: Clock,
     timing: Timing,
     limit: Option<RateLimit>,
-    to_send: Turns,
+    to_send: RoundRobin,
     list: WorkList,
     ended: Vec<Completion>,
     /// Chunks posted to failed queue pairs, not reported yet.
@@ -121,7 +121,7 @@ impl RdmaVerbs {
             timing: timing(&spec.transport, Span(settings.timeout_min_ps.unwrap_or(0))),
             limit: settings.rate_limit_bps.map(RateLimit::new),
             settings,
-            to_send: Turns::default(),
+            to_send: RoundRobin::default(),
             list: WorkList::new(LIST),
             ended: Vec::with_capacity(1_024),
             refused: Vec::new(),

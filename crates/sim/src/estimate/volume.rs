@@ -1,6 +1,6 @@
 //! How much the jobs of a spec move.
 
-use crate::setup::{Fabric, may_make_later};
+use crate::setup::{Fabric, may_be_lazy};
 use jobs::{arrivals, refusal, shape};
 use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
 use std::collections::BTreeSet;
@@ -99,7 +99,7 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: false,
             pairs: transfers_per_message(job),
-            is_passing: may_make_later(spec, job) && volume.comes_in_laps,
+            is_passing: may_be_lazy(spec, job) && volume.comes_in_laps,
             rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
             shares_pairs: job.round_bytes.is_some(),
             barrier: barrier_of(job),

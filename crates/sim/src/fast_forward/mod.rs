@@ -1,15 +1,16 @@
-//! Fast-forward of what repeats: a bulk transfer without changing competition does the same in every period.
+//! Fast-forward: skips periods in which a bulk transfer without changing competition repeats itself.
 //!
-//! One queue pair is watched for the time between two of its messages. If the whole state is the same after
-//! that time, or a few times that, but for what a period adds, it is moved on by as many periods as fit
-//! before something else is due: a timer, the end of a chunk. If series are sampled meanwhile, one more
-//! period is simulated, to know what the samples show. The result is the same to the bit; see [`Cycle`].
+//! One queue pair is watched for the time between two of its messages, the period. If the whole state is the same
+//! after that time, or a few times that, except for what a period adds, it is advanced by as many periods as fit
+//! before another event is due: a timer, the end of a chunk. If series are sampled meanwhile, one more period is
+//! simulated, to know what samples of it show. The result is the same to the bit; see [`Cycle`] and
+//! [`units::State`].
 //!
-//! Nothing repeats while queues grow, packets are marked at random or paused without rhythm. Then attempts
-//! become rare, end at the first difference, and are made when the run so far has [paid for](Budget) them:
-//! they look at a part of the state, and at all of it once that part has repeated. On InfiniBand, where
-//! credits would have to be compared at both ends, and where a way is chosen for each packet it is not tried:
-//! such choices depend on where windows begin, and looking at the state cuts one in two.
+//! Nothing repeats while queues grow, or packets are marked at random or paused irregularly. Then attempts become
+//! rare, end at the first difference, and are made when the run so far has [paid for](Budget) them: they compare
+//! a part of the state, and all of it once that part has repeated. Fast-forward is off on InfiniBand, where
+//! credits would have to be compared at both ends, and with load balancing per packet, whose choices depend on
+//! where windows begin: reading the state cuts one in two.
 
 mod rehearsal;
 mod state;

@@ -1,10 +1,11 @@
-//! The whole state of a run on one thread, as a [`Cycle`] walks over it, and what such walks may cost.
+//! The whole state of a run on one thread, as a [`Cycle`] visits it, and the budget of such visits.
 
 use crate::record::Totals;
 use crate::report::SeriesProbe;
 use crate::setup::FabricNode;
-use engine::{Partition, State};
-use units::Cycle;
+use engine::Partition;
+use transport::Unsent;
+use units::{Cycle, State};
 
 /// Fields that attempts may visit before anything was simulated, so that small worlds need not wait.
 const FIELDS_AT_FIRST: u64 = 1 << 16;
@@ -41,10 +42,10 @@ impl Budget {
     }
 }
 
-/// Begins with what differs first where something changes: what waits in each switch, and how much is on its
-/// way.
+/// Visits first what differs first when queues grow: the bytes stored in each switch, and the packets on each
+/// link.
 fn visit(partition: &mut Partition<FabricNode, SeriesProbe>, cycle: &mut Cycle) {
-    let State { nodes, inboxes, totals } = partition.state_mut();
+    let engine::State { nodes, inboxes, totals } = partition.state_mut();
     visit_totals(totals, cycle);
     for node in &*nodes {
         if let FabricNode::Switch(switch) = node {
@@ -57,9 +58,14 @@ fn visit(partition: &mut Partition<FabricNode, SeriesProbe>, cycle: &mut Cycle) 
             return;
         }
         match node {
-            FabricNode::Host(host) => host.visit(cycle),
-            FabricNode::Switch(switch) => switch.visit(cycle),
-            // Such states are not looked at.
+            FabricNode::Host(host) => {
+                host.visit(cycle);
+                visit_unsent(host.unsent(), cycle);
+            }
+            FabricNode::Switch(switch) => {
+                switch.catch_up(cycle.now());
+                switch.visit(cycle);
+            }
             FabricNode::Scheduled(_) => cycle.never_repeats(),
         }
     }
@@ -71,12 +77,21 @@ fn visit(partition: &mut Partition<FabricNode, SeriesProbe>, cycle: &mut Cycle) 
     }
 }
 
+/// Ends the skip before the last message of each chunk, which may have another size.
+fn visit_unsent(senders: impl Iterator<Item = Option<Unsent>>, cycle: &mut Cycle) {
+    for unsent in senders {
+        unsent.is_some().visit(cycle);
+        if let Some(Unsent { mut bytes, mut message_bytes }) = unsent {
+            message_bytes.visit(cycle);
+            cycle.left(&mut bytes, 2 * u64::from(message_bytes));
+        }
+    }
+}
+
 fn visit_totals(totals: &mut Totals, cycle: &mut Cycle) {
     let Totals { messages, progress, progress_at, delivered, last_retry_until } = totals;
-    cycle.count(messages);
-    cycle.count(progress);
-    cycle.time(progress_at);
-    cycle.count(delivered);
+    [messages, progress, delivered].into_iter().for_each(|count| cycle.count(count));
+    progress_at.visit(cycle);
     if *last_retry_until > cycle.now() {
         cycle.never_repeats();
     }

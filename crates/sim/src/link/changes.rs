@@ -10,7 +10,7 @@ use crate::link::Dropped;
 use crate::link::egress::occupied;
 use crate::link::errors::{ErrorRate, LinkErrors};
 use crate::packet::Packet;
-use units::{Cycle, Instant, LINK_OVERHEAD_BYTES, Rate, Span, Stream};
+use units::{Cycle, Instant, LINK_OVERHEAD_BYTES, Rate, Span, State, Stream};
 use wire::Framing;
 
 /// The state of a link from a time on.
@@ -144,21 +144,19 @@ impl LinkChanges {
     pub(crate) const fn before(&self) -> Carried {
         self.before
     }
+}
 
-    /// See [`Cycle`]. Requires [`Self::catch_up`]. Fast-forward stops before any frame could be on the link
-    /// at the next change.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+/// Requires [`LinkChanges::catch_up`]. The skip ends before any frame could be on the link at the next change.
+impl State for LinkChanges {
+    fn visit(&mut self, cycle: &mut Cycle) {
         let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, pauses, before: _ } = self;
-        cycle.same(*next as u64);
+        next.visit(cycle);
         if let Some(change) = changes.get(*next) {
             let on_link = rate.frame_span(u32::from(u16::MAX), LINK_OVERHEAD_BYTES) + *delay;
             cycle.stop_before(Instant(change.at.0.saturating_sub(on_link.0)));
         }
         errors.visit(cycle);
-        for Dropped { frames, bytes } in [lost, corrupted, pauses] {
-            cycle.count(frames);
-            cycle.count(bytes);
-        }
+        [lost, corrupted, pauses].into_iter().for_each(|dropped| dropped.visit(cycle));
     }
 }
 

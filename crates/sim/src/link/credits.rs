@@ -12,7 +12,7 @@
 
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 use wire::flow_control::{BLOCK_BYTES, BlockCount};
 
 /// Credit settings of a link; both ends have the same buffer.
@@ -164,12 +164,6 @@ impl Credits {
         lane.limit += u64::from(limit.ahead_of(BlockCount::of(lane.limit)));
         debug_assert!(lane.limit - lane.sent <= u64::from(buffer_blocks), "more was granted than there is");
     }
-
-    /// See [`Cycle`]. The counts of both ends would have to be compared; instead, nothing is skipped.
-    pub(crate) const fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { plan: _, lanes: _, ungranted: _, packets_sent: _, packets_received: _ } = self;
-        cycle.never_repeats();
-    }
 }
 
 /// Blocks `priority` from `since` on if its next frame has no credit at `now`; otherwise unblocks it.
@@ -184,6 +178,9 @@ pub(crate) fn hold_without_credit(
         None => pause.let_go(priority, now),
     }
 }
+
+/// Never repeats: the counts of both ends would have to be compared.
+impl State for Credits {}
 
 #[cfg(test)]
 mod tests {

@@ -4,11 +4,12 @@
 //! some time after it would have received a data frame.
 
 use std::collections::VecDeque;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 
 /// A queue with a fixed delay from insertion to the due time of each item.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Delayed<T> {
+    #[state(skip)]
     delay: Span,
     items: VecDeque<(Instant, T)>,
 }
@@ -45,16 +46,6 @@ impl<T> Delayed<T> {
     /// Removes the first item if it is due by `now`.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<T> {
         if self.next_due() > now { None } else { self.items.pop_front().map(|(_, item)| item) }
-    }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle, mut visit: impl FnMut(&mut T, &mut Cycle)) {
-        let Self { delay: _, items } = self;
-        cycle.same(items.len() as u64);
-        for (at, item) in items {
-            cycle.time(at);
-            visit(item, cycle);
-        }
     }
 }
 

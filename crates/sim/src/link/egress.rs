@@ -6,7 +6,7 @@ use crate::packet::Packet;
 use engine::{Destination, Outlet};
 use std::borrow::Borrow;
 use std::sync::Arc;
-use units::{ByteTime, Cycle, Instant, Rate, Span};
+use units::{ByteTime, Cycle, Instant, Rate, Span, State};
 use wire::Framing;
 
 /// The next node processes whole frames only.
@@ -231,22 +231,6 @@ impl<L: HoldLink> Transmitter<L> {
         self.link().framing
     }
 
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        if self.link().changes.is_some() {
-            let link = self.link.changing();
-            // A frame in transmission retains the rate at which it started.
-            if self.free_at <= cycle.now() {
-                link.catch_up(cycle.now(), self.frames, self.bytes);
-            }
-            link.changes.iter_mut().for_each(|changes| changes.visit(cycle));
-        }
-        let Self { link: _, free_at, frames, bytes } = self;
-        cycle.time(free_at);
-        cycle.count(frames);
-        cycle.count(bytes);
-    }
-
     /// The link has changes during the run.
     pub(crate) fn may_change(&self) -> bool {
         self.link().changes.is_some()
@@ -270,6 +254,23 @@ impl<L: HoldLink> Transmitter<L> {
             + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes);
         // The sum of all frames is rounded differently from each of them.
         Span(busy.0.saturating_sub(self.free_at.0.saturating_sub(end.0)))
+    }
+}
+
+impl<L: HoldLink> State for Transmitter<L> {
+    fn visit(&mut self, cycle: &mut Cycle) {
+        if self.link().changes.is_some() {
+            let link = self.link.changing();
+            // A frame in transmission retains the rate at which it started.
+            if self.free_at <= cycle.now() {
+                link.catch_up(cycle.now(), self.frames, self.bytes);
+            }
+            link.changes.visit(cycle);
+        }
+        let Self { link: _, free_at, frames, bytes } = self;
+        free_at.visit(cycle);
+        cycle.count(frames);
+        cycle.count(bytes);
     }
 }
 

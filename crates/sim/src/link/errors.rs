@@ -9,7 +9,7 @@
 //! corrupted frame before it can detect the error.
 
 use paths::Corruption;
-use units::{Cycle, Stream};
+use units::{State, Stream};
 
 /// Unit that is hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +64,13 @@ impl ErrorRate {
 }
 
 /// Determines which frames of one direction of a link are corrupted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct LinkErrors {
     stream: Stream,
+    #[state(skip)]
     rate: Option<ErrorRate>,
     /// Bits or frames, by the unit of the rate, before the next hit.
+    #[state(left = 0)]
     left: u64,
 }
 
@@ -105,13 +107,6 @@ impl LinkErrors {
         // Hits behind the frame are independent of those within it: the process is memoryless.
         self.left = self.draw(rate);
         true
-    }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { stream, rate: _, left } = self;
-        stream.visit(cycle);
-        cycle.left(left, 0);
     }
 }
 

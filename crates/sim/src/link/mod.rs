@@ -9,11 +9,14 @@ pub(crate) mod pause;
 
 use crate::packet::Packet;
 use std::iter::Sum;
+use units::State;
 
 /// Frames lost or dropped for one cause.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(crate) struct Dropped {
+    #[state(count)]
     pub(crate) frames: u64,
+    #[state(count)]
     pub(crate) bytes: u64,
 }
 

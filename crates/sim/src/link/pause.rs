@@ -6,10 +6,10 @@
 //! in transmission is never cut.
 
 use crate::packet::{Packet, Priority};
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 
 /// Paused priorities of a port, with the end of each pause.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 #[repr(C)]
 pub(crate) struct PauseState {
     /// Bit `p` is set while priority `p` is paused.
@@ -19,18 +19,22 @@ pub(crate) struct PauseState {
     /// Allocated with the first pause frame: most ports never receive one.
     history: Option<Box<History>>,
     // Needed only with a pause frame.
+    #[state(skip)]
     rate: Rate,
 }
 
 /// The pauses of a port.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, State)]
 struct History {
     until: [Instant; Priority::COUNT],
     since: [Instant; Priority::COUNT],
     /// Pause frames received with quanta other than zero (XOFF), by priority.
+    #[state(count)]
     pauses: [u64; Priority::COUNT],
     /// Pause frames received with zero quanta (XON), by priority.
+    #[state(count)]
     resumes: [u64; Priority::COUNT],
+    #[state(count)]
     paused: [Span; Priority::COUNT],
 }
 
@@ -177,17 +181,6 @@ impl PauseState {
     pub(crate) fn next_expiry(&self, wanted: u8) -> Instant {
         let paused = (0..8).map(Priority).filter(|priority| self.mask & wanted & priority.bit() != 0);
         paused.map(|priority| self.until(priority)).min().unwrap_or(Instant::NEVER)
-    }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { mask, ignored, rate: _, history } = self;
-        cycle.same_list([*mask, *ignored, u8::from(history.is_some())].into_iter().map(u64::from));
-        let Some(history) = history else { return };
-        let History { until, since, pauses, resumes, paused } = &mut **history;
-        until.iter_mut().chain(since).for_each(|time| cycle.time(time));
-        pauses.iter_mut().chain(resumes).for_each(|frames| cycle.count(frames));
-        paused.iter_mut().for_each(|paused| cycle.spent(paused));
     }
 
     /// No pause has ever been received.

@@ -6,7 +6,7 @@
 
 use super::ledger::{ReceiveQueue, Receives, Work};
 use super::receivers::Delivery;
-use super::unconfirmed::Vouched;
+use super::unrecovered_chunks::Vouched;
 use crate::packet::Packet;
 use crate::record::ReceiveReport;
 use engine::prefetch::LINE_BYTES;
@@ -14,18 +14,20 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::ops::Range;
 use transport::{Config, Disposition, Recovery};
-use units::{Cycle, Span};
+use units::{Span, State};
 use wire::Psn;
 
 /// A chunk that may have received packets.
-#[derive(Debug)]
+#[derive(Debug, State)]
 #[repr(C)]
 pub(super) struct OpenChunk {
     /// Sequence of its first packet, and one past its last.
     packets: Range<u64>,
     /// Packets that have not arrived yet.
+    #[state(left = 1)]
     left: u64,
     report: ReceiveReport,
+    #[state(skip)]
     inbound: u32,
 }
 
@@ -65,23 +67,19 @@ impl OpenChunk {
     const fn arrived(&self) -> u64 {
         self.packets.end - self.packets.start - self.left
     }
-
-    /// See [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { packets, left, report, inbound: _ } = self;
-        cycle.same(packets.end);
-        cycle.left(left, 1);
-        report.visit(cycle);
-    }
 }
 
 /// The open chunks of a receiver, from the first undelivered one.
-#[derive(Debug)]
+#[derive(Debug, State)]
+#[state(equal = Self::missing)]
 #[repr(C, align(64))]
 pub(super) struct Arrivals {
     /// One past the highest sequence received.
+    #[state(count)]
     seen: u64,
+    #[state(skip)]
     initial_psn: Psn,
+    #[state(skip)]
     delivers_in_order: bool,
     /// The oldest open chunk, if any.
     oldest: OpenChunk,
@@ -165,18 +163,9 @@ impl Arrivals {
         Some(&self.oldest).filter(|oldest| !oldest.is_none()).into_iter().chain(&self.later)
     }
 
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        // Unless lost, packets arrive within the period: a period with loss does not repeat.
-        let placed: u64 = self.open().map(OpenChunk::arrived).sum();
-        cycle.same(self.seen.wrapping_sub(placed));
-        let Self { initial_psn: _, delivers_in_order: _, seen, oldest, later, opened_end, queue } = self;
-        cycle.count(seen);
-        let [next, round] = queue.state().map(u64::from);
-        cycle.same_list([*opened_end, next, round].into_iter());
-        cycle.same(later.len() as u64);
-        oldest.visit(cycle);
-        later.iter_mut().for_each(|chunk| chunk.visit(cycle));
+    /// Packets that have not arrived although later ones have; 0 or more while none is lost.
+    fn missing(&self) -> u64 {
+        self.seen.wrapping_sub(self.open().map(OpenChunk::arrived).sum())
     }
 
     /// Length of the gapless run of received packets that ends with the highest one; [`Vouched::ALL`] without
@@ -222,7 +211,7 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::super::ledger::WorkMaker;
-    use super::super::unconfirmed::Acknowledged;
+    use super::super::unrecovered_chunks::Acknowledged;
     use super::*;
     use proptest::prelude::*;
 

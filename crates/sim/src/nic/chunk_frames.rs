@@ -2,12 +2,15 @@
 
 use super::sender::write_opcode;
 use transport::{Config, Position};
+use units::State;
 use wire::Framing;
 
 /// Number of frames, and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub(super) struct Frames {
+    #[state(count)]
     pub(super) frames: u32,
+    #[state(count)]
     pub(super) bytes: u64,
 }
 

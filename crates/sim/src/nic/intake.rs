@@ -7,7 +7,7 @@
 
 use crate::packet::{Packet, Priority};
 use std::collections::VecDeque;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 
 /// Parameters of a receive buffer.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +34,9 @@ pub(super) struct Drained {
 }
 
 /// A receive buffer.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(super) struct Intake {
+    #[state(skip)]
     plan: IntakePlan,
     /// Time at which each frame is drained, the frame, and whether it must be answered by a notification.
     queue: VecDeque<(Instant, Packet, bool)>,
@@ -43,6 +44,7 @@ pub(super) struct Intake {
     last: Instant,
     renew_at: Instant,
     /// Frames dropped because the buffer was full.
+    #[state(count)]
     pub(super) dropped: u64,
 }
 
@@ -117,20 +119,6 @@ impl Intake {
     /// Time at which the requested pause must be renewed.
     pub(super) const fn next_renewal(&self) -> Instant {
         self.renew_at
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { plan: _, queue, used_bytes, last, renew_at, dropped } = self;
-        cycle.same_list([queue.len() as u64, *used_bytes].into_iter());
-        for (at, packet, notifies) in queue {
-            cycle.time(at);
-            packet.visit(cycle);
-            cycle.same(u64::from(*notifies));
-        }
-        cycle.time(last);
-        cycle.time(renew_at);
-        cycle.count(dropped);
     }
 
     /// Returns a pause frame that requests or renews the pause.

@@ -1,18 +1,19 @@
 //! Latencies of the packets of a chunk.
 
-use units::{Cycle, Span};
+use units::{Span, State};
 
 /// Sum and range of latencies, in a quarter of a cache line: there is one for each of up to a million open
 /// chunks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(super) struct Latencies {
+    #[state(count)]
     pub(super) sum_ps: u64,
     min_ps: u32,
     max_ps: u32,
 }
 
 /// Range of latencies that exceed [`Latencies`]: 4.29 ms and more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(super) struct LongLatencies {
     min: Span,
     max: Span,
@@ -41,13 +42,6 @@ impl Latencies {
         }
         (Span(self.min_ps.into()), long.max.max(Span(self.max_ps.into())))
     }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { sum_ps, min_ps, max_ps } = self;
-        cycle.count(sum_ps);
-        cycle.same_list([*min_ps, *max_ps].into_iter().map(u64::from));
-    }
 }
 
 impl LongLatencies {
@@ -56,12 +50,6 @@ impl LongLatencies {
     pub(super) fn add(&mut self, latency: Span) {
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&self, cycle: &mut Cycle) {
-        let Self { min, max } = self;
-        cycle.same_list([min, max].into_iter().map(|span| span.0));
     }
 }
 

@@ -8,7 +8,7 @@ mod arrivals;
 mod chunk_frames;
 mod intake;
 mod latencies;
-mod later;
+mod lazy_queue_pairs;
 mod ledger;
 mod local;
 mod port;
@@ -18,25 +18,25 @@ mod receiver;
 mod receivers;
 mod receiving;
 mod reordering;
+mod resident_queue_pairs;
 mod sender;
 mod sending;
-mod standing;
 mod storage;
 mod tcp;
 mod timers;
 mod transfers;
-mod unconfirmed;
+mod unrecovered_chunks;
 
 pub(crate) use intake::IntakePlan;
-pub(crate) use later::QueuePairEnds;
+pub(crate) use lazy_queue_pairs::QueuePairEnds;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
-pub(crate) use port::{NicPort, NicPortPlan, TurnPlan};
+pub(crate) use port::{NicPort, NicPortPlan, SchedulingPlan};
 pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 pub(crate) use receivers::Receivers;
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
+pub(crate) use resident_queue_pairs::ResidentQueuePairs;
 pub(crate) use sender::{Sender, write_opcode};
-pub(crate) use standing::Standing;
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -53,7 +53,7 @@ use chunk_frames::ChunkFrames;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
-use later::LaterSenders;
+use lazy_queue_pairs::LazySenders;
 use sender::DataFrames;
 use spec::LateFrames;
 use std::mem::offset_of;
@@ -62,9 +62,9 @@ use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
-use transport::{Config, Controller};
-use unconfirmed::Unconfirmed;
-use units::{Cycle, Instant, Rate, Span};
+use transport::{Config, Controller, Unsent};
+use units::{Instant, Rate, Span, State};
+use unrecovered_chunks::UnrecoveredChunks;
 
 /// Bytes at the start of a host (behind the node's kind) and of a port that most windows need.
 const HOST_BYTES: usize = 256;
@@ -77,7 +77,7 @@ const PACKETS_AHEAD: usize = 24;
 const FEW_QUEUE_PAIRS: usize = 2;
 
 /// Limits of a NIC from a time on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Throughput {
     pub(crate) at: Instant,
     /// Maximum rate of payload sent.
@@ -99,7 +99,7 @@ pub(crate) struct HostPlan {
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) settings: QueuePairSettings,
     /// Senders created at the start.
-    pub(crate) senders: Standing<Sender>,
+    pub(crate) senders: ResidentQueuePairs<Sender>,
     /// Parameters of queue pairs that are created on demand.
     pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
     /// Number of links on each sender's path, if a rate controller depends on it.
@@ -116,44 +116,60 @@ pub(crate) struct HostPlan {
 
 /// A host. Fields that every window needs are at the start.
 #[repr(C)]
+#[derive(State)]
+#[state(initial = Self::is_untouched)]
 pub(crate) struct Host {
     timers: Timers,
     ports: Box<[NicPort]>,
     intake: Option<Box<Intake>>,
+    #[state(skip)]
     config: Arc<Config>,
+    #[state(skip)]
     latency: Span,
-    senders: Standing<Sender>,
+    senders: ResidentQueuePairs<Sender>,
     /// Rate controllers of the senders; empty at line rate.
-    pacers: Standing<Controller>,
+    pacers: ResidentQueuePairs<Controller>,
     /// Frames received.
+    #[state(count)]
     received_frames: u64,
     /// Payload placed.
+    #[state(count)]
     delivered_bytes: u64,
     /// Its job runs until other jobs end: payload placed by it is no progress.
+    #[state(skip)]
     is_background: bool,
+    #[state(skip)]
     data_frames: DataFrames,
     receivers: Receivers,
     // Needed when a chunk starts or ends.
     /// Chunks of each sender.
     sends: Sends,
+    #[state(skip)]
     chunk_frames: ChunkFrames,
+    // Change only when chunks are posted (visible at a sender), delivered or acknowledged (both reported); a
+    // busy rank has a timer.
+    #[state(skip)]
     transfers: Transfers,
     // Used by few hosts.
+    #[state(skip)]
     shared_memory: SharedMemory,
     /// Future changes of throughput, the next one last.
     throughput: Vec<Throughput>,
+    #[state(only_if = Option::is_none)]
     storage: Option<Box<Storage>>,
+    #[state(only_if = Option::is_none)]
     tcp: Option<Box<HostTcp>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
-    unconfirmed: Unconfirmed,
+    unconfirmed: UnrecoveredChunks,
     /// Creates senders on demand, unless all are created at the start.
-    later: Option<Box<LaterSenders>>,
+    #[state(skip)]
+    later: Option<Box<LazySenders>>,
     /// Present if pause frames are sent, or take effect, with a delay.
     pause_delays: Option<Box<PauseDelays>>,
 }
 
 /// Delayed pause frames within a NIC.
-#[derive(Debug)]
+#[derive(Debug, State)]
 struct PauseDelays {
     /// To be sent.
     responses: Delayed<Packet>,
@@ -166,16 +182,6 @@ impl PauseDelays {
     fn new([response, reaction]: [Span; 2]) -> Option<Box<Self>> {
         let delays = Self { responses: Delayed::new(response), reactions: Delayed::new(reaction) };
         (response.max(reaction) > Span::ZERO).then(|| Box::new(delays))
-    }
-
-    /// See [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { responses, reactions } = self;
-        responses.visit(cycle, |pause, cycle| pause.visit(cycle));
-        reactions.visit(cycle, |(port, pause), cycle| {
-            cycle.same(*port as u64);
-            pause.visit(cycle);
-        });
     }
 }
 
@@ -198,7 +204,7 @@ impl Host {
         let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         let settings = &plan.settings;
-        let later = plan.later.map(|ends| Box::new(LaterSenders::new(ends, settings)));
+        let later = plan.later.map(|ends| Box::new(LazySenders::new(ends, settings)));
         Self {
             timers: timers.chain(starts).collect(),
             storage,
@@ -219,7 +225,7 @@ impl Host {
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
-            unconfirmed: Unconfirmed::default(),
+            unconfirmed: UnrecoveredChunks::default(),
             later,
             pause_delays: PauseDelays::new(plan.pause_delays),
         }
@@ -312,6 +318,11 @@ impl Host {
         self.senders.iter_mut().for_each(|sender| _ = sender.watch(false));
     }
 
+    /// The rest of the chunk that each sender is sending; see [`Requester::unsent`](transport::Requester::unsent).
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = Option<Unsent>> {
+        self.senders.iter().map(|sender| sender.unsent(&self.config, &self.sends))
+    }
+
     /// It has no queue pairs and has received nothing: its state is the initial state.
     fn is_untouched(&self) -> bool {
         self.received_frames == 0
@@ -320,61 +331,6 @@ impl Host {
             && self.storage.is_none()
             && self.throughput.is_empty()
             && !self.ports.iter().any(|port| port.transmitter().may_change())
-    }
-
-    /// See [`Cycle`]. Transfers change only when chunks are posted (visible at a sender), delivered or
-    /// acknowledged (both reported); a busy rank has a timer.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let is_untouched = self.is_untouched();
-        cycle.same(u64::from(is_untouched));
-        if is_untouched {
-            return;
-        }
-        let Self {
-            config,
-            latency: _,
-            ports,
-            senders,
-            pacers,
-            sends,
-            receivers,
-            is_background: _,
-            data_frames: _,
-            chunk_frames: _,
-            transfers: _,
-            shared_memory: _,
-            timers,
-            intake,
-            throughput,
-            received_frames,
-            delivered_bytes,
-            storage,
-            unconfirmed,
-            later: _,
-            pause_delays,
-            // Fast-forward is off in runs with TCP.
-            tcp: _,
-        } = self;
-        unconfirmed.visit(cycle);
-        cycle.same(throughput.len() as u64);
-        cycle.count(received_frames);
-        cycle.count(delivered_bytes);
-        ports.iter_mut().for_each(|port| port.visit(cycle));
-        cycle.same(senders.first().into());
-        senders.iter_mut().for_each(|sender| sender.visit(cycle, config, sends));
-        pacers.iter_mut().for_each(|pacer| pacer.visit(cycle));
-        sends.visit(cycle);
-        receivers.visit(cycle);
-        timers.visit(cycle);
-        if let Some(intake) = intake {
-            intake.visit(cycle);
-        }
-        if let Some(delays) = pause_delays {
-            delays.visit(cycle);
-        }
-        if storage.is_some() {
-            cycle.never_repeats();
-        }
     }
 
     /// See [`engine::Node::process`].
@@ -556,18 +512,26 @@ impl Host {
 
 /// Prefetches the state that a sender needs to send.
 #[inline]
-fn prefetch_sender(senders: &Standing<Sender>, pacers: &Standing<Controller>, sender: u32) {
+fn prefetch_sender(
+    senders: &ResidentQueuePairs<Sender>,
+    pacers: &ResidentQueuePairs<Controller>,
+    sender: u32,
+) {
     senders.prefetch(sender);
     pacers.prefetch(sender);
 }
 
 /// Creates the rate controller of each sender; none at line rate.
-fn pacers(senders: &Standing<Sender>, links: &[u32], settings: &QueuePairSettings) -> Standing<Controller> {
+fn pacers(
+    senders: &ResidentQueuePairs<Sender>,
+    links: &[u32],
+    settings: &QueuePairSettings,
+) -> ResidentQueuePairs<Controller> {
     if !settings.controllers.iter().any(Controller::is_paced) {
-        return Standing::default();
+        return ResidentQueuePairs::default();
     }
     let begin = |sender: &Sender| settings.controllers[usize::from(sender.port())].clone();
-    let mut pacers: Standing<Controller> = senders.iter().map(begin).collect();
+    let mut pacers: ResidentQueuePairs<Controller> = senders.iter().map(begin).collect();
     pacers.iter_mut().zip(links).for_each(|(pacer, &links)| pacer.set_links(links));
     pacers
 }

@@ -11,7 +11,7 @@ use crate::packet::{Kind, Packet, Path};
 use crate::record::ReceiveReport;
 use spec::LateFrames;
 use transport::{CnpLimiter, Config, Disposition, Position, Reply, Responder};
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 use wire::{Framing, Opcode, Psn};
 
 /// The effects of an arriving data packet.
@@ -57,21 +57,27 @@ impl ReceiverSettings {
 const NO_CHUNK: u32 = u32::MAX;
 
 /// The responder side of a queue pair.
-#[derive(Debug)]
+#[derive(Debug, State)]
 #[repr(C, align(64))]
 pub(super) struct Receiver {
     /// To the sender at the source host.
+    #[state(skip)]
     path: Path,
+    #[state(skip)]
     pub(super) port: u16,
     /// Its frames are recorded.
+    #[state(skip)]
     pub(super) is_captured: bool,
     /// It receives from a rank on the same host: it is notified of chunks, and no packets arrive.
+    #[state(skip)]
     pub(super) is_local: bool,
     pub(super) responder: Responder,
     /// Chunks received completely, in all rounds.
     pub(super) ended: u32,
     /// Packets of the current chunk that have not arrived; [`NO_CHUNK`] without chunks.
+    #[state(left = 1)]
     pub(super) packets_left: u32,
+    #[state(skip)]
     pub(super) queue_pair: u32,
     latencies: Latencies,
     rare: Option<Box<Rare>>,
@@ -80,25 +86,31 @@ pub(super) struct Receiver {
 const _: () = assert!(size_of::<Receiver>() == 64, "a packet touches one cache line");
 
 /// State that most receivers never need.
-#[derive(Debug)]
+#[derive(Debug, State)]
+#[state(equal = Self::late_frames)]
 struct Rare {
     /// Counts of the chunk being received.
     counts: Counts,
     /// Counts of later chunks (frames beyond a gap), ascending by the number of chunks before them.
     ahead: Vec<(u32, Counts)>,
+    #[state(skip)]
     late: LateFrames,
     cnps: CnpLimiter,
 }
 
 /// Counts that are zero for a chunk whose packets all arrive in order, unmarked and within 4.29 ms.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 struct Counts {
     /// Frames that arrived marked.
+    #[state(count)]
     marks: u32,
     /// Congestion notifications sent.
+    #[state(count)]
     cnps: u32,
+    #[state(count)]
     out_of_order: u32,
     /// Frames dropped, and their bytes.
+    // Dropped frames show that the frames sent do not follow from those that have arrived.
     dropped: u32,
     dropped_bytes: u64,
     long: LongLatencies,
@@ -348,33 +360,6 @@ impl Receiver {
     pub(super) fn captured(&self) -> Option<u32> {
         self.is_captured.then_some(self.queue_pair)
     }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            path: _,
-            port: _,
-            is_captured: _,
-            is_local: _,
-            responder,
-            ended,
-            packets_left,
-            queue_pair: _,
-            latencies,
-            rare,
-        } = self;
-        responder.visit(cycle);
-        cycle.same(u64::from(*ended));
-        if *packets_left != NO_CHUNK {
-            let mut left = u64::from(*packets_left);
-            cycle.left(&mut left, 1);
-            *packets_left = left as u32;
-        }
-        latencies.visit(cycle);
-        if let Some(rare) = rare {
-            rare.visit(cycle);
-        }
-    }
 }
 
 impl Rare {
@@ -384,6 +369,11 @@ impl Rare {
         late: LateFrames { frames: 0, ecn_ce_rx: 0, cnp_tx: 0 },
         cnps: CnpLimiter::NEW,
     };
+
+    /// Frames that arrived after the delivery of their chunk.
+    const fn late_frames(&self) -> u64 {
+        self.late.frames
+    }
 
     /// Counts a frame of a chunk that has been delivered.
     fn add_late(&mut self, frame: Dropped) {
@@ -407,19 +397,5 @@ impl Rare {
         let is_next = self.ahead.first().is_some_and(|(next, _)| *next == chunk);
         self.counts = if is_next { self.ahead.remove(0).1 } else { Counts::NONE };
         !is_next && self.ahead.is_empty() && self.late == LateFrames::default() && self.cnps.is_idle(now)
-    }
-
-    /// See [`Cycle`]. Frames dropped as duplicates or beyond a gap show that the frames sent do not follow
-    /// from those that have arrived.
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { counts, ahead, late, cnps: limiter } = self;
-        let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;
-        limiter.visit(cycle);
-        cycle.same(late.frames);
-        cycle.count(&mut late.cnp_tx);
-        cycle.same_list(ahead.iter().map(|(_, counts)| u64::from(counts.dropped)));
-        cycle.same_list([u64::from(*dropped), *dropped_bytes].into_iter());
-        [marks, cnps, out_of_order].into_iter().for_each(|count| cycle.wrapping(count, 32));
-        long.visit(cycle);
     }
 }

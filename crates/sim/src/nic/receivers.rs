@@ -2,14 +2,14 @@
 
 use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
-use super::later::{LaterReceivers, QueuePairEnds, receiver, receiver_mut};
+use super::lazy_queue_pairs::{LazyReceivers, QueuePairEnds, receiver, receiver_mut};
 use super::ledger::{Receives, Work};
 use super::port::Control;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings};
 use super::reordering::Reordering;
-use super::standing::Standing;
-use super::unconfirmed::Vouched;
+use super::resident_queue_pairs::ResidentQueuePairs;
+use super::unrecovered_chunks::Vouched;
 use crate::packet::{Kind, Packet};
 use crate::record::{Context, Frame, FrameKind, ReceiveReport, Record};
 use engine::Message;
@@ -17,7 +17,7 @@ use engine::prefetch::{prefetch, prefetch_first};
 use spec::LateFrames;
 use std::sync::Arc;
 use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 
 /// A delivered chunk.
 pub(super) struct Delivery {
@@ -26,22 +26,24 @@ pub(super) struct Delivery {
 }
 
 /// The receivers of a host. Other lists, unless empty, have an item of the same index for each.
-#[derive(Debug)]
+#[derive(Debug, State)]
 #[repr(C)]
 pub(crate) struct Receivers {
     // Needed by each packet.
-    receivers: Standing<Receiver>,
+    receivers: ResidentQueuePairs<Receiver>,
     /// Track the chunks instead of the receivers, unless packets are accepted in order only.
     arrivals: Box<[Arrivals]>,
     /// With selective recovery: replace the responders.
     placements: Box<[Placement]>,
     /// If packets may overtake each other.
     reordering: Box<[Reordering]>,
+    #[state(skip)]
     settings: ReceiverSettings,
     // Needed at the end of a chunk.
+    #[state(skip)]
     receives: Receives,
     /// Creates receivers on demand, unless all are created at the start.
-    later: Option<Box<LaterReceivers>>,
+    later: Option<Box<LazyReceivers>>,
 }
 
 impl Receivers {
@@ -88,7 +90,7 @@ impl Receivers {
         receives: Receives,
         settings: &QueuePairSettings,
     ) -> Self {
-        let later = Some(Box::new(LaterReceivers::new(ends)));
+        let later = Some(Box::new(LazyReceivers::new(ends)));
         Self { later, ..Self::new(std::iter::empty(), receives, settings) }
     }
 
@@ -396,19 +398,6 @@ impl Receivers {
     /// Reordering of packets, by queue pair.
     pub(super) fn reordering(&self) -> &[Reordering] {
         &self.reordering
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { receivers, arrivals, placements, reordering, settings: _, receives: _, later } = self;
-        cycle.same(receivers.first().into());
-        if let Some(later) = later {
-            later.visit(cycle);
-        }
-        receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
-        arrivals.iter_mut().for_each(|arrivals| arrivals.visit(cycle));
-        placements.iter_mut().for_each(|placement| placement.visit(cycle));
-        reordering.iter_mut().for_each(|reordering| reordering.visit(cycle));
     }
 }
 

@@ -7,7 +7,7 @@ use super::receivers::Delivery;
 use super::sender::Sender;
 use super::sending::{make_ready, window_packets};
 use super::storage::is_storage;
-use super::unconfirmed::Vouched;
+use super::unrecovered_chunks::Vouched;
 use super::{Host, Timer};
 use crate::packet::{Kind, Packet};
 use crate::record::{Context, Record};
@@ -29,7 +29,7 @@ impl Host {
         let Some(packet) = inbox.take_first() else { return Instant::NEVER };
         let next = inbox.next_arrival();
         self.received_frames += 1;
-        let is_usual = !self.ports[port].has_special() && self.intake.is_none();
+        let is_usual = !self.ports[port].has_options() && self.intake.is_none();
         let position = match packet.position() {
             Some(position) if is_usual => Some(position),
             None if is_usual && packet.is_ack() => {
@@ -58,7 +58,7 @@ impl Host {
             return None;
         }
         let state = &mut self.ports[port];
-        if state.has_special() {
+        if state.has_options() {
             state.fill_lane(&packet);
             if self.intake.is_none() || !matches!(packet.kind(), Kind::Data(_)) {
                 state.free_lane(&packet, packet.at());

@@ -8,21 +8,24 @@
 //! do not count.
 
 use std::hint::select_unpredictable;
-use units::Cycle;
+use units::State;
 use wire::Psn;
 
 /// Bucket k counts distances from 2^k to 2^(k+1) - 1; sequence numbers compare within 2^23.
 pub(crate) const BUCKETS: usize = 23;
 
 /// Distances of the packets of a queue pair.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 #[repr(C, align(64))]
 pub(crate) struct Reordering {
     newest: Psn,
     /// Largest distance.
     distance_max: u32,
+    #[state(skip)]
     queue_pair: u32,
     /// Packets in each bucket; those of distances up to 8,191 are in the same cache line as the rest.
+    // A period with late packets does not repeat: packets resent after a loss are late only until they reach
+    // the newest one.
     late: [u32; BUCKETS],
 }
 
@@ -57,17 +60,6 @@ impl Reordering {
         counted.map(move |(power, frames)| {
             (1 << power, ((2 << power) - 1).min(largest.max(1 << power)), u64::from(frames))
         })
-    }
-
-    /// See [`Cycle`]. A period with late packets does not repeat: packets resent after a loss are late only
-    /// until they reach the newest one, and its lead is not compared.
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { newest, distance_max, queue_pair: _, late } = self;
-        let mut psn = newest.value();
-        cycle.wrapping(&mut psn, 24);
-        *newest = Psn::new(psn);
-        cycle.same_list(late.iter().copied().map(u64::from));
-        cycle.same(u64::from(*distance_max));
     }
 }
 

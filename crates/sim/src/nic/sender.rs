@@ -3,15 +3,17 @@
 use super::chunk_frames::{Frames, frames_of};
 use super::ledger::{SendQueue, Sends, WorkId, WorkIds};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
-use super::standing::Standing;
-use super::unconfirmed::Acknowledged;
+use super::resident_queue_pairs::ResidentQueuePairs;
+use super::unrecovered_chunks::Acknowledged;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Frame, FrameKind, Record};
 use engine::Message;
 use record::ChunkStatus;
 use std::iter::repeat;
-use transport::{AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome};
-use units::{Cycle, Instant};
+use transport::{
+    AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome, Unsent,
+};
+use units::{Instant, State};
 use wire::{Framing, Opcode, Psn};
 
 /// Settings common to all payload of a host.
@@ -27,9 +29,9 @@ pub(super) struct DataFrames {
     pub(super) ends_often: bool,
 }
 
-/// Service of a sender.
+/// The service of a sender by its port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct Service {
     /// Time of the decision.
     pub(super) now: Instant,
     /// Time from which the packet is on the link.
@@ -70,15 +72,19 @@ enum Course {
 
 /// The requester side of a queue pair, in one cache line. Its rate controller, if any, is stored in
 /// [`super::Host`], and the number of its queue pair in [`Sends`].
-#[derive(Debug)]
+#[derive(Debug, State)]
 #[repr(C, align(64))]
 pub(crate) struct Sender {
     requester: Requester,
     /// To the receiver at the destination host.
+    #[state(skip)]
     path: Path,
     /// Its chunks that were posted and have not ended.
     queue: SendQueue,
+    #[state(skip)]
     port: u16,
+    // Changes when messages are watched.
+    #[state(skip)]
     course: Course,
     /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::COUNTED`].
     standing: u8,
@@ -97,7 +103,7 @@ impl Sender {
     const COUNTED: u8 = 4;
 
     /// Creates all senders of a host in their final location.
-    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Standing<Self> {
+    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> ResidentQueuePairs<Self> {
         let queues = (0..).map(|sender| sends.queue(sender));
         plans.zip(queues).map(|(plan, queue)| Self::new(&plan, queue)).collect()
     }
@@ -276,12 +282,12 @@ impl Sender {
         number: u32,
         config: &Config,
         frames: &DataFrames,
-        turn: Turn,
+        service: Service,
         sends: &mut Sends,
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
         let bytes_of = self.queue.sizes(sends);
-        let Turn { now, sent, window_packets } = turn;
+        let Service { now, sent, window_packets } = service;
         let next = self.requester.poll_transmit(config, now, window_packets, bytes_of)?;
         let DataFrames { framing, priority, .. } = *frames;
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
@@ -338,15 +344,9 @@ impl Sender {
         may
     }
 
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle, config: &Config, sends: &Sends) {
-        let bytes_of = self.queue.sizes(sends);
-        let Self { requester, path: _, queue, port: _, course: _, standing } = self;
-        requester.visit(cycle, config, bytes_of);
-        // The counts themselves are visited in their list.
-        let standing = *standing & !Self::COUNTED;
-        let [oldest, next] = queue.state();
-        cycle.same_list([u32::from(standing), oldest, next].into_iter().map(u64::from));
+    /// See [`Requester::unsent`].
+    pub(super) fn unsent(&self, config: &Config, sends: &Sends) -> Option<Unsent> {
+        self.requester.unsent(config, self.queue.sizes(sends))
     }
 
     /// The oldest `count` chunks are complete.

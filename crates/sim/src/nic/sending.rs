@@ -3,8 +3,8 @@
 use super::chunk_frames::Frames;
 use super::ledger::{Sends, WorkId};
 use super::port::{Control, Next, NicPort};
-use super::sender::{DataFrames, Sender, Turn};
-use super::standing::Standing;
+use super::resident_queue_pairs::ResidentQueuePairs;
+use super::sender::{DataFrames, Sender, Service};
 use super::storage::is_storage;
 use super::tcp::NextTcp;
 use super::timers::Timers;
@@ -19,7 +19,7 @@ impl Host {
     /// Sends the next packet by a port.
     #[inline(always)]
     pub(super) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
-        let sender = match self.ports[port].sole_sender(now) {
+        let sender = match self.ports[port].next_sender_if_plain(now) {
             Some(sender) if !is_storage(sender) => sender,
             _ => match self.send_first(port, now, context) {
                 Some(sender) => sender,
@@ -39,9 +39,9 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) -> Option<u32> {
         let state = &mut self.ports[port];
-        state.begin_turn(now);
-        let sender = if state.has_special() {
-            self.send_with_special(port, now, context)?
+        state.advance(now);
+        let sender = if state.has_options() {
+            self.send_with_options(port, now, context)?
         } else if let Some(control) = state.first_control() {
             if control.is_captured {
                 let control = *control;
@@ -60,9 +60,9 @@ impl Host {
         None
     }
 
-    /// Same, by a port with special state.
+    /// Same, by a port with options.
     #[cold]
-    fn send_with_special(
+    fn send_with_options(
         &mut self,
         port: usize,
         now: Instant,
@@ -70,7 +70,7 @@ impl Host {
     ) -> Option<u32> {
         let Self { ports, senders, config, data_frames, .. } = self;
         let framing = data_frames.framing;
-        match ports[port].pop_with_special(now, |sender| senders[sender].next_frame_bytes(config, framing)) {
+        match ports[port].pop_with_options(now, |sender| senders[sender].next_frame_bytes(config, framing)) {
             Next::LinkControl(packet) => self.ports[port].transmit(&packet, now, context),
             Next::Control(control) => self.send_control(port, &control, now, context),
             Next::Sender(sender) => return Some(sender),
@@ -118,10 +118,10 @@ impl Host {
         }
         let state = &mut senders[sender];
         let window_packets = window_packets(pacers, data_frames, sender);
-        let turn = Turn { now, sent, window_packets };
+        let service = Service { now, sent, window_packets };
         let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender]) } else { None };
         if pacer.as_ref().is_none_or(|pacer| pacer.ready_at() <= now)
-            && let Some(packet) = state.next_packet(sender, config, data_frames, turn, sends, context)
+            && let Some(packet) = state.next_packet(sender, config, data_frames, service, sends, context)
         {
             if let Some(pacer) = &mut pacer {
                 if let Some(position) = packet.position() {
@@ -135,9 +135,9 @@ impl Host {
         if !state.stays_in_round(config, window_packets) {
             port.drop_sender();
         } else if let Some(pacer) = pacer {
-            port.turn_round_paced(sender, pacer.ready_at(), now);
+            port.rotate_or_defer(sender, pacer.ready_at(), now);
         } else {
-            port.turn_round(sender);
+            port.rotate(sender);
         }
         arm_timer(timers, sender, state, config, context);
         port.schedule(now);
@@ -242,7 +242,11 @@ impl Host {
 
 /// The window of a sender's rate controller [packets].
 #[inline]
-pub(super) fn window_packets(pacers: &Standing<Controller>, frames: &DataFrames, sender: u32) -> u32 {
+pub(super) fn window_packets(
+    pacers: &ResidentQueuePairs<Controller>,
+    frames: &DataFrames,
+    sender: u32,
+) -> u32 {
     // A controller that ignores acknowledgements has no window, and its memory is not accessed.
     if frames.hears_acks { pacers[sender].window_packets() } else { u32::MAX }
 }

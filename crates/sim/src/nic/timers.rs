@@ -3,10 +3,10 @@
 use engine::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Cycle, Instant, Span, visit_heap};
+use units::{Instant, Span, State};
 
 /// An event of a host other than the arrival or departure of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, State)]
 pub(super) enum Timer {
     /// The job starts: posts transfers without dependencies.
     Start,
@@ -41,14 +41,18 @@ struct Armed {
 }
 
 /// The timers of a host, soonest first.
-#[derive(Debug)]
+#[derive(Debug, State)]
+#[state(before = Self::enqueue_armed, after = Self::look)]
 pub(super) struct Timers {
     /// Expiry of the first: cached, since it is read before every action of a host.
+    #[state(skip)]
     next: Instant,
     /// Expiry of the first of `armed`; never if it is empty.
+    #[state(skip)]
     armed_from: Instant,
     /// Retransmission timers not yet in the queue. Most runs of short messages end before the first expires,
     /// so that none is ever sorted.
+    #[state(skip)]
     armed: Vec<Armed>,
     queue: BinaryHeap<Reverse<(Instant, Timer)>>,
 }
@@ -127,14 +131,6 @@ impl Timers {
         if let Some(first) = self.armed.first() {
             prefetch_line(first, size_of_val(&*self.armed) / LINE_BYTES);
         }
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        self.enqueue_armed();
-        cycle.same(self.queue.len() as u64);
-        visit_heap(&mut self.queue, |(at, _)| cycle.time(at));
-        self.look();
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) use totals::{Context, Totals};
 use record::ChunkStatus;
 use transport::Position;
 use transport::tcp::Acknowledgement;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 use wire::{Opcode, Psn};
 
 /// A chunk in a round of its job.
@@ -152,20 +152,28 @@ impl SendReport {
 }
 
 /// A chunk as its responder saw it; what each frame counts in comes first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
+#[state(equal = Self::dropped_frames)]
 #[repr(C)]
 pub(crate) struct ReceiveReport {
+    #[state(count)]
     pub(crate) bytes: u64,
     /// Accepted frames, and their latency.
+    #[state(count)]
     pub(crate) latency_sum_ps: u64,
     latency_min: Span,
     latency_max: Span,
+    #[state(count)]
     pub(crate) latency_frames: u32,
+    #[state(count)]
     pub(crate) frames: u32,
     /// Frames that arrived marked.
+    #[state(count)]
     pub(crate) marks: u32,
     /// Congestion notifications sent.
+    #[state(count)]
     pub(crate) cnps: u32,
+    #[state(count)]
     pub(crate) out_of_order: u32,
     pub(crate) chunk: u32,
     pub(crate) round: u32,
@@ -201,6 +209,11 @@ impl ReceiveReport {
     pub(crate) const fn delivered_at(mut self, at: Instant) -> Self {
         self.delivered = at;
         self
+    }
+
+    /// Frames that were dropped as duplicates or beyond a gap.
+    const fn dropped_frames(&self) -> u32 {
+        self.frames.wrapping_sub(self.latency_frames)
     }
 
     /// Whether each frame was accepted, in order.
@@ -290,34 +303,4 @@ pub(crate) enum TcpFrameKind {
         ack: Acknowledgement,
         echo: Instant,
     },
-}
-
-impl ReceiveReport {
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            chunk,
-            round,
-            frames,
-            out_of_order,
-            marks,
-            cnps,
-            latency_frames,
-            latency_sum_ps,
-            latency_min,
-            latency_max,
-            bytes,
-            delivered: _,
-        } = self;
-        // Frames that are dropped, as they come again or too early, show that what is sent does not follow
-        // what has arrived.
-        cycle.same(u64::from(frames.wrapping_sub(*latency_frames)));
-        cycle.same_list([*chunk, *round].into_iter().map(u64::from));
-        for count in [frames, out_of_order, marks, cnps, latency_frames] {
-            cycle.wrapping(count, 32);
-        }
-        cycle.count(latency_sum_ps);
-        cycle.count(bytes);
-        cycle.same_list([*latency_min, *latency_max].into_iter().map(|span| span.0));
-    }
 }

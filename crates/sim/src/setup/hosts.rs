@@ -2,14 +2,15 @@
 
 use super::controllers::Controllers;
 use super::flows::Flows;
-use super::later::{LaterEnds, may_make_later};
+use super::lazy_queue_pairs::{LazyEnds, may_be_lazy};
 use super::pair_places::{AtHost, PairsAtHost};
 use super::places::{OfHost, Places};
 use super::world::BuildOptions;
 use super::{Fabric, HostClock};
 use crate::nic::{
     InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairEnds, QueuePairSettings, Receivers,
-    Receives, ReplyPriorities, Sender, Sends, Standing, StoragePlan, TransfersPlan, Work, WorkMaker,
+    Receives, ReplyPriorities, ResidentQueuePairs, Sender, Sends, StoragePlan, TransfersPlan, Work,
+    WorkMaker,
 };
 use crate::packet::{Path, Priority};
 use jobs::{Chunk, OneJob};
@@ -23,7 +24,7 @@ use units::{AttachmentId, HostId, Instant, Rate, Span};
 /// Traffic that one host sends and receives.
 pub(crate) struct HostFlows {
     pub(crate) settings: QueuePairSettings,
-    pub(crate) senders: Standing<Sender>,
+    pub(crate) senders: ResidentQueuePairs<Sender>,
     /// Source of senders that are created on demand.
     pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
     pub(crate) sends: Sends,
@@ -57,7 +58,7 @@ impl<'a> HostMaker<'a> {
         let captured = &options.captured;
         // The exact path, the reference of tests, creates all queue pairs in advance.
         let may = !options.exact_only && captured.is_empty();
-        let made_later = spec.jobs.iter().map(|job| may && may_make_later(spec, job)).collect();
+        let made_later = spec.jobs.iter().map(|job| may && may_be_lazy(spec, job)).collect();
         Self { spec, fabric, flows, captured, made_later, places }
     }
 
@@ -73,11 +74,11 @@ impl<'a> HostMaker<'a> {
         let sends = self.sends(of_host, &mut transfers);
         let receives = self.receives(of_host, settings.config.recovery, &mut transfers);
         if of_host.from.come_in_laps() && of_host.job.is_some_and(|job| self.made_later[job as usize]) {
-            let later = LaterEnds::new(self.fabric, self.flows, self.places.pairs(), of_host);
+            let later = LazyEnds::new(self.fabric, self.flows, self.places.pairs(), of_host);
             let later: Arc<dyn QueuePairEnds> = Arc::new(later);
             return HostFlows {
                 links: Vec::new(),
-                senders: Standing::default(),
+                senders: ResidentQueuePairs::default(),
                 later: Some(Arc::clone(&later)),
                 sends,
                 receivers: Receivers::later(later, receives, &settings),

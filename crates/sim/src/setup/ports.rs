@@ -3,7 +3,7 @@
 use super::hosts::HostFlows;
 use super::{Fabric, HostClock};
 use crate::link::egress::Wire;
-use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput, TurnPlan};
+use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SchedulingPlan, SharedMemory, Throughput};
 use crate::packet::Priority;
 use paths::ThroughputChange;
 use spec::{NicDirection, RunSpec};
@@ -30,7 +30,7 @@ pub(super) fn host_plan(
         data,
         pace: impaired.pace,
         credits: fabric.credits,
-        turns: turns(spec, HostId(node.0), port, clock),
+        scheduling: scheduling(spec, HostId(node.0), port, clock),
     };
     HostPlan {
         latency: fabric.nic_latency,
@@ -59,14 +59,14 @@ pub(super) fn host_plan(
 
 /// Parameters of packet scheduling at a port; `None` if payload is sent as soon as possible, one packet per
 /// queue pair in round-robin order.
-fn turns(spec: &RunSpec, host: HostId, port: u16, clock: HostClock) -> Option<TurnPlan> {
+fn scheduling(spec: &RunSpec, host: HostId, port: u16, clock: HostClock) -> Option<SchedulingPlan> {
     let jitter = Span(spec.fabric.clocks.as_ref().map_or(0, |clocks| clocks.jitter_ps_max));
     let message_interval = Span(spec.fabric.nic.messages.map_or(0, |messages| messages.message_interval_ps));
     let packets = spec.fabric.nic.packets_per_turn.unwrap_or(1);
     let has_waits = jitter > Span::ZERO || message_interval > Span::ZERO;
     let is_any = has_waits || packets > 1 || !clock.is_right();
     let port_number = u64::from(host.0) << 16 | u64::from(port);
-    is_any.then(|| TurnPlan {
+    is_any.then(|| SchedulingPlan {
         packets,
         message_interval,
         jitter,

@@ -1,7 +1,7 @@
 //! Nodes, partitions and the wires between them.
 
-use super::homes::assign_homes;
 use super::hosts::{HostMaker, queue_pair_settings};
+use super::partitioning::assign_partitions;
 use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
 use super::sides::sides;
@@ -148,7 +148,7 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     check_pins(spec, &fabric, &flows)?;
     let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
-    let homes = assign_homes(&fabric.graph, &fabric.chips, partitions);
+    let homes = assign_partitions(&fabric.graph, &fabric.chips, partitions);
     let makings = makings(spec, options, (&fabric, &flows, &connections), &homes, partitions);
     let site = Site {
         spec,

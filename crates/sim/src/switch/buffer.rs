@@ -15,7 +15,7 @@ use super::queue::Held;
 use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
 use spec::{RatioSpec, XoffSpec};
-use units::{Cycle, Span};
+use units::{Cycle, Span, State};
 
 /// PFC parameters of the lossless priorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(crate) enum Admission {
 }
 
 /// Occupancy of one priority group: (ingress port, priority).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 struct Group {
     used: u64,
     /// Part of `used` that is in the headroom.
@@ -99,15 +99,21 @@ pub(crate) struct Limits {
 }
 
 /// Occupancy of a buffer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct SharedBuffer {
+    #[state(skip)]
     cell_bytes: u64,
+    #[state(skip)]
     shared_size: u64,
     shared_used: u64,
+    #[state(skip)]
     lossy_alpha: Option<RatioSpec>,
+    #[state(skip)]
     lossless: Option<LosslessPlan>,
+    #[state(skip)]
     ports: usize,
     /// By priority and ingress port. Empty without lossless priorities, since nothing depends on groups then.
+    #[state(with = visit_occupied)]
     groups: Vec<Group>,
     /// Number of groups that request a pause.
     pausing: u32,
@@ -520,36 +526,18 @@ pub(crate) fn set_aside(lossless: &LosslessPlan) -> u64 {
     lossless.headroom_bytes.iter().map(|headroom| (headroom + lossless.reserved_bytes) * priorities).sum()
 }
 
-impl SharedBuffer {
-    /// See [`Cycle`].
-    pub(crate) fn visit(&self, cycle: &mut Cycle) {
-        let Self {
-            cell_bytes: _,
-            shared_size: _,
-            shared_used,
-            lossy_alpha: _,
-            lossless: _,
-            ports: _,
-            groups,
-            pausing,
-            reading,
-            pools,
-        } = self;
-        if let Some(pools) = pools {
-            pools.visit(cycle);
+impl SharedBuffer {}
+
+/// Visits the groups that store frames or pause: most do neither.
+fn visit_occupied(groups: &mut [Group], cycle: &mut Cycle) {
+    for (index, group) in groups.iter_mut().enumerate() {
+        if group.used > 0 || group.headroom_used > 0 || group.is_pausing {
+            cycle.same(index as u64);
+            group.visit(cycle);
         }
-        cycle.same_list([*shared_used, *reading, u64::from(*pausing)].into_iter());
-        // Most are empty.
-        for (index, group) in groups.iter().enumerate() {
-            let Group { used, headroom_used, reading, is_pausing } = *group;
-            if used > 0 || headroom_used > 0 || is_pausing {
-                let counts = [index as u64, used, headroom_used, reading.into(), u64::from(is_pausing)];
-                cycle.same_list(counts.into_iter());
-            }
-        }
-        // End marker: no group has this index.
-        cycle.same(groups.len() as u64);
     }
+    // No group has this index: the end of the list.
+    cycle.same(groups.len() as u64);
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 use super::queue::Stored;
 use crate::packet::{Colour, Kind, Packet};
 use spec::{ColourSpec, ColouringSpec};
-use units::{Cycle, Instant};
+use units::{Instant, State};
 
 /// Units per byte in which a bucket is counted: bit/s times picoseconds.
 const PARTS_PER_BYTE: u128 = 8_000_000_000_000;
@@ -81,9 +81,10 @@ impl Meter {
 }
 
 /// How frames receive a colour.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) enum Colouring {
     Fixed(Colour),
+    #[state(never)]
     Metered(Box<Meter>),
 }
 
@@ -105,16 +106,17 @@ impl Colouring {
 }
 
 /// Colours frames of some priorities that arrive on a port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Marker {
     /// Bit `p` is set when it applies to frames of priority `p`.
+    #[state(skip)]
     pub(crate) priorities: u8,
     pub(crate) colouring: Colouring,
 }
 
 /// Markers by ingress port, for frames of hosts; the first marker that applies to a frame colours it. Empty
 /// for a switch that colours nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, State)]
 pub(crate) struct Markers(pub(crate) Vec<Vec<Marker>>);
 
 impl Markers {
@@ -127,14 +129,6 @@ impl Markers {
             markers.iter_mut().find(|marker| is_coloured && marker.priorities & packet.priority().bit() != 0);
         if let Some(Marker { colouring, .. }) = marker {
             packet.set_colour(colouring.colour(packet, now));
-        }
-    }
-
-    /// See [`Cycle`]. Buckets are not compared.
-    pub(super) fn visit(&self, cycle: &mut Cycle) {
-        let is_metered = |marker: &Marker| matches!(marker.colouring, Colouring::Metered(_));
-        if self.0.iter().flatten().any(is_metered) {
-            cycle.never_repeats();
         }
     }
 }

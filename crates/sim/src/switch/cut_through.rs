@@ -6,12 +6,12 @@
 //! frames wait here, neither in a queue nor in the buffer. Not modelled: a frame with a bad checksum is
 //! passed on.
 
-use super::lineup::Arrivals;
+use super::arrival_batch::Arrivals;
 use super::port_set::PortSet;
 use super::queue::Stored;
 use crate::packet::Packet;
 use engine::Message;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 use wire::Framing;
 
 /// Bytes that must have arrived before a frame may leave. Ethernet: preamble and start delimiter, and 64
@@ -26,9 +26,11 @@ pub(crate) const fn head_bytes(framing: Framing) -> u16 {
 }
 
 /// Frames whose last bit has not arrived yet and whose egress port is faster than their ingress port.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(super) struct Incoming {
+    #[state(skip)]
     framing: Framing,
+    #[state(skip)]
     rates: Vec<Rate>,
     waiting: Vec<(Stored, u16)>,
 }
@@ -43,16 +45,6 @@ impl Incoming {
     /// Number of waiting frames.
     pub(super) fn frames(&self) -> u64 {
         self.waiting.len() as u64
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { framing: _, rates: _, waiting } = self;
-        cycle.same(waiting.len() as u64);
-        for (stored, egress) in waiting {
-            stored.visit(cycle);
-            cycle.same(u64::from(*egress));
-        }
     }
 
     /// When the last bit of the first of them arrives.

@@ -4,7 +4,7 @@
 
 use super::ecn_law::MarkingRange;
 use crate::packet::Packet;
-use units::{Cycle, Stream};
+use units::{State, Stream};
 
 /// Thresholds of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,9 @@ pub(crate) struct EcnThresholds {
 }
 
 /// Marks the frames of one port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct EcnMarker {
+    #[state(skip)]
     thresholds: EcnThresholds,
     stream: Stream,
 }
@@ -26,12 +27,6 @@ pub(crate) struct EcnMarker {
 impl EcnMarker {
     pub(crate) const fn new(thresholds: EcnThresholds, stream: Stream) -> Self {
         Self { thresholds, stream }
-    }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&self, cycle: &mut Cycle) {
-        let Self { thresholds: _, stream } = self;
-        stream.visit(cycle);
     }
 
     /// Queue length up to which no frame is marked [bytes].
@@ -81,7 +76,7 @@ mod tests {
     use super::*;
     use crate::packet::Priority;
     use crate::switch::queue::testing::frame;
-    use units::{Instant, Seed};
+    use units::{Cycle, Instant, Seed};
 
     #[test]
     fn the_probability_rises_from_kmin_to_kmax_and_jumps_to_one() {

@@ -8,7 +8,7 @@
 use super::ecn_law::{Cause, EcnLaw, MarkingRange, Scale, Seen};
 use super::readout::{OnLink, Release};
 use crate::packet::Priority;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 
 /// Changes that one port logs; later ones are only counted.
 const LOG_MAX: usize = 16;
@@ -58,8 +58,9 @@ impl ThresholdChange {
 }
 
 /// A controlled queue and its observations in the present interval.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 struct Watched {
+    #[state(skip)]
     priority: Priority,
     scale: Scale,
     /// Bytes in the queue, the time of the last update, and the last transmitted frame while it is read out.
@@ -113,26 +114,15 @@ impl Watched {
     fn is_still(&self) -> bool {
         self.ingress.iter().all(|&word| word == 0)
     }
-
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { priority: _, scale, bytes, since, sending, queue_byte_ps, ingress, marked } = self;
-        scale.visit(cycle);
-        cycle.time(since);
-        cycle.same(sending.map_or(0, |frame| frame.frame_bytes.into()));
-        if let Some(frame) = sending {
-            cycle.time(&mut frame.start);
-        }
-        let (high, low) = ((*queue_byte_ps >> 64) as u64, *queue_byte_ps as u64);
-        cycle.same_list([*bytes, high, low, u64::from(*marked)].into_iter());
-        cycle.same_list(ingress.iter().copied());
-    }
 }
 
 /// Dynamic ECN of one port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct EcnControl {
+    #[state(skip)]
     law: EcnLaw,
     /// When a transmitted frame leaves its queue.
+    #[state(skip)]
     release: Release,
     /// End of the present interval.
     end: Instant,
@@ -141,6 +131,8 @@ pub(crate) struct EcnControl {
     busy_until: Instant,
     watched: Vec<Watched>,
     changes: u64,
+    // As long as `changes`, up to its limit.
+    #[state(skip)]
     log: Vec<ThresholdChange>,
 }
 
@@ -284,16 +276,6 @@ impl EcnControl {
         self.open(at);
         moved
     }
-
-    /// See [`Cycle`]. Observations within the interval must be equal, so while frames pass, only cycles of
-    /// whole intervals count as repeating.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { law: _, release: _, end, busy, busy_until, watched, changes, log } = self;
-        cycle.time(end);
-        cycle.time(busy_until);
-        cycle.same_list([busy.0, *changes, log.len() as u64].into_iter());
-        watched.iter_mut().for_each(|watched| watched.visit(cycle));
-    }
 }
 
 #[cfg(test)]
@@ -301,7 +283,7 @@ mod tests {
     use super::super::ecn_law::testing::PLAN;
     use super::*;
     use proptest::prelude::*;
-    use units::Rate;
+    use units::{Cycle, Rate};
 
     const DATA: Priority = Priority(3);
     const RANGE: MarkingRange = MarkingRange { kmin_bytes: 100_000, kmax_bytes: 400_000 };

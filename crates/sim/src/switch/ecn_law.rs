@@ -8,7 +8,7 @@
 //! does not know about pauses, flows or the other queues of the switch.
 
 use spec::DynamicEcnSpec;
-use units::{Cycle, Rate, Span};
+use units::{Rate, Span, State};
 
 /// One, in parts per million.
 const WHOLE_PPM: u64 = 1_000_000;
@@ -108,9 +108,11 @@ impl EcnLaw {
 }
 
 /// Scale of the thresholds of one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) struct Scale {
+    #[state(skip)]
     configured: MarkingRange,
+    #[state(skip)]
     range: MarkingRange,
     ppm: u64,
     /// Consecutive intervals that support raising (if set) or lowering.
@@ -148,12 +150,6 @@ impl Scale {
         self.range = self.configured.scaled(self.ppm);
         (self.in_a_row, self.marked) = (0, false);
         Some(cause)
-    }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&self, cycle: &mut Cycle) {
-        let Self { configured: _, range: _, ppm, in_a_row, is_rise, marked } = *self;
-        cycle.same_list([ppm, u64::from(in_a_row), u64::from(is_rise), u64::from(marked)].into_iter());
     }
 }
 

@@ -1,9 +1,9 @@
 //! The exact path of a switch: replays a window in strict order of time. Used when a threshold is within
 //! reach or a pause is active.
 
+use super::arrival_batch::Merged;
 use super::buffer::{Admission, DropCause, SharedBuffer};
 use super::colour::Markers;
-use super::lineup::Merged;
 use super::pfc::PauseRequests;
 use super::pools::{Passage, PauseChange};
 use super::port_set::PortSet;

@@ -3,8 +3,8 @@
 //! Each port has a row of fixed length, so that appending a key takes few instructions. Ports with more
 //! arrivals than a row holds have lists.
 
+use super::arrival_order::{ArrivalKey, BLOCK, sort_row};
 use super::port_set::PortSet;
-use super::turns::{BLOCK, Turn, sort_row};
 
 /// Keys in a row.
 pub(super) const ROW: usize = 2 * BLOCK;
@@ -20,15 +20,15 @@ pub(super) struct Lanes {
     /// Number of keys of each port, padded as [`PortSet::insert_counted`] requires.
     counts: Vec<u8>,
     /// One row per count.
-    rows: Vec<[Turn; ROW]>,
-    lists: Vec<Vec<Turn>>,
+    rows: Vec<[ArrivalKey; ROW]>,
+    lists: Vec<Vec<ArrivalKey>>,
 }
 
 /// [`Lanes`] borrowed for appending: common fields are looked up once for all keys.
 pub(super) struct OpenLanes<'a> {
     counts: &'a mut [u8],
-    rows: &'a mut [[Turn; ROW]],
-    lists: &'a mut [Vec<Turn>],
+    rows: &'a mut [[ArrivalKey; ROW]],
+    lists: &'a mut [Vec<ArrivalKey>],
 }
 
 impl Lanes {
@@ -44,7 +44,7 @@ impl Lanes {
     fn grow(&mut self, ports: usize) {
         let ports = PortSet::padded(ports);
         self.counts.resize(ports, 0);
-        self.rows.resize(ports, [Turn::LAST; ROW]);
+        self.rows.resize(ports, [ArrivalKey::LAST; ROW]);
         self.lists.resize_with(ports, Vec::new);
     }
 
@@ -64,13 +64,13 @@ impl Lanes {
 
     /// The keys of a port.
     #[inline]
-    pub(super) fn of(&self, egress: usize) -> &[Turn] {
+    pub(super) fn of(&self, egress: usize) -> &[ArrivalKey] {
         let count = usize::from(self.counts[egress]);
         self.rows[egress].get(..count).unwrap_or_else(|| &self.lists[egress])
     }
 
     /// The keys of a port, mutable.
-    pub(super) fn of_mut(&mut self, egress: usize) -> &mut [Turn] {
+    pub(super) fn of_mut(&mut self, egress: usize) -> &mut [ArrivalKey] {
         let count = usize::from(self.counts[egress]);
         self.rows[egress].get_mut(..count).unwrap_or(&mut self.lists[egress])
     }
@@ -93,7 +93,7 @@ impl Lanes {
     }
 
     /// Removes the keys of a port that `keep`, which may change them, rejects.
-    pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Turn) -> bool) {
+    pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut ArrivalKey) -> bool) {
         let mut turns = self.of(egress).to_vec();
         turns.retain_mut(|turn| keep(turn));
         self.clear(egress);
@@ -105,7 +105,7 @@ impl Lanes {
 impl OpenLanes<'_> {
     /// Appends a key to its port, unless that is [`NOWHERE`].
     #[inline(always)]
-    pub(super) fn push(&mut self, egress: usize, turn: Turn) {
+    pub(super) fn push(&mut self, egress: usize, turn: ArrivalKey) {
         let Some(count) = self.counts.get_mut(egress) else {
             assert_eq!(egress, NOWHERE, "a switch has a lane for each of its ports");
             return;
@@ -120,7 +120,7 @@ impl OpenLanes<'_> {
 
     #[cold]
     #[inline(never)]
-    fn push_listed(&mut self, egress: usize, turn: Turn) {
+    fn push_listed(&mut self, egress: usize, turn: ArrivalKey) {
         let (count, list) = (&mut self.counts[egress], &mut self.lists[egress]);
         if *count != LISTED {
             *count = LISTED;

@@ -3,8 +3,8 @@
 //! A chip has the ports of all its switches, one switch after the other, and one buffer. A frame is forwarded
 //! by the routes and the load balancer of the switch whose port received it.
 
+use super::arrival_batch::{Arrivals, NOWHERE};
 use super::forward::{Balancer, Ways};
-use super::lineup::{Arrivals, NOWHERE};
 use std::ops::Range;
 use topology::Routes;
 use units::NodeId;

@@ -8,6 +8,8 @@
 //! in the buffer from its arrival, even while most of it has not arrived yet. Leaves out multicast and egress
 //! reserves.
 
+mod arrival_batch;
+mod arrival_order;
 pub(crate) mod buffer;
 pub(crate) mod colour;
 pub(crate) mod cut_through;
@@ -17,7 +19,6 @@ pub(crate) mod ecn_law;
 mod exact;
 pub(crate) mod forward;
 mod lanes;
-mod lineup;
 mod members;
 pub(crate) mod pfc;
 pub(crate) mod pools;
@@ -28,26 +29,25 @@ pub(crate) mod readout;
 mod returns;
 pub(crate) mod schedule;
 pub(crate) mod scheduled;
-mod turns;
 pub(crate) mod watchdog;
 pub(crate) mod wred;
 
+pub(crate) use arrival_order::WINDOW_MAX;
 pub(crate) use members::Member;
 pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
-pub(crate) use turns::WINDOW_MAX;
 
 use crate::link::Dropped;
 use crate::link::delayed::Delayed;
 use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
+use arrival_batch::Arrivals;
 use buffer::{BufferPlan, SharedBuffer};
 use colour::Markers;
 use cut_through::Incoming;
 use engine::{Inbox, Window};
 use exact::{Parts, Replay};
 use forward::{Choice, Ways};
-use lineup::Arrivals;
 use members::Members;
 use paths::Reroute;
 use pfc::{PausePlan, PauseRequests};
@@ -59,7 +59,7 @@ use returns::Returns;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
-use units::{Cycle, Instant, NodeId, Span};
+use units::{Instant, NodeId, Span, State};
 use watchdog::Watchdog;
 use wire::Framing;
 
@@ -110,13 +110,18 @@ pub(crate) struct PathCounters {
 }
 
 /// A switch, or a chip that consists of several switches of the topology.
+#[derive(State)]
 pub(crate) struct Switch {
+    #[state(skip)]
     members: Members,
+    #[state(skip)]
     routes: Arc<Routes>,
+    #[state(skip)]
     reroutes: Arc<[Reroute]>,
     /// Index and time of the next change of routes.
     next_reroute: usize,
     reroute_at: Instant,
+    #[state(only_if = Choice::is_per_flow)]
     choice: Choice,
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
@@ -129,23 +134,30 @@ pub(crate) struct Switch {
     /// Markers that colour frames; `None` where colours have no effect.
     markers: Option<Box<Markers>>,
     /// Present on InfiniBand.
+    #[state(skip)]
     returns: Option<Box<Returns>>,
     /// Frames being read out; `None` if frames are released when their transmissions start.
     readouts: Option<Box<Readouts>>,
     /// Upper bound of the buffer that frames being read out occupy.
+    #[state(skip)]
     reading_max: u64,
     /// A port is paused or has a pause frame to send. Only windows on the exact path change this.
     is_pause_active: bool,
     /// Whether routes are prefetched.
+    #[state(skip)]
     has_large_routes: bool,
+    #[state(skip)]
     exact_only: bool,
+    #[state(skip)]
     paths: PathCounters,
     /// Frames received on each port while no route to their destination was left.
     stranded: Vec<Dropped>,
     /// Ports with queued or arriving frames, and paused ports.
+    #[state(skip)]
     busy: PortSet,
     /// Bytes queued at each port at the start of the window plus those directed to it since; read by adaptive
     /// load balancing.
+    #[state(skip)]
     loads: Vec<u64>,
 }
 
@@ -582,62 +594,11 @@ impl Switch {
         self.buffer.shared_used()
     }
 
-    /// See [`Cycle`]. Load balancing with a draw per packet never repeats.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        self.take_routes(cycle.now());
-        cycle.stop_before(self.reroute_at);
-        let Self {
-            members: _,
-            routes: _,
-            reroutes: _,
-            next_reroute,
-            reroute_at: _,
-            choice,
-            ports,
-            buffer,
-            requests,
-            reactions,
-            watchdog,
-            markers,
-            returns: _,
-            readouts,
-            reading_max: _,
-            incoming,
-            is_pause_active,
-            has_large_routes: _,
-            exact_only: _,
-            paths: _,
-            stranded,
-            busy: _,
-            loads: _,
-        } = self;
-        cycle.same(*next_reroute as u64);
-        for Dropped { frames, bytes } in stranded {
-            cycle.count(frames);
-            cycle.count(bytes);
+    /// Applies what is due by `now` and was left until it is needed: new routes, frames read from the buffer.
+    pub(crate) fn catch_up(&mut self, now: Instant) {
+        self.take_routes(now);
+        if let Some(readouts) = &mut self.readouts {
+            readouts.advance(now, &mut self.buffer);
         }
-        if *choice == Choice::PerPacket {
-            cycle.never_repeats();
-        }
-        ports.iter_mut().for_each(|port| port.visit(cycle));
-        if let Some(readouts) = readouts {
-            readouts.visit(cycle, buffer);
-        }
-        buffer.visit(cycle);
-        requests.visit(cycle);
-        reactions.visit(cycle, |(port, pause), cycle| {
-            cycle.same(u64::from(*port));
-            pause.visit(cycle);
-        });
-        if let Some(watchdog) = watchdog {
-            watchdog.visit(cycle);
-        }
-        if let Some(markers) = markers {
-            markers.visit(cycle);
-        }
-        if let Some(incoming) = incoming {
-            incoming.visit(cycle);
-        }
-        cycle.same(u64::from(*is_pause_active));
     }
 }

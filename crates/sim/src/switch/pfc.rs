@@ -11,7 +11,7 @@ use crate::link::delayed::Delayed;
 use crate::packet::{Packet, Priority};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Instant, Rate, Span, State};
 
 /// Parameters of pause frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +25,20 @@ pub(crate) struct PausePlan {
 }
 
 /// The pauses that a switch has requested.
-#[derive(Debug)]
+#[derive(Debug, State)]
+#[state(after = Self::rebuild_renewals)]
 pub(super) struct PauseRequests {
+    #[state(skip)]
     quanta: u16,
+    #[state(skip)]
     sends_xon: bool,
     /// Pause frames that are not ready yet, with their ports.
     responses: Delayed<(u16, Packet)>,
     /// Rate of each port.
+    #[state(skip)]
     rates: Vec<Rate>,
     /// Renewals as (time, port, priority). An entry is valid only if its time equals that in `due`.
+    #[state(skip)]
     renewals: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
     /// When the pause of each priority of each port is renewed; never unless it is requested. Empty until the
     /// first request.
@@ -127,20 +132,12 @@ impl PauseRequests {
         Instant::NEVER
     }
 
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { quanta: _, sends_xon: _, responses, rates: _, renewals, due } = self;
-        responses.visit(cycle, |(port, pause), cycle| {
-            cycle.same(u64::from(*port));
-            pause.visit(cycle);
-        });
-        cycle.same(due.len() as u64);
-        due.iter_mut().flatten().for_each(|time| cycle.time(time));
-        // Remove the entries of ended pauses first: they would count as future events.
-        renewals.clear();
-        for (port, priorities) in (0..).zip(&*due) {
+    /// Recomputes the renewals from `due`, without those of ended pauses.
+    fn rebuild_renewals(&mut self) {
+        self.renewals.clear();
+        for (port, priorities) in (0..).zip(&self.due) {
             let asked = priorities.iter().enumerate().filter(|(_, at)| **at != Instant::NEVER);
-            renewals.extend(asked.map(|(priority, at)| Reverse((*at, port, Priority(priority as u8)))));
+            self.renewals.extend(asked.map(|(priority, at)| Reverse((*at, port, Priority(priority as u8)))));
         }
     }
 
@@ -167,6 +164,7 @@ mod tests {
     use super::super::queue::testing::{idle_port, waiting_pauses};
     use super::*;
     use spec::XoffSpec;
+    use units::Cycle;
 
     const LOSSLESS: Priority = Priority(3);
 

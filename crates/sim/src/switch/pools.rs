@@ -18,7 +18,7 @@ use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
 use spec::{PoolPauseSpec, PoolXoffSpec, XoffSpec};
 use std::collections::VecDeque;
-use units::Cycle;
+use units::State;
 
 /// Limits of each group or queue of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,11 +110,13 @@ impl PoolsPlan {
 }
 
 /// Account of one pool, on one side.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 struct Pool {
     /// Size without reserves.
+    #[state(skip)]
     shared_size: u64,
     shared_used: u64,
+    #[state(skip)]
     profiles: [Profile; Priority::COUNT],
 }
 
@@ -156,12 +158,15 @@ const fn threshold(limit: XoffSpec, free: u64) -> u64 {
 }
 
 /// A pool of priority groups.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 struct IngressPool {
+    #[state(skip)]
     priorities: u8,
     pool: Pool,
+    #[state(skip)]
     headroom_size: u64,
     headroom_used: u64,
+    #[state(skip)]
     xoff: Option<PoolXoffSpec>,
     /// Upper bound of the shared part that is being read out of its groups.
     reading: u64,
@@ -196,7 +201,7 @@ impl IngressPool {
 }
 
 /// Occupancy of a priority group.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 struct Group {
     /// Outside its headroom.
     used: u64,
@@ -231,21 +236,27 @@ impl Passage {
 }
 
 /// Occupancy of a buffer divided into pools.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Pools {
+    #[state(skip)]
     size: u64,
     stored: u64,
     ingress: Vec<IngressPool>,
     egress: Vec<Pool>,
     /// Index of the pool of each priority.
+    #[state(skip)]
     pool_of_groups: [Option<usize>; Priority::COUNT],
+    #[state(skip)]
     pool_of_queues: [Option<usize>; Priority::COUNT],
+    #[state(skip)]
     lossless: LosslessProfile,
+    #[state(skip)]
     to_host: Vec<bool>,
     /// By priority and port.
     groups: Vec<Group>,
     queues: Vec<u64>,
     pausing: u32,
+    #[state(only_if = VecDeque::is_empty)]
     changes: VecDeque<PauseChange>,
 }
 
@@ -615,34 +626,6 @@ impl Pools {
         let is_sound =
             stored == self.stored && queued == stored && stored <= self.size && pausing == self.pausing;
         (!is_sound).then(|| format!("{stored} bytes in groups, {queued} in queues, {} stored", self.stored))
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&self, cycle: &mut Cycle) {
-        let Self {
-            size: _,
-            stored,
-            ingress,
-            egress,
-            pool_of_groups: _,
-            pool_of_queues: _,
-            lossless: _,
-            to_host: _,
-            groups,
-            queues,
-            pausing,
-            changes,
-        } = self;
-        debug_assert!(changes.is_empty(), "everyone has been told");
-        cycle.same_list([*stored, u64::from(*pausing)].into_iter());
-        for IngressPool { pool, headroom_used, reading, is_over, .. } in ingress {
-            cycle.same_list([pool.shared_used, *headroom_used, *reading, u64::from(*is_over)].into_iter());
-        }
-        egress.iter().for_each(|pool| cycle.same(pool.shared_used));
-        for Group { used, headroom_used, reading, is_pausing } in groups {
-            cycle.same_list([*used, *headroom_used, *reading, u64::from(*is_pausing)].into_iter());
-        }
-        cycle.same_list(queues.iter().copied());
     }
 }
 

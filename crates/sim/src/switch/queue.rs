@@ -23,10 +23,10 @@ use engine::{Destination, Message};
 use spec::StormActionSpec;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Cycle, Instant};
+use units::{Instant, State};
 
 /// A frame in the switch, with its ingress port.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, State)]
 pub(crate) struct Stored {
     pub(crate) packet: Packet,
     pub(crate) ingress: u16,
@@ -39,17 +39,10 @@ impl Stored {
         let Self { packet, ingress } = self;
         Held { ingress: *ingress, priority: packet.priority(), frame_bytes: packet.frame_bytes() }
     }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { packet, ingress } = self;
-        packet.visit(cycle);
-        cycle.same(u64::from(*ingress));
-    }
 }
 
 /// Buffer space occupied by a frame, by ingress port and priority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, State)]
 pub(crate) struct Held {
     pub(super) ingress: u16,
     pub(super) priority: Priority,
@@ -57,7 +50,7 @@ pub(crate) struct Held {
 }
 
 /// The frame in transmission, in 32 bits: size, priority and ingress port; 0 if there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 struct Sending(u32);
 
 impl Sending {
@@ -92,16 +85,17 @@ impl Sending {
 pub(super) const SENDING_PORTS_MAX: usize = 1 << (u32::BITS - Sending::INGRESS_SHIFT);
 
 /// Frames of one priority queued at a port.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, State)]
 struct Queue {
     frames: Ring<Queued>,
     bytes: u64,
 }
 
 /// Counters of a port other than those of sent frames.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(crate) struct QueueCounters {
     /// Largest queue, an arriving frame included [bytes].
+    #[state(skip)]
     pub(crate) queue_max_bytes: u64,
     /// Frames that found no room, and their bytes.
     pub(crate) dropped_tail: Dropped,
@@ -110,28 +104,37 @@ pub(crate) struct QueueCounters {
     /// Frames dropped by WRED.
     pub(crate) dropped_wred: Dropped,
     /// Frames dropped by WRED, by colour.
+    #[state(count)]
     pub(crate) dropped_wred_colours: [u64; Colour::COUNT],
     /// Frames dropped by the PFC watchdog.
     pub(crate) dropped_watchdog: Dropped,
     /// Storms that the PFC watchdog detected.
     pub(crate) storms: u64,
     /// Frames marked with congestion experienced.
+    #[state(count)]
     pub(crate) marked: u64,
     /// Changes of the thresholds of ECN.
+    #[state(skip)]
     pub(crate) ecn_changes: u64,
 }
 
 /// Counters of one priority of a port; all of them are rare events.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 pub(crate) struct PriorityCounters {
     /// Pause frames sent with other than zero quanta.
+    #[state(count)]
     pub(crate) pauses_sent: u64,
     /// Pause frames sent with zero quanta.
+    #[state(count)]
     pub(crate) resumes_sent: u64,
     /// Frames dropped, by cause: see [`QueueCounters`].
+    #[state(count)]
     pub(crate) dropped_tail: u64,
+    #[state(count)]
     pub(crate) dropped_headroom: u64,
+    #[state(count)]
     pub(crate) dropped_wred: u64,
+    #[state(count)]
     pub(crate) dropped_watchdog: u64,
 }
 
@@ -158,28 +161,34 @@ pub(crate) struct EgressPlan {
 ///
 /// Both paths of the switch follow this rule: when the port is free at `t`, it first queues everything that
 /// has arrived by `t`, then sends the oldest frame of the priority that the scheduler selects.
-#[derive(Debug)]
+#[derive(Debug, State)]
+#[state(initial = Self::is_untouched)]
 #[repr(C, align(64))]
 pub(crate) struct EgressPort {
     // The first cache line: all state that a frame needs except its queue.
     transmitter: Transmitter<Arc<Link>>,
     /// Receiver at the other end of the link.
+    #[state(skip)]
     to: Destination,
     /// Bit `p` is set while queue `p` is not empty.
     occupied: u8,
     /// [`PLAIN`]: strict priority, no credits, and static thresholds greater than a frame. [`READS`]: the
     /// frame in transmission counts towards the length of its queue.
+    #[state(skip)]
     traits: u8,
     /// Queue length up to which no frame is marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
+    #[state(skip)]
     marks_above: u16,
     queued_bytes: u64,
     /// Queue length up to which an arrival is neither marked nor raises the maximum [bytes].
+    #[state(skip)]
     depth_known: u32,
     /// The frame in transmission; valid until the transmitter is free.
     sending: Sending,
     // Next cache lines: two queues per line.
     queues: [Queue; Priority::COUNT],
     queue_max_bytes: u64,
+    #[state(skip)]
     release: Release,
     scheduler: Scheduler,
     /// Dynamic ECN, which moves the thresholds of the marker.
@@ -675,108 +684,12 @@ impl EgressPort {
             && self.urgent.is_empty()
             && self.pause.is_untouched()
     }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let is_untouched = self.is_untouched();
-        cycle.same(u64::from(is_untouched));
-        if is_untouched {
-            return;
-        }
-        let Self {
-            transmitter,
-            to: _,
-            occupied,
-            traits: _,
-            marks_above: _,
-            queued_bytes,
-            depth_known: _,
-            sending,
-            queues,
-            queue_max_bytes,
-            release: _,
-            scheduler,
-            control,
-            credits,
-            marker,
-            wred,
-            urgent,
-            pause,
-            dropping,
-            counters,
-            by_priority,
-        } = self;
-        transmitter.visit(cycle);
-        cycle.same(u64::from(by_priority.is_some()));
-        by_priority.iter_mut().flat_map(|all| all.iter_mut()).for_each(|counters| counters.visit(cycle));
-        cycle.same_list([*queued_bytes, *queue_max_bytes, sending.0.into()].into_iter());
-        cycle.same_list([*occupied, *dropping].into_iter().map(u64::from));
-        scheduler.visit(cycle);
-        if let Some(marker) = marker {
-            marker.visit(cycle);
-        }
-        if let Some(wred) = wred {
-            wred.visit(cycle);
-        }
-        if let Some(control) = control {
-            control.visit(cycle);
-        }
-        if let Some(credits) = credits {
-            credits.visit(cycle);
-        }
-        for Queue { frames, bytes } in queues {
-            cycle.same_list([frames.len() as u64, *bytes].into_iter());
-            frames.change_all(|queued| queued.visit(cycle));
-        }
-        cycle.same(urgent.len() as u64);
-        urgent.iter_mut().for_each(|pause| pause.visit(cycle));
-        pause.visit(cycle);
-        counters.visit(cycle);
-    }
-}
-
-impl QueueCounters {
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            queue_max_bytes: _,
-            dropped_tail,
-            dropped_headroom,
-            dropped_wred,
-            dropped_wred_colours,
-            dropped_watchdog,
-            storms,
-            marked,
-            ecn_changes: _,
-        } = self;
-        cycle.same(*storms);
-        for Dropped { frames, bytes } in [dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog] {
-            cycle.count(frames);
-            cycle.count(bytes);
-        }
-        dropped_wred_colours.iter_mut().for_each(|frames| cycle.count(frames));
-        cycle.count(marked);
-    }
 }
 
 impl PriorityCounters {
     /// Frames that found a buffer full, or that WRED dropped before it was.
     pub(crate) const fn dropped_early_or_late(&self) -> u64 {
         self.dropped_tail + self.dropped_wred
-    }
-
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            pauses_sent,
-            resumes_sent,
-            dropped_tail,
-            dropped_headroom,
-            dropped_wred,
-            dropped_watchdog,
-        } = self;
-        let dropped = [dropped_tail, dropped_headroom, dropped_wred, dropped_watchdog];
-        for count in [pauses_sent, resumes_sent].into_iter().chain(dropped) {
-            cycle.count(count);
-        }
     }
 }
 

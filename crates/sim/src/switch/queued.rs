@@ -6,7 +6,7 @@
 use super::queue::{Held, Stored};
 use crate::packet::Packet;
 use engine::Message;
-use units::{Cycle, Instant};
+use units::{Cycle, Instant, State};
 
 /// Stored bits of the arrival time.
 const TIME_BITS: u32 = 48;
@@ -57,9 +57,10 @@ impl Queued {
     pub(super) fn held(&self) -> Held {
         Stored { packet: self.packet, ingress: self.ingress() }.held()
     }
+}
 
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+impl State for Queued {
+    fn visit(&mut self, cycle: &mut Cycle) {
         let packet = self.packet.arriving(self.at(cycle.now()));
         let mut stored = Stored { packet, ingress: self.ingress() };
         stored.visit(cycle);

@@ -22,7 +22,7 @@
 use super::buffer::SharedBuffer;
 use super::queue::{EgressPort, Held};
 use crate::packet::Priority;
-use units::{ByteTime, Cycle, Instant, Span};
+use units::{ByteTime, Instant, Span, State};
 
 /// Preamble and start delimiter. IEEE 802.3-2022, 4.2.3.2.
 const PREAMBLE_BYTES: u32 = 8;
@@ -41,7 +41,7 @@ pub(crate) enum Release {
 }
 
 /// A frame on a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(super) struct OnLink {
     pub(super) start: Instant,
     pub(super) byte_time: ByteTime,
@@ -151,7 +151,7 @@ impl PauseEnd {
 }
 
 /// A frame in transmission.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 struct Readout {
     egress: u16,
     held: Held,
@@ -183,13 +183,16 @@ impl Readout {
 }
 
 /// Frames in transmission that the accounts include, in the order of their starts.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(super) struct Readouts {
+    #[state(skip)]
     release: Release,
     /// Part of the pipeline latency that is inside the buffer.
+    #[state(skip)]
     inside: Span,
     frames: Vec<Readout>,
     /// A longer list is cleaned of frames that have left.
+    #[state(skip)]
     frames_max: usize,
     /// When a cell may end a pause, and the free shared bytes at which this is recomputed.
     due: Instant,
@@ -317,22 +320,6 @@ impl Readouts {
         self.advance(now + Span(1), buffer);
         buffer.end_pauses_of_pools(&groups);
         groups
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle, buffer: &mut SharedBuffer) {
-        self.advance(cycle.now(), buffer);
-        let Self { release: _, inside: _, frames, frames_max: _, due, again_at_free, is_suspended } = self;
-        cycle.same_list([frames.len() as u64, *again_at_free, u64::from(*is_suspended)].into_iter());
-        cycle.time(due);
-        for Readout { egress, held, frame, charge, left, end, due } in frames {
-            let Held { ingress, priority, frame_bytes } = *held;
-            let OnLink { start, byte_time: _, frame_bytes: _ } = frame;
-            [start, end, due].into_iter().for_each(|time| cycle.time(time));
-            let egress = u64::from(*egress) << 32 | u64::from(ingress);
-            cycle
-                .same_list([egress, priority.index() as u64, frame_bytes.into(), *charge, *left].into_iter());
-        }
     }
 }
 

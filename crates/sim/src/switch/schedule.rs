@@ -1,10 +1,10 @@
 //! Selection of the priority that a port serves next.
 
 use crate::packet::Priority;
-use units::Cycle;
+use units::State;
 
 /// Selects the next priority among those with frames to send.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) enum Scheduler {
     /// Highest priority first.
     Strict,
@@ -36,20 +36,10 @@ impl Scheduler {
     }
 }
 
-impl Scheduler {
-    /// See [`Cycle`].
-    pub(crate) fn visit(&self, cycle: &mut Cycle) {
-        if let Self::Dwrr(dwrr) = self {
-            let Dwrr { quantum_bytes: _, deficit_bytes, turn } = &**dwrr;
-            cycle.same_list(deficit_bytes.iter().map(|&bytes| u64::from(bytes)));
-            cycle.same(u64::from(*turn));
-        }
-    }
-}
-
 /// State of deficit weighted round robin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Dwrr {
+    #[state(skip)]
     quantum_bytes: [u32; Priority::COUNT],
     deficit_bytes: [u32; Priority::COUNT],
     turn: u8,

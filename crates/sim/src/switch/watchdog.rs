@@ -10,10 +10,10 @@ use crate::packet::Priority;
 use spec::WatchdogSpec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Cycle, Instant, Span, visit_heap};
+use units::{Instant, Span, State};
 
 /// Beginning or end of a storm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) struct StormEvent {
     pub(crate) at: Instant,
     pub(crate) port: u16,
@@ -22,7 +22,7 @@ pub(crate) struct StormEvent {
 }
 
 /// Change of the state of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
 pub(crate) enum StormChange {
     /// A storm was detected with this many bytes queued.
     Detected { bytes: u64 },
@@ -39,8 +39,9 @@ pub(super) struct Look {
 }
 
 /// The watchdog of a switch.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(crate) struct Watchdog {
+    #[state(skip)]
     spec: WatchdogSpec,
     /// Time of the next check of each watched queue: one entry per queue.
     due: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
@@ -60,18 +61,6 @@ impl Watchdog {
             last_pause: vec![[Instant::ZERO; Priority::COUNT]; ports],
             log: Vec::new(),
         }
-    }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { spec: _, due, watched, last_pause, log } = self;
-        visit_heap(due, |(at, port, priority)| {
-            cycle.time(at);
-            cycle.same_list([u64::from(*port), priority.index() as u64].into_iter());
-        });
-        cycle.same_list(watched.iter().map(|&priorities| u64::from(priorities)));
-        last_pause.iter_mut().flatten().for_each(|time| cycle.time(time));
-        cycle.same(log.len() as u64);
     }
 
     /// Storms so far, in order of time.

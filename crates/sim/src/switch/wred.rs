@@ -9,7 +9,7 @@
 use super::ecn::probability_2e32;
 use super::ecn_law::MarkingRange;
 use crate::packet::{Colour, Packet};
-use units::{Cycle, Stream};
+use units::{State, Stream};
 
 /// Decision on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,13 @@ pub(crate) struct Curve {
 }
 
 /// WRED of one port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, State)]
 pub(crate) struct Wred {
     /// Bit `p` is set when it applies to frames of priority `p`.
+    #[state(skip)]
     pub(crate) priorities: u8,
     /// Of each colour; frames of a colour without a curve pass.
+    #[state(skip)]
     pub(crate) curves: [Option<Curve>; Colour::COUNT],
     pub(crate) stream: Stream,
 }
@@ -55,12 +57,6 @@ impl Wred {
             (true, true) => Verdict::Mark,
             (true, false) => Verdict::Drop,
         }
-    }
-
-    /// See [`Cycle`].
-    pub(crate) fn visit(&self, cycle: &mut Cycle) {
-        let Self { priorities: _, curves: _, stream } = self;
-        stream.visit(cycle);
     }
 }
 

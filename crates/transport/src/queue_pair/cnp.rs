@@ -1,10 +1,10 @@
 //! Rate limit of congestion notifications at a receiver of marked packets.
 
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span, State};
 
 /// Permits one congestion notification packet per interval on a queue pair (IBTA vol. 1, annex A17.9.3; the
 /// interval is the implementer's choice, 50 us in DCQCN, SIGCOMM 2015, section 3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
 pub struct CnpLimiter {
     /// Earliest time of the next notification.
     next: Instant,
@@ -29,12 +29,6 @@ impl CnpLimiter {
     #[must_use]
     pub fn is_idle(&self, now: Instant) -> bool {
         now >= self.next
-    }
-
-    /// Visits the state for cycle detection; see [`Cycle`].
-    pub fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { next } = self;
-        cycle.time(next);
     }
 }
 

@@ -9,8 +9,8 @@ use super::work::{Rules, Work};
 use super::{CREDIT_RECEIVES, IS_RECEIVER, Made, PLACE_SHIFT, RdmaVerbs};
 use crate::run::RunError;
 use crate::run::roce::memory::Regions;
+use crate::run::round_robin::RoundRobin;
 use crate::run::share::LocalPair;
-use crate::run::turns::Turns;
 use crate::verbs::{CompletionQueue, DeviceClock, Path, QueuePair, Registered, VerbsError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl RdmaVerbs {
         self.counts.queue_pairs = (remote(senders) + remote(receivers)).into();
         self.counts.send_queue_depth = depths.sends.into();
         self.counts.message_bytes_max = self.part_bytes();
-        self.to_send = Turns::of(senders.len());
+        self.to_send = RoundRobin::of(senders.len());
         self.made = Some(made);
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! Converts completion timestamps of the adapter to the monotonic clock.
 //!
-//! The adapter's clock is read before and after the run, and periodically during it (see [`Line`]). A
+//! The adapter's clock is read before and after the run, and periodically during it (see [`ClockFit`]). A
 //! timestamp that is impossible is refused: the completion then has the time at which it was polled, and is
 //! counted. If the clock deviates from its specification, all later timestamps are refused.
 
-use super::line::{Line, Reading};
+use super::clock_fit::{ClockFit, Reading};
 use crate::Clock;
 use crate::verbs::DeviceClock;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ const VISIBLE_AFTER: Span = Span::from_us(100);
 pub(super) struct Stamps {
     device: DeviceClock,
     clock: Clock,
-    line: Line,
+    line: ClockFit,
     first: Instant,
     readings: u64,
     /// The clock deviates from its specification, or can no longer be read.
@@ -38,7 +38,7 @@ impl Stamps {
     /// Starts reading the clock of an adapter.
     pub(super) fn new(device: DeviceClock, clock: Clock) -> io::Result<Self> {
         let first = read(&device, clock)?;
-        let line = Line::new(first, device.bits, device.khz);
+        let line = ClockFit::new(first, device.bits, device.khz);
         let drained = clock.now();
         Ok(Self {
             device,

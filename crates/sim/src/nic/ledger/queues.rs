@@ -4,7 +4,7 @@ use super::receives::Receives;
 use super::sends::Sends;
 use super::work::Work;
 use std::ops::Range;
-use units::Instant;
+use units::{Instant, State};
 
 /// A work item of a sender: an index private to the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl DoubleEndedIterator for WorkIds {
 }
 
 /// Send queue of a queue pair: work that was posted and has not ended, in the order of its schedule.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(in crate::nic) struct SendQueue {
     /// The oldest item that was posted and has not ended, and the first that is not yet posted.
     oldest: u32,
@@ -157,16 +157,12 @@ impl SendQueue {
         let first = sends.rearm(number);
         (self.oldest, self.next) = (first, first);
     }
-
-    /// Identifies the state of the queue.
-    pub(in crate::nic) const fn state(&self) -> [u32; 2] {
-        [self.oldest, self.next]
-    }
 }
 
 /// Receive queue of a queue pair: work that has not arrived, item by item and round by round.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(in crate::nic) struct ReceiveQueue {
+    #[state(skip)]
     first: u32,
     /// Remaining items of the round.
     left: Range<u32>,
@@ -188,10 +184,5 @@ impl ReceiveQueue {
         let work = receives.at(self.left.start);
         self.left.start += 1;
         (work, self.round)
-    }
-
-    /// Identifies the state of the queue.
-    pub(in crate::nic) const fn state(&self) -> [u32; 2] {
-        [self.left.start, self.round]
     }
 }

@@ -6,28 +6,38 @@ use super::queues::{SendQueue, WorkId};
 use super::work::{WorkList, WorkMaker};
 use crate::nic::chunk_frames::Frames;
 use crate::record::{PlainSend, SendReport};
-use units::{Cycle, Instant, NumberMap};
+use units::{Instant, NumberMap, State};
 
 /// Recovery statistics of the few chunks that need recovery.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, State)]
 struct RecoveryCounts {
+    #[state(count)]
     naks: u32,
+    #[state(count)]
     timeouts: u32,
     /// Frames resent.
     resent: Frames,
 }
 
+/// Congestion notifications that a chunk has received.
+#[derive(Clone, Copy, Debug, Default, State)]
+struct Notifications(#[state(count)] u32);
+
 /// The work of all senders of a host.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub(crate) struct Sends {
+    // Posting and end of a chunk are visible at its sender.
+    #[state(skip)]
     posted: Posted,
+    #[state(skip)]
     list: WorkList,
     /// Queue pair of each sender.
+    #[state(skip)]
     queue_pairs: Numbers,
     /// Recovery statistics of open chunks that have any, by index.
     recovery_counts: NumberMap<u32, RecoveryCounts>,
     /// Congestion notifications of open chunks that have received any.
-    cnps: NumberMap<u32, u32>,
+    cnps: NumberMap<u32, Notifications>,
 }
 
 impl Sends {
@@ -136,7 +146,7 @@ impl Sends {
     /// Counts a congestion notification at a chunk.
     #[cold]
     pub(in crate::nic) fn count_notification(&mut self, WorkId(place): WorkId) {
-        *self.cnps.entry(place).or_default() += 1;
+        self.cnps.entry(place).or_default().0 += 1;
     }
 
     /// Counts a resent frame of an open chunk.
@@ -151,7 +161,7 @@ impl Sends {
     pub(in crate::nic) fn report(&self, WorkId(place): WorkId, round: u32, sent: Frames) -> SendReport {
         let mut report = SendReport::new(self.list.chunk_of(place), round, self.posted.of(place));
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
-        report.cnps = self.cnps.get(&place).copied().unwrap_or(0);
+        report.cnps = self.cnps.get(&place).map_or(0, |cnps| cnps.0);
         if let Some(&RecoveryCounts { naks, timeouts, resent }) = self.recovery_counts.get(&place) {
             report.frames += resent.frames;
             report.bytes += resent.bytes;
@@ -183,29 +193,6 @@ impl Sends {
         self.cnps.remove(&place);
         self.recovery_counts.remove(&place);
     }
-
-    /// See [`Cycle`]. Posting and end of a chunk are visible at its sender.
-    pub(in crate::nic) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { posted: _, list: _, queue_pairs: _, recovery_counts, cnps } = self;
-        visit_by_send(cycle, recovery_counts, |cycle, RecoveryCounts { naks, timeouts, resent }| {
-            let Frames { frames, bytes } = resent;
-            [naks, timeouts, frames].into_iter().for_each(|count| cycle.wrapping(count, 32));
-            cycle.count(bytes);
-        });
-        visit_by_send(cycle, cnps, |cycle, count| cycle.wrapping(count, 32));
-    }
-}
-
-/// Visits the counts of some sends, in order.
-fn visit_by_send<T>(
-    cycle: &mut Cycle,
-    sends: &mut NumberMap<u32, T>,
-    mut visit: impl FnMut(&mut Cycle, &mut T),
-) {
-    let mut sends: Vec<_> = sends.iter_mut().collect();
-    sends.sort_unstable_by_key(|(send, _)| **send);
-    cycle.same_list(sends.iter().map(|(send, _)| u64::from(**send)));
-    sends.into_iter().for_each(|(_, known)| visit(cycle, known));
 }
 
 #[cfg(test)]

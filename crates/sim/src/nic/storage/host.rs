@@ -122,7 +122,7 @@ impl Host {
         }
         let connection = &mut storage.connections[index];
         if connection.stays_in_round(&self.config) {
-            self.ports[port].requeue_sender(number, connection.ready_at(), now);
+            self.ports[port].enqueue_or_defer(number, connection.ready_at(), now);
         }
         self.arm_storage_timer(index);
     }

@@ -11,7 +11,7 @@ mod weighted;
 
 pub(super) use direct::Ways;
 
-use super::lineup::Arrivals;
+use super::arrival_batch::Arrivals;
 use crate::packet::Packet;
 use adaptive::Adaptive;
 use d_mod_k::DModK;
@@ -32,6 +32,12 @@ pub(crate) enum Choice {
     PerFlow,
     /// Anew for each packet, or for some.
     PerPacket,
+}
+
+impl Choice {
+    pub(super) fn is_per_flow(&self) -> bool {
+        *self == Self::PerFlow
+    }
 }
 
 /// Parameters of a load balancer.

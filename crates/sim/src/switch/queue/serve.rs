@@ -4,8 +4,8 @@
 use super::{EgressPort, Queue, Queued, READS, Sending, Stored};
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
+use crate::switch::arrival_batch::PortArrivals;
 use crate::switch::buffer::SharedBuffer;
-use crate::switch::lineup::Lineup;
 use engine::Outlet;
 use units::Instant;
 
@@ -41,7 +41,7 @@ impl Places {
     }
 
     /// Total bytes of the waiting `arrivals`.
-    fn bytes(&self, priority: Priority, arrivals: &Lineup<'_>) -> u64 {
+    fn bytes(&self, priority: Priority, arrivals: &PortArrivals<'_>) -> u64 {
         let (mut places, mut bytes) = (self.0[priority.index()], 0);
         while places != 0 {
             bytes += u64::from(arrivals.frame(places.trailing_zeros() as usize).packet.frame_bytes());
@@ -109,7 +109,7 @@ impl EgressPort {
     #[inline]
     pub(crate) fn serve<R>(
         &mut self,
-        arrivals: Lineup<'_>,
+        arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
@@ -125,7 +125,7 @@ impl EgressPort {
     #[cold]
     fn serve_many<R>(
         &mut self,
-        mut arrivals: Lineup<'_>,
+        mut arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
@@ -146,7 +146,7 @@ impl EgressPort {
     #[inline]
     fn serve_some<R>(
         &mut self,
-        arrivals: Lineup<'_>,
+        arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
@@ -162,7 +162,7 @@ impl EgressPort {
     #[inline(never)]
     fn serve_as<const IS_PLAIN: bool, R>(
         &mut self,
-        mut arrivals: Lineup<'_>,
+        mut arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
@@ -225,7 +225,7 @@ impl EgressPort {
 
     /// Stores the last sent frame as the frame in transmission.
     #[inline(always)]
-    fn note_last(&mut self, arrivals: &Lineup<'_>, last: Last) {
+    fn note_last(&mut self, arrivals: &PortArrivals<'_>, last: Last) {
         if self.traits & READS != 0 && last != Last::KNOWN {
             let Stored { packet, ingress } = arrivals.frame(last.0);
             self.sending = Sending::new(packet, *ingress);
@@ -236,7 +236,7 @@ impl EgressPort {
     #[inline(always)]
     fn take_in(
         &mut self,
-        arrivals: &mut Lineup<'_>,
+        arrivals: &mut PortArrivals<'_>,
         (waiting, places): (&mut Waiting, &mut Places),
         (index, last): (usize, Last),
     ) {
@@ -254,7 +254,7 @@ impl EgressPort {
     #[cold]
     fn note_deep_among(
         &mut self,
-        mut arrivals: Lineup<'_>,
+        mut arrivals: PortArrivals<'_>,
         (places, last): (&Places, Last),
         index: usize,
         before: u64,
@@ -272,7 +272,7 @@ impl EgressPort {
     #[inline]
     fn send_waiting<const IS_PLAIN: bool>(
         &mut self,
-        arrivals: &Lineup<'_>,
+        arrivals: &PortArrivals<'_>,
         (waiting, places, last): (&mut Waiting, &mut Places, &mut Last),
         buffer: &mut SharedBuffer,
         now: Instant,
@@ -324,7 +324,7 @@ impl EgressPort {
     }
 
     #[cold]
-    fn pick_scheduled(&mut self, occupied: u8, arrivals: &Lineup<'_>, places: &Places) -> Priority {
+    fn pick_scheduled(&mut self, occupied: u8, arrivals: &PortArrivals<'_>, places: &Places) -> Priority {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             let queued = queues[priority.index()].frames.front().map(Queued::packet);
@@ -337,7 +337,7 @@ impl EgressPort {
     #[inline(always)]
     fn store_all(
         &mut self,
-        arrivals: &Lineup<'_>,
+        arrivals: &PortArrivals<'_>,
         waiting: &Waiting,
         places: &Places,
         buffer: &mut SharedBuffer,

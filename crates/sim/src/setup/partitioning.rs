@@ -10,7 +10,7 @@ use units::NodeId;
 /// first of these hosts. Every other switch, lower tiers first, is assigned to the partition of a neighbour:
 /// the one with the fewest links between switches so far. Hence the switches of a pod are in the partition of
 /// its hosts. The switches of a chip are one node, assigned like the first of them.
-pub(super) fn assign_homes(graph: &Graph, chips: &Chips, partitions: usize) -> Vec<(u32, u32)> {
+pub(super) fn assign_partitions(graph: &Graph, chips: &Chips, partitions: usize) -> Vec<(u32, u32)> {
     let partition_of = partitions_of(graph, partitions);
     let mut sizes = vec![0; partitions];
     let mut homes: Vec<(u32, u32)> = Vec::with_capacity(partition_of.len());
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_pod_stays_together_and_cores_are_dealt_out_evenly() {
         let graph = fat_tree();
-        let homes = assign_homes(&graph, &Chips::default(), 4);
+        let homes = assign_partitions(&graph, &Chips::default(), 4);
         let cores: Vec<u32> = (graph.hosts()..graph.nodes.len())
             .filter(|&node| graph.nodes[node].tier == 3)
             .map(|node| homes[node].0)
@@ -103,7 +103,7 @@ mod tests {
             fabric_link: cable(),
         };
         let graph = graph.build().unwrap();
-        let homes = assign_homes(&graph, &Chips::default(), 4);
+        let homes = assign_partitions(&graph, &Chips::default(), 4);
         for partition in 0..4 {
             let own = homes.iter().filter(|home| home.0 == partition).count();
             assert_eq!(own, 4 + 1 + 2, "hosts, a leaf, two spines");
@@ -114,7 +114,7 @@ mod tests {
     fn places_in_a_partition_are_numbers_without_gaps() {
         let graph = fat_tree();
         for partitions in [1, 3, 7, graph.nodes.len()] {
-            let mut homes = assign_homes(&graph, &Chips::default(), partitions);
+            let mut homes = assign_partitions(&graph, &Chips::default(), partitions);
             homes.sort_unstable();
             for (home, next) in homes.iter().zip(&homes[1..]) {
                 let follows = (home.0, home.1 + 1) == *next;

@@ -8,13 +8,13 @@
 use super::Host;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::receiver::Receiver;
+use super::resident_queue_pairs::ResidentQueuePairs;
 use super::sender::Sender;
-use super::standing::Standing;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use transport::Controller;
-use units::{Cycle, Instant};
+use units::{Instant, State};
 
 /// Parameters of the queue pairs of a host, by number.
 pub(crate) trait QueuePairEnds: Debug + Send + Sync {
@@ -27,13 +27,13 @@ pub(crate) trait QueuePairEnds: Debug + Send + Sync {
 
 /// Parameters of the senders of a host.
 #[derive(Debug)]
-pub(super) struct LaterSenders {
+pub(super) struct LazySenders {
     ends: Arc<dyn QueuePairEnds>,
     /// Initial rate controller of a sender of each port; empty at line rate.
     controllers: Vec<Controller>,
 }
 
-impl LaterSenders {
+impl LazySenders {
     pub(super) fn new(ends: Arc<dyn QueuePairEnds>, settings: &QueuePairSettings) -> Self {
         let is_paced = settings.controllers.iter().any(Controller::is_paced);
         Self { ends, controllers: if is_paced { settings.controllers.clone() } else { Vec::new() } }
@@ -46,7 +46,7 @@ impl Host {
     #[inline(never)]
     pub(super) fn make_senders(&mut self, last: u32) {
         let Self { senders, pacers, sends, later, .. } = self;
-        let LaterSenders { ends, controllers } =
+        let LazySenders { ends, controllers } =
             &**later.as_ref().expect("a sender that is made later has what it is made from");
         while senders.end() <= last {
             let done = senders.count_done(|number, sender| sender.is_done(number, sends));
@@ -62,13 +62,14 @@ impl Host {
 }
 
 /// Parameters of the receivers of a host, and receivers that were needed again after their end.
-#[derive(Debug)]
-pub(super) struct LaterReceivers {
+#[derive(Debug, State)]
+pub(super) struct LazyReceivers {
+    #[state(skip)]
     ends: Arc<dyn QueuePairEnds>,
     recalled: BTreeMap<u32, Receiver>,
 }
 
-impl LaterReceivers {
+impl LazyReceivers {
     pub(super) const fn new(ends: Arc<dyn QueuePairEnds>) -> Self {
         Self { ends, recalled: BTreeMap::new() }
     }
@@ -77,7 +78,7 @@ impl LaterReceivers {
     /// packets of a receiver's first chunk.
     pub(super) fn make(
         &mut self,
-        standing: &mut Standing<Receiver>,
+        standing: &mut ResidentQueuePairs<Receiver>,
         last: u32,
         now: Instant,
         packets: impl Fn(u32) -> u64,
@@ -103,19 +104,13 @@ impl LaterReceivers {
     pub(super) fn recalled(&self) -> impl Iterator<Item = (u32, &Receiver)> {
         self.recalled.iter().map(|(&number, receiver)| (number, receiver))
     }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        cycle.same_list(self.recalled.keys().copied().map(u64::from));
-        self.recalled.values_mut().for_each(|receiver| receiver.visit(cycle));
-    }
 }
 
 /// A receiver that is resident or recalled.
 #[inline]
 pub(super) fn receiver<'a>(
-    standing: &'a Standing<Receiver>,
-    later: Option<&'a LaterReceivers>,
+    standing: &'a ResidentQueuePairs<Receiver>,
+    later: Option<&'a LazyReceivers>,
     number: u32,
 ) -> &'a Receiver {
     let recalled = || later.and_then(|later| later.recalled.get(&number));
@@ -125,8 +120,8 @@ pub(super) fn receiver<'a>(
 /// Same, mutable.
 #[inline]
 pub(super) fn receiver_mut<'a>(
-    standing: &'a mut Standing<Receiver>,
-    later: Option<&'a mut LaterReceivers>,
+    standing: &'a mut ResidentQueuePairs<Receiver>,
+    later: Option<&'a mut LazyReceivers>,
     number: u32,
 ) -> &'a mut Receiver {
     let recalled = || later.and_then(|later| later.recalled.get_mut(&number));

@@ -1,11 +1,11 @@
 //! Queue pairs created on demand: when they are allowed, and their parameters.
 
 use super::Fabric;
-use super::apart::has_one_rank_per_host;
 use super::flows::Flows;
 use super::hosts::{may_reorder, queue_pair_end};
 use super::pair_places::{PairPlaces, PairsAtHost};
 use super::places::OfHost;
+use super::two_phase::has_one_rank_per_host;
 use crate::nic::{QueuePairEnd, QueuePairEnds};
 use jobs::OneJob;
 use spec::{JobSpec, LossRecovery, QpMode, RateControlSpec, RunSpec};
@@ -18,7 +18,7 @@ use units::{AttachmentId, HostId};
 /// exactly one chunk (repeating connections, one round) and no statistics that are reported at the end, such
 /// as reordering. Excluded are ranks that share a host, which copy in memory, and Swift, which needs the
 /// length of each path in advance.
-pub(crate) fn may_make_later(spec: &RunSpec, job: &JobSpec) -> bool {
+pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec) -> bool {
     job.phases_planned() == Some(1)
         && has_one_rank_per_host(job)
         && spec.transport.qp_mode == QpMode::PerChunk
@@ -28,7 +28,7 @@ pub(crate) fn may_make_later(spec: &RunSpec, job: &JobSpec) -> bool {
 }
 
 /// Parameters of the queue pairs of a host, computed on demand.
-pub(super) struct LaterEnds {
+pub(super) struct LazyEnds {
     flows: Arc<Flows>,
     graph: Arc<Graph>,
     pairs: Arc<PairPlaces>,
@@ -36,7 +36,7 @@ pub(super) struct LaterEnds {
     host: HostId,
 }
 
-impl LaterEnds {
+impl LazyEnds {
     pub(super) fn new(
         fabric: &Fabric,
         flows: &Arc<Flows>,
@@ -63,7 +63,7 @@ impl LaterEnds {
     }
 }
 
-impl QueuePairEnds for LaterEnds {
+impl QueuePairEnds for LazyEnds {
     fn sender(&self, number: u32) -> QueuePairEnd {
         self.end(self.pairs.from(self.job, self.host), number, |job, number, peer| {
             self.flows.attachments_in(job, number, self.host, peer)
@@ -78,8 +78,8 @@ impl QueuePairEnds for LaterEnds {
     }
 }
 
-impl fmt::Debug for LaterEnds {
+impl fmt::Debug for LazyEnds {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("LaterEnds").field("host", &self.host).finish_non_exhaustive()
+        formatter.debug_struct("LazyEnds").field("host", &self.host).finish_non_exhaustive()
     }
 }

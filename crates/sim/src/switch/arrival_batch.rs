@@ -1,15 +1,15 @@
 //! Frames that arrive at a switch in a window, by egress port and time.
 
+use super::arrival_order::{ArrivalKey, ArrivalKeys, Origin, sort};
 use super::lanes::Lanes;
 pub(super) use super::lanes::NOWHERE;
 use super::port_set::PortSet;
 use super::queue::Stored;
-use super::turns::{Origin, Turn, Turns, sort};
 use crate::packet::Packet;
 use engine::{Inbox, Message};
 use units::Instant;
 
-/// The arrivals of a window: each frame once, and for each egress port the sort keys ([`Turn`]) of its
+/// The arrivals of a window: each frame once, and for each egress port the sort keys ([`ArrivalKey`]) of its
 /// frames.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
@@ -19,10 +19,10 @@ pub(super) struct Arrivals {
     count: usize,
     lanes: Lanes,
     /// Keys of frames for the switch itself: pauses and credits.
-    control: Vec<Turn>,
+    control: Vec<ArrivalKey>,
     /// Egress port of each frame, and all keys, after a merge.
     egress: Vec<u16>,
-    merged: Vec<Turn>,
+    merged: Vec<ArrivalKey>,
 }
 
 impl Arrivals {
@@ -61,7 +61,7 @@ impl Arrivals {
     pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored], usize) -> usize) {
         let Self { origin, frames, count, lanes, control, .. } = self;
         let (frames, mut lanes) = (&frames[..*count], lanes.open());
-        let mut turns = Turns::new(*origin);
+        let mut turns = ArrivalKeys::new(*origin);
         for (place, stored) in frames.iter().enumerate() {
             let turn = turns.next(stored.packet.at());
             if stored.packet.is_link_control() {
@@ -92,7 +92,7 @@ impl Arrivals {
 
     /// Adds a frame for port `egress`, in any order of ingress ports.
     pub(super) fn push(&mut self, stored: Stored, egress: u16) {
-        let turn = Turn::new(stored.packet.at(), self.origin, self.count);
+        let turn = ArrivalKey::new(stored.packet.at(), self.origin, self.count);
         self.lanes.open().push(egress.into(), turn);
         match self.frames.get_mut(self.count) {
             Some(place) => *place = stored,
@@ -124,7 +124,7 @@ impl Arrivals {
             let stored = &mut frames[turn.place()];
             let stays = keep(stored);
             if stays {
-                *turn = Turn::new(stored.packet.at(), *origin, turn.place());
+                *turn = ArrivalKey::new(stored.packet.at(), *origin, turn.place());
             }
             stays
         });
@@ -144,9 +144,9 @@ impl Arrivals {
 
     /// Frames for port `egress`, sorted.
     #[inline]
-    pub(super) fn lineup(&mut self, egress: usize) -> Lineup<'_> {
+    pub(super) fn lineup(&mut self, egress: usize) -> PortArrivals<'_> {
         let Self { origin, frames, lanes, .. } = self;
-        Lineup { origin: *origin, before: origin.before(), turns: lanes.of(egress), frames }
+        PortArrivals { origin: *origin, before: origin.before(), turns: lanes.of(egress), frames }
     }
 
     /// Removes the frames for port `egress`, which has been served.
@@ -180,7 +180,7 @@ impl Arrivals {
 /// All arrivals of a switch, in order of (time, ingress port).
 pub(super) struct Merged<'a> {
     origin: Origin,
-    turns: &'a [Turn],
+    turns: &'a [ArrivalKey],
     frames: &'a mut [Stored],
     egress: &'a [u16],
 }
@@ -203,15 +203,15 @@ impl Merged<'_> {
 }
 
 /// Arrivals for one egress port, in order of (time, ingress port).
-pub(crate) struct Lineup<'a> {
+pub(crate) struct PortArrivals<'a> {
     origin: Origin,
-    /// The origin for [`Turn::after`].
+    /// The origin for [`ArrivalKey::after`].
     before: Origin,
-    turns: &'a [Turn],
+    turns: &'a [ArrivalKey],
     frames: &'a mut [Stored],
 }
 
-impl Lineup<'_> {
+impl PortArrivals<'_> {
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.turns.len()
@@ -225,13 +225,13 @@ impl Lineup<'_> {
 
     /// The sort key that follows those of all arrivals up to `now`, a time in the window.
     #[inline]
-    pub(super) const fn after(&self, now: Instant) -> Turn {
-        Turn::after(now, self.before)
+    pub(super) const fn after(&self, now: Instant) -> ArrivalKey {
+        ArrivalKey::after(now, self.before)
     }
 
     /// Whether there is a frame at `index` whose key is less than `turn`.
     #[inline]
-    pub(super) fn is_before(&self, index: usize, turn: Turn) -> bool {
+    pub(super) fn is_before(&self, index: usize, turn: ArrivalKey) -> bool {
         self.turns.get(index).is_some_and(|own| *own < turn)
     }
 
@@ -250,16 +250,16 @@ impl Lineup<'_> {
 
     /// Reborrows the same arrivals.
     #[inline]
-    pub(super) const fn again(&mut self) -> Lineup<'_> {
-        Lineup { origin: self.origin, before: self.before, turns: self.turns, frames: self.frames }
+    pub(super) const fn again(&mut self) -> PortArrivals<'_> {
+        PortArrivals { origin: self.origin, before: self.before, turns: self.turns, frames: self.frames }
     }
 
     /// Splits off the first `count` arrivals.
     #[inline]
-    pub(super) fn take_first(&mut self, count: usize) -> Lineup<'_> {
+    pub(super) fn take_first(&mut self, count: usize) -> PortArrivals<'_> {
         let (turns, others) = self.turns.split_at(count);
         self.turns = others;
-        Lineup { origin: self.origin, before: self.before, turns, frames: self.frames }
+        PortArrivals { origin: self.origin, before: self.before, turns, frames: self.frames }
     }
 }
 

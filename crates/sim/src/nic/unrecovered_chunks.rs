@@ -11,7 +11,7 @@ use super::ledger::WorkId;
 use crate::packet::Packet;
 use crate::record::SendReport;
 use std::collections::BTreeMap;
-use units::Cycle;
+use units::State;
 use wire::Psn;
 
 /// An acknowledgement without recovery: `packets` packets, the last of them `psn`, have all arrived. On the
@@ -60,17 +60,19 @@ impl Acknowledged {
 }
 
 /// Acknowledged chunks of a host that are not known to be complete.
-#[derive(Debug, Default)]
-pub(super) struct Unconfirmed {
+#[derive(Debug, Default, State)]
+pub(super) struct UnrecoveredChunks {
+    #[state(only_if = BTreeMap::is_empty)]
     of_senders: BTreeMap<u32, Vec<(Acknowledged, Open)>>,
     /// Chunks so far behind that wrapped sequence numbers could match them.
+    #[state(skip)]
     gone: Vec<SendReport>,
 }
 
 /// A chunk in the ledger, and its report so far.
 type Open = (WorkId, SendReport);
 
-impl Unconfirmed {
+impl UnrecoveredChunks {
     /// Half of the range in which sequence numbers are unambiguous.
     const BEHIND_MAX: i32 = (Psn::WINDOW_MAX / 2) as i32;
 
@@ -96,13 +98,6 @@ impl Unconfirmed {
     pub(super) fn reports(&self) -> impl Iterator<Item = SendReport> {
         self.of_senders.values().flatten().map(|(_, (_, report))| *report).chain(self.gone.iter().copied())
     }
-
-    /// See [`Cycle`].
-    pub(super) fn visit(&self, cycle: &mut Cycle) {
-        if !self.of_senders.is_empty() {
-            cycle.never_repeats();
-        }
-    }
 }
 
 #[cfg(test)]
@@ -116,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_chunk_is_confirmed_once_all_of_it_is_covered() {
-        let mut unconfirmed = Unconfirmed::default();
+        let mut unconfirmed = UnrecoveredChunks::default();
         // Packets 0xfffffe to 1.
         let chunk = || Acknowledged { last: Psn::new(1), packets: 4 };
         unconfirmed.add(3, chunk(), (WorkId::only_of(5), SendReport::new(7, 0, Instant::ZERO)));
@@ -141,7 +136,7 @@ mod tests {
 
     #[test]
     fn numbers_that_come_again_confirm_nothing_that_is_long_past() {
-        let mut unconfirmed = Unconfirmed::default();
+        let mut unconfirmed = UnrecoveredChunks::default();
         unconfirmed.add(
             0,
             Acknowledged { last: Psn::new(0), packets: 1 },

@@ -17,13 +17,13 @@ const COPIES: u64 = 2;
 
 /// Memory requirements of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Needs {
+pub(super) struct MemoryNeeds {
     queue_pairs: u64,
     sent: u64,
     received: u64,
 }
 
-impl Needs {
+impl MemoryNeeds {
     /// Requirements of an agent's share.
     pub(super) fn of(spec: &RunSpec, share: &Share) -> Self {
         let [sent, received] = [share.senders(), share.receivers()].map(|pairs| {
@@ -90,13 +90,13 @@ mod tests {
 
     #[test]
     fn a_run_that_does_not_fit_is_refused_with_figures() {
-        let needs = Needs { queue_pairs: 100, sent: 1_000_000, received: 1_000_000 };
+        let needs = MemoryNeeds { queue_pairs: 100, sent: 1_000_000, received: 1_000_000 };
         let bytes = needs.bytes();
         assert!(needs.check(Some(bytes)).is_ok() && needs.check(None).is_ok());
         let error = needs.check(Some(bytes - 1)).unwrap_err().to_string();
         assert!(error.contains("100 ends of queue pairs and 2000000 rows"), "{error}");
         assert!(available_bytes().is_some_and(|bytes| bytes > 0));
-        let endless = Needs { queue_pairs: 1, sent: u64::MAX, received: u64::MAX };
+        let endless = MemoryNeeds { queue_pairs: 1, sent: u64::MAX, received: u64::MAX };
         assert!(endless.check(Some(u64::MAX - 1)).is_err());
     }
 }

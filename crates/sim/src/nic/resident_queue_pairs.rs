@@ -2,22 +2,23 @@
 
 use engine::prefetch::prefetch;
 use std::ops::{Index, IndexMut};
+use units::State;
 
 /// State of the queue pairs that may still be needed: a contiguous range of numbers. If all are created at
 /// the start, it covers all.
-#[derive(Debug)]
-pub(crate) struct Standing<T> {
+#[derive(Debug, State)]
+pub(crate) struct ResidentQueuePairs<T> {
     items: Vec<T>,
     first: u32,
 }
 
-impl<T> Default for Standing<T> {
+impl<T> Default for ResidentQueuePairs<T> {
     fn default() -> Self {
         Self { items: Vec::new(), first: 0 }
     }
 }
 
-impl<T> FromIterator<T> for Standing<T> {
+impl<T> FromIterator<T> for ResidentQueuePairs<T> {
     fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
         let mut items = Vec::from_iter(all);
         items.shrink_to_fit();
@@ -25,7 +26,7 @@ impl<T> FromIterator<T> for Standing<T> {
     }
 }
 
-impl<T> Index<u32> for Standing<T> {
+impl<T> Index<u32> for ResidentQueuePairs<T> {
     type Output = T;
 
     #[inline]
@@ -34,7 +35,7 @@ impl<T> Index<u32> for Standing<T> {
     }
 }
 
-impl<T> IndexMut<u32> for Standing<T> {
+impl<T> IndexMut<u32> for ResidentQueuePairs<T> {
     #[inline]
     fn index_mut(&mut self, number: u32) -> &mut T {
         let place = self.place(number);
@@ -42,7 +43,7 @@ impl<T> IndexMut<u32> for Standing<T> {
     }
 }
 
-impl<T> Standing<T> {
+impl<T> ResidentQueuePairs<T> {
     /// Index of a number; out of range if it is not resident.
     #[inline]
     const fn place(&self, number: u32) -> usize {
@@ -145,7 +146,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_done_leaves_in_order_and_the_rest_keeps_its_number(done in prop::collection::vec(any::<bool>(), 1..200)) {
-            let (mut standing, mut gone) = (Standing::<u32>::default(), BTreeMap::new());
+            let (mut standing, mut gone) = (ResidentQueuePairs::<u32>::default(), BTreeMap::new());
             for number in 0..done.len() as u32 {
                 let count = standing.count_done(|number, _| done[number as usize]);
                 gone.extend(standing.take_first(count));
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn few_stand_where_one_is_done_after_the_other() {
-        let mut standing = Standing::default();
+        let mut standing = ResidentQueuePairs::default();
         for number in 0..10_000_u32 {
             let count = standing.count_done(|done, _| done + 2 < number);
             standing.take_first(count).for_each(drop);

@@ -18,7 +18,7 @@ pub(crate) const WINDOW_MAX: Span = Span(1 << 29);
 /// received in the order of their ingress ports, so the order of keys is that of (time, ingress port,
 /// sequence).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Turn(u64);
+pub(super) struct ArrivalKey(u64);
 
 /// Origin of the times in the keys of a window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ impl Origin {
     }
 }
 
-impl Turn {
+impl ArrivalKey {
     /// Greater than every other key: infinity.
     pub(super) const LAST: Self = Self(f64::INFINITY.to_bits());
 
@@ -77,12 +77,12 @@ impl Turn {
 }
 
 /// Generates the keys of consecutive frames.
-pub(super) struct Turns {
+pub(super) struct ArrivalKeys {
     /// Added to a shifted time, gives the next key.
     next: u64,
 }
 
-impl Turns {
+impl ArrivalKeys {
     /// Starts at index 0.
     #[inline]
     pub(super) const fn new(origin: Origin) -> Self {
@@ -91,8 +91,8 @@ impl Turns {
 
     /// Key of the next frame, which arrives at `at`.
     #[inline]
-    pub(super) const fn next(&mut self, at: Instant) -> Turn {
-        let turn = Turn((at.0 << PLACE_BITS).wrapping_add(self.next));
+    pub(super) const fn next(&mut self, at: Instant) -> ArrivalKey {
+        let turn = ArrivalKey((at.0 << PLACE_BITS).wrapping_add(self.next));
         self.next += 1;
         turn
     }
@@ -102,9 +102,9 @@ impl Turns {
 pub(super) const BLOCK: usize = 16;
 
 /// Sorts `turns`.
-pub(super) fn sort(turns: &mut [Turn]) {
+pub(super) fn sort(turns: &mut [ArrivalKey]) {
     let count = turns.len();
-    let mut row = [Turn::LAST; 2 * BLOCK];
+    let mut row = [ArrivalKey::LAST; 2 * BLOCK];
     if let Some(first) = row.get_mut(..count) {
         first.copy_from_slice(turns);
         sort_row(&mut row, count);
@@ -116,7 +116,7 @@ pub(super) fn sort(turns: &mut [Turn]) {
 
 /// Sorts the first `count` keys of `row`; the others are scratch space.
 #[inline]
-pub(super) fn sort_row(row: &mut [Turn; 2 * BLOCK], count: usize) {
+pub(super) fn sort_row(row: &mut [ArrivalKey; 2 * BLOCK], count: usize) {
     match count {
         0 | 1 => {}
         count @ ..=BLOCK => sort_block(row, count),
@@ -126,23 +126,23 @@ pub(super) fn sort_row(row: &mut [Turn; 2 * BLOCK], count: usize) {
 
 /// Sorts the first `count` keys of `row`, at most one block.
 #[inline]
-fn sort_block(row: &mut [Turn; 2 * BLOCK], count: usize) {
-    row[count..count + BLOCK].fill(Turn::LAST);
+fn sort_block(row: &mut [ArrivalKey; 2 * BLOCK], count: usize) {
+    row[count..count + BLOCK].fill(ArrivalKey::LAST);
     sort_first(row, count);
 }
 
 /// Sorts the first `count` keys of `row`, more than one block.
 #[inline(never)]
-fn sort_two_blocks(row: &mut [Turn; 2 * BLOCK], count: usize) {
-    row[count..].fill(Turn::LAST);
+fn sort_two_blocks(row: &mut [ArrivalKey; 2 * BLOCK], count: usize) {
+    row[count..].fill(ArrivalKey::LAST);
     sort_first(row, BLOCK);
     sort_first(&mut row[BLOCK..], count - BLOCK);
-    let mut block = [Turn::LAST; BLOCK + 1];
+    let mut block = [ArrivalKey::LAST; BLOCK + 1];
     block[..BLOCK].copy_from_slice(&row[..BLOCK]);
-    // The write index never overtakes the read index. Both blocks end with [`Turn::LAST`].
+    // The write index never overtakes the read index. Both blocks end with [`ArrivalKey::LAST`].
     let (mut left, mut right) = (0, BLOCK);
     for place in 0..count {
-        let (first, second) = (block[left], row.get(right).copied().unwrap_or(Turn::LAST));
+        let (first, second) = (block[left], row.get(right).copied().unwrap_or(ArrivalKey::LAST));
         let is_left = first < second;
         row[place] = if is_left { first } else { second };
         left += usize::from(is_left);
@@ -150,9 +150,9 @@ fn sort_two_blocks(row: &mut [Turn; 2 * BLOCK], count: usize) {
     }
 }
 
-/// Sorts the first `count` of `turns`. Enough [`Turn::LAST`] follow to fill a block.
+/// Sorts the first `count` of `turns`. Enough [`ArrivalKey::LAST`] follow to fill a block.
 #[inline]
-fn sort_first(turns: &mut [Turn], count: usize) {
+fn sort_first(turns: &mut [ArrivalKey], count: usize) {
     let Some(block) = turns.first_chunk_mut::<BLOCK>() else { return };
     match count {
         ..=4 => sort_by(block, sort_4),
@@ -164,11 +164,11 @@ fn sort_first(turns: &mut [Turn], count: usize) {
 
 /// Sorts the first words of a block by `network`.
 #[inline(always)]
-fn sort_by<const COUNT: usize>(block: &mut [Turn; BLOCK], network: impl Fn(&mut [f64; COUNT])) {
+fn sort_by<const COUNT: usize>(block: &mut [ArrivalKey; BLOCK], network: impl Fn(&mut [f64; COUNT])) {
     let Some(first) = block.first_chunk_mut() else { return };
-    let mut numbers = first.map(Turn::number);
+    let mut numbers = first.map(ArrivalKey::number);
     network(&mut numbers);
-    *first = numbers.map(|number| Turn(number.to_bits()));
+    *first = numbers.map(|number| ArrivalKey(number.to_bits()));
 }
 
 /// Sorts two numbers.
@@ -231,8 +231,8 @@ mod tests {
         ) {
             let start = Instant(77);
             let origin = Origin::new(start);
-            let mut turns: Vec<Turn> =
-                times.iter().enumerate().map(|(place, time)| Turn::new(start + Span(*time), origin, place)).collect();
+            let mut turns: Vec<ArrivalKey> =
+                times.iter().enumerate().map(|(place, time)| ArrivalKey::new(start + Span(*time), origin, place)).collect();
             let mut expected: Vec<(u64, usize)> = times.into_iter().zip(0..).collect();
             expected.sort_unstable();
             sort(&mut turns);
@@ -249,11 +249,11 @@ mod tests {
         for count in 2..=BLOCK {
             for bits in 0..1_u64 << count {
                 let turn =
-                    |place: usize| Turn::new(Instant(bits >> place & 1), Origin::new(Instant::ZERO), 0);
-                let mut row = [Turn::LAST; 2 * BLOCK];
+                    |place: usize| ArrivalKey::new(Instant(bits >> place & 1), Origin::new(Instant::ZERO), 0);
+                let mut row = [ArrivalKey::LAST; 2 * BLOCK];
                 (0..count).for_each(|place| row[place] = turn(place));
                 sort_block(&mut row, count);
-                assert!(row.is_sorted() && row[count - 1] < Turn::LAST, "{bits:b}");
+                assert!(row.is_sorted() && row[count - 1] < ArrivalKey::LAST, "{bits:b}");
             }
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Reading {
 
 /// Linear fit of a device counter to the monotonic clock.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ClockFit {
     bits: u32,
     /// Duration of a tick [ps / 2^32].
     slope: u64,
@@ -39,7 +39,7 @@ pub(super) struct Line {
     error: Span,
 }
 
-impl Line {
+impl ClockFit {
     /// A fit for a counter with this width and nominal frequency [kHz].
     pub(super) fn new(first: Reading, bits: u32, khz: u64) -> Self {
         let slope = ((1_000_000_000 << 32) / u128::from(khz)) as u64;
@@ -163,7 +163,7 @@ mod tests {
         ) {
             let device = Device { bits, khz, ppm, start, half: Span::from_ns(half_ns) };
             let mut now = Instant(SECOND);
-            let mut line = Line::new(device.reading(now, start), bits, khz);
+            let mut line = ClockFit::new(device.reading(now, start), bits, khz);
             let mut furthest = Span::ZERO;
             for (gap_ms, random) in gaps_ms {
                 let then = now + Span(gap_ms * SECOND / 1_000);
@@ -179,9 +179,9 @@ mod tests {
     }
 
     /// A line after readings every 100 ms for two seconds, and the time of the last one.
-    fn measured(device: &Device) -> (Line, Instant) {
+    fn measured(device: &Device) -> (ClockFit, Instant) {
         let at = |place: u64| Instant(SECOND + place * SECOND / 10);
-        let mut line = Line::new(device.reading(at(0), 0), device.bits, device.khz);
+        let mut line = ClockFit::new(device.reading(at(0), 0), device.bits, device.khz);
         for place in 1..20 {
             assert!(line.add(device.reading(at(place), place)));
         }
@@ -226,7 +226,7 @@ mod tests {
         let (mut line, now) = measured(&DEVICE);
         let set = Device { start: 0, ..DEVICE };
         assert!(!line.add(set.reading(now + Span(SECOND / 10), 0)));
-        let mut line = Line::new(DEVICE.reading(now, 0), DEVICE.bits, DEVICE.khz * 2);
+        let mut line = ClockFit::new(DEVICE.reading(now, 0), DEVICE.bits, DEVICE.khz * 2);
         assert!(!line.add(DEVICE.reading(now + Span(SECOND / 10), 0)));
     }
 

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 /// Round-robin queue of queue pair indices without duplicates.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct RoundRobin {
     pub(super) waiting: VecDeque<u32>,
     is_waiting: Vec<bool>,
 }
 
-impl Turns {
+impl RoundRobin {
     pub(super) fn of(count: usize) -> Self {
         Self { waiting: VecDeque::with_capacity(count), is_waiting: vec![false; count] }
     }

@@ -18,7 +18,7 @@ const FRAME_BYTES_MAX: u64 = 16 << 10;
 
 /// Decides whether a run lasts at least one more step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ApartRule {
+pub(crate) struct TwoPhaseRule {
     /// Payload of the run that is sent between hosts.
     total_bytes: u64,
     /// Number of hosts, and most bytes that any of them may receive in a step.
@@ -27,7 +27,7 @@ pub(crate) struct ApartRule {
     idle_max: Span,
 }
 
-impl ApartRule {
+impl TwoPhaseRule {
     /// The rule of a run that is aborted after `patience` without progress.
     pub(crate) fn new(spec: &RunSpec, fabric: &Fabric, flows: &Flows, patience: Span) -> Self {
         let (graph, step) = (&fabric.graph, Span(WINDOWS * fabric.span.0));
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn sides_take_turns_while_much_is_to_come_and_comes() {
-        let rule = ApartRule { total_bytes: 1_000, hosts: 10, host_bytes: 10, idle_max: Span(50) };
+        let rule = TwoPhaseRule { total_bytes: 1_000, hosts: 10, host_bytes: 10, idle_max: Span(50) };
         let allows = |progress, open, now| {
             let totals = Totals { progress, progress_at: Instant(1_000), ..Totals::default() };
             rule.allows(totals, open, Instant(now))

@@ -1,0 +1,657 @@
+//! A port of a NIC: its queues of control packets and of senders, served when the link is free.
+//!
+//! Pause frames and flow control packets are sent first, then control packets, then payload of the queue pairs,
+//! round robin. Senders that their rate controller delays are in a heap by time.
+
+mod options;
+mod scheduling;
+
+pub(crate) use scheduling::SchedulingPlan;
+
+use super::tcp::{NextTcp, TcpAckWaiting};
+use crate::link::changes::LinkChanges;
+use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
+use crate::link::egress::{Transmitter, Wire};
+use crate::link::pause::PauseState;
+use crate::packet::{Packet, Priority};
+use crate::record::Context;
+use engine::prefetch::LINE_BYTES;
+use engine::{Destination, Message, Ring};
+use options::PortOptions;
+use scheduling::Scheduling;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem::offset_of;
+use transport::Position;
+use units::{Instant, Rate, Span, State};
+
+/// Senders prefetched beyond the one being served.
+const SENDERS_AHEAD: usize = 3;
+
+/// A queued control packet, with the receiver that sends it.
+#[derive(Clone, Copy, Debug, State)]
+pub(in crate::nic) struct Control {
+    pub(in crate::nic) packet: Packet,
+    pub(in crate::nic) receiver: u32,
+    /// Its queue pair is captured.
+    #[state(skip)]
+    pub(in crate::nic) is_captured: bool,
+}
+
+/// Parameters of a port.
+#[derive(Clone, Debug)]
+pub(crate) struct NicPortPlan {
+    pub(crate) wire: Wire,
+    /// Changes of the link over time.
+    pub(crate) changes: Option<LinkChanges>,
+    /// Priority of payload.
+    pub(crate) data: Priority,
+    /// Maximum rate of payload of a NIC that is slow in sending.
+    pub(crate) pace: Option<Rate>,
+    /// Credits of the link, on InfiniBand.
+    pub(crate) credits: Option<CreditPlan>,
+    /// Scheduling of payload, unless it is packet by packet without delays.
+    pub(crate) scheduling: Option<SchedulingPlan>,
+}
+
+/// The next transmission of a port.
+pub(in crate::nic) enum Next {
+    LinkControl(Packet),
+    Control(Control),
+    Sender(u32),
+    Tcp(NextTcp),
+    Nothing,
+}
+
+/// A port of a NIC.
+#[derive(Debug, State)]
+#[repr(C, align(64))]
+pub(crate) struct NicPort {
+    // First and second cache line: all that a frame needs.
+    transmitter: Transmitter,
+    /// The other end of the link.
+    #[state(skip)]
+    to: Destination,
+    /// Priority of payload.
+    #[state(skip)]
+    data: Priority,
+    /// Flags of the fields of the third cache line that are in use: most packets need not load it.
+    #[state(skip)]
+    in_use: u8,
+    next_send: Instant,
+    control: Ring<Control>,
+    /// Senders with data to send, in the order of service.
+    round: Ring<u32>,
+    // Third cache line: not needed by most ports.
+    /// Allocated at first use.
+    options: Option<Box<PortOptions>>,
+    /// Senders deferred by their rate controller, with the time at which they may send next.
+    deferred: BinaryHeap<Reverse<(Instant, u32)>>,
+    pause: PauseState,
+}
+
+/// In [`NicPort::in_use`]: it has [`PortOptions`].
+const OPTIONS: u8 = 1;
+/// In [`NicPort::in_use`]: a priority is paused.
+const PAUSE: u8 = 2;
+/// In [`NicPort::in_use`]: a sender is deferred by its rate controller.
+const DEFERRED: u8 = 4;
+
+/// Bytes at the start of a port that most ports need.
+pub(in crate::nic) const HOT_BYTES: usize = offset_of!(NicPort, options);
+
+const _: () = assert!(HOT_BYTES == 2 * LINE_BYTES, "most ports need two cache lines");
+
+impl NicPort {
+    pub(in crate::nic) fn new(plan: NicPortPlan) -> Self {
+        let mut port = Self {
+            transmitter: Transmitter::new(plan.wire, plan.changes),
+            to: plan.wire.to,
+            control: Ring::default(),
+            round: Ring::default(),
+            deferred: BinaryHeap::new(),
+            pause: PauseState::new(plan.wire.rate),
+            next_send: Instant::NEVER,
+            in_use: 0,
+            data: plan.data,
+            options: (plan.credits.is_some() || plan.pace.is_some() || plan.scheduling.is_some()).then(
+                || {
+                    let credits = plan.credits.map(Credits::new);
+                    let scheduling = plan.scheduling.map(|scheduling| Box::new(Scheduling::new(scheduling)));
+                    Box::new(PortOptions { credits, pace: plan.pace, scheduling, ..PortOptions::default() })
+                },
+            ),
+        };
+        port.update_in_use();
+        port
+    }
+
+    /// Updates `in_use` after a change of the fields of the third cache line.
+    fn update_in_use(&mut self) {
+        let options = if self.options.is_some() { OPTIONS } else { 0 };
+        let paused = if self.pause.mask() != 0 { PAUSE } else { 0 };
+        let deferred = if self.deferred.is_empty() { 0 } else { DEFERRED };
+        self.in_use = options | paused | deferred;
+    }
+
+    pub(crate) const fn transmitter(&self) -> &Transmitter {
+        &self.transmitter
+    }
+
+    pub(crate) const fn pause(&self) -> &PauseState {
+        &self.pause
+    }
+
+    /// Priority of payload, the only one for which a NIC requests pauses.
+    pub(crate) const fn data_priority(&self) -> Priority {
+        self.data
+    }
+
+    /// Pause frames requested with quanta other than zero.
+    pub(crate) fn pauses_sent(&self) -> u64 {
+        self.options.as_ref().map_or(0, |options| options.pauses_sent)
+    }
+
+    /// Pause frames requested with zero quanta.
+    pub(crate) fn resumes_sent(&self) -> u64 {
+        self.options.as_ref().map_or(0, |options| options.resumes_sent)
+    }
+
+    /// Pause frames, including those that end a pause, and flow control packets sent.
+    pub(crate) fn link_control_sent(&self) -> u64 {
+        let pause_frames = self.options.as_ref().map_or(0, |options| options.pause_frames_sent);
+        pause_frames + self.credits().map_or(0, Credits::packets_sent)
+    }
+
+    /// Pause frames and flow control packets received.
+    pub(crate) fn link_control_received(&self) -> u64 {
+        self.pause.frames_received() + self.credits().map_or(0, Credits::packets_received)
+    }
+
+    /// Credits of the link, on InfiniBand.
+    pub(crate) fn credits(&self) -> Option<&Credits> {
+        self.options.as_ref()?.credits.as_ref()
+    }
+
+    /// Prefetches the entries of the next senders to serve and of the next control packet to be queued.
+    #[inline]
+    pub(in crate::nic) fn prefetch_queues(&self) {
+        self.round.prefetch_first(1);
+        self.control.prefetch_next(1);
+    }
+
+    /// The next senders to serve in the current order.
+    #[inline]
+    pub(in crate::nic) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
+        (0..SENDERS_AHEAD).map_while(|place| self.round.get(place).copied())
+    }
+
+    /// The sender up to [`SENDERS_AHEAD`] positions behind the next one to serve; `None` if there is only
+    /// one.
+    #[inline]
+    pub(in crate::nic) fn sender_ahead(&self) -> Option<u32> {
+        let last = self.round.len() - 1;
+        if last == 0 { None } else { self.round.get(last.min(SENDERS_AHEAD)).copied() }
+    }
+
+    /// Limits the rate of payload from now on.
+    pub(in crate::nic) fn set_pace(&mut self, pace: Option<Rate>) {
+        self.options_mut().pace = pace;
+    }
+
+    fn options_mut(&mut self) -> &mut PortOptions {
+        self.in_use |= OPTIONS;
+        self.options.get_or_insert_default()
+    }
+
+    fn credits_mut(&mut self) -> Option<&mut Credits> {
+        self.options.as_mut()?.credits.as_mut()
+    }
+
+    /// Start of the next frame, or time of the next check; never while nothing is queued.
+    #[inline]
+    pub(in crate::nic) const fn next_send(&self) -> Instant {
+        self.next_send
+    }
+
+    /// Processes a pause frame or a flow control packet.
+    #[cold]
+    pub(in crate::nic) fn receive_link_control(&mut self, packet: &Packet) {
+        match self.credits_mut() {
+            None => self.pause.receive(packet, packet.at()),
+            Some(credits) => {
+                credits.receive(packet);
+                // The next packet is checked for credit when it is about to be sent.
+                self.pause.let_go(packet.priority(), packet.at());
+            }
+        }
+        self.update_in_use();
+        self.schedule(packet.at());
+    }
+
+    /// Adds a frame to the buffer of its lane.
+    #[inline]
+    pub(in crate::nic) fn fill_lane(&mut self, packet: &Packet) {
+        if let Some(credits) = self.credits_mut() {
+            credits.take_in(packet);
+        }
+    }
+
+    /// The host removed a frame from the buffer of its lane.
+    #[inline]
+    pub(in crate::nic) fn free_lane(&mut self, packet: &Packet, now: Instant) {
+        if let Some(credits) = self.credits_mut() {
+            credits.free(packet.priority(), packet.frame_bytes());
+            self.schedule(now);
+        }
+    }
+
+    /// Blocks a priority if its frame has no credit.
+    fn block_without_credit(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
+        if let Some(credits) = self.options.as_ref().and_then(|options| options.credits.as_ref()) {
+            let next = (priority, Some(frame_bytes));
+            hold_without_credit(credits, &mut self.pause, next, (now, now));
+            self.update_in_use();
+        }
+    }
+
+    /// Queues a pause frame for the switch.
+    pub(in crate::nic) fn send_pause(&mut self, pause: Packet, now: Instant) {
+        let options = self.options_mut();
+        let count = if pause.quanta() > 0 { &mut options.pauses_sent } else { &mut options.resumes_sent };
+        *count += 1;
+        options.urgent.push_back(pause);
+        self.schedule(now);
+    }
+
+    #[inline]
+    pub(in crate::nic) fn enqueue_control(&mut self, control: Control, now: Instant) {
+        self.control.push_back(control);
+        self.schedule_more(now);
+    }
+
+    /// Adds a sender to the round.
+    #[inline]
+    pub(in crate::nic) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
+        self.round.push_back(sender);
+        self.schedule_more(now);
+    }
+
+    /// Removes the sender just served, the first, from the round.
+    #[inline]
+    pub(in crate::nic) fn drop_sender(&mut self) {
+        self.round.drop_front();
+        self.round.rewind();
+        if self.in_use & OPTIONS != 0
+            && let Some(scheduling) = self.scheduling_mut()
+        {
+            scheduling.sent = 0;
+        }
+    }
+
+    #[cold]
+    fn scheduling_mut(&mut self) -> Option<&mut Scheduling> {
+        self.options.as_mut()?.scheduling.as_deref_mut()
+    }
+
+    /// Moves the sender just served, the first, to the end of the round, once it has sent its packets.
+    #[inline]
+    pub(in crate::nic) fn rotate(&mut self, sender: u32) {
+        if self.in_use & OPTIONS != 0 && self.scheduling_mut().is_some_and(Scheduling::continues) {
+            return;
+        }
+        if self.round.len() > 1 {
+            self.round.drop_front();
+            self.round.push_back(sender);
+        }
+    }
+
+    /// Same, or defers it until its rate lets it send.
+    #[inline]
+    pub(in crate::nic) fn rotate_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+        if ready_at > now {
+            self.drop_sender();
+            self.defer(sender, ready_at);
+        } else {
+            self.rotate(sender);
+        }
+    }
+
+    /// Adds a removed sender at the end of the round, or defers it until its rate lets it send.
+    #[inline]
+    pub(in crate::nic) fn enqueue_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+        if ready_at > now {
+            self.defer(sender, ready_at);
+        } else {
+            self.round.push_back(sender);
+        }
+    }
+
+    /// Defers a sender until `ready_at`.
+    #[inline]
+    fn defer(&mut self, sender: u32, ready_at: Instant) {
+        self.deferred.push(Reverse((ready_at, sender)));
+        self.in_use |= DEFERRED;
+    }
+
+    #[cold]
+    pub(in crate::nic) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
+        self.options_mut().tcp.push_ack(ack);
+        self.schedule(now);
+    }
+
+    /// Adds a TCP source to the TCP round.
+    #[cold]
+    pub(in crate::nic) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
+        self.options_mut().tcp.push_source(source);
+        self.schedule(now);
+    }
+
+    /// Applies the effects of time until `now`: ends pauses, and returns deferred senders to the round.
+    pub(in crate::nic) fn advance(&mut self, now: Instant) {
+        if self.in_use & PAUSE != 0 {
+            self.pause.expire(now);
+            self.update_in_use();
+        }
+        self.requeue_ready(now);
+    }
+
+    /// Returns the senders to the round that are deferred until `now` or earlier.
+    #[inline]
+    fn requeue_ready(&mut self, now: Instant) {
+        if self.in_use & DEFERRED != 0 {
+            self.requeue_some_ready(now);
+        }
+    }
+
+    #[inline]
+    fn requeue_some_ready(&mut self, now: Instant) {
+        while let Some(&Reverse((at, sender))) = self.deferred.peek()
+            && at <= now
+        {
+            self.deferred.pop();
+            self.round.push_back(sender);
+        }
+        if self.deferred.is_empty() {
+            self.in_use &= !DEFERRED;
+        }
+    }
+
+    /// Whether it has [`PortOptions`]; see [`Self::pop_with_options`].
+    #[inline]
+    pub(in crate::nic) const fn has_options(&self) -> bool {
+        self.in_use & OPTIONS != 0
+    }
+
+    /// The next sender to serve at `now`, if nothing else needs a check.
+    #[inline]
+    pub(in crate::nic) fn next_sender_if_plain(&mut self, now: Instant) -> Option<u32> {
+        if self.in_use & (OPTIONS | PAUSE) != 0 || !self.control.is_empty() {
+            return None;
+        }
+        self.requeue_ready(now);
+        self.round.front().copied()
+    }
+
+    /// The next control packet, if it may be sent.
+    #[inline]
+    pub(in crate::nic) fn first_control(&self) -> Option<&Control> {
+        self.control.front().filter(|_| self.may_send_control())
+    }
+
+    /// Sends the first control packet by a port without options, and removes it.
+    #[inline]
+    pub(in crate::nic) fn transmit_first_control<R>(
+        &mut self,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        let Self { transmitter, control, to, .. } = self;
+        if let Some(Control { packet, .. }) = control.front() {
+            transmitter.transmit(packet, now, &mut context.outlet(*to));
+            control.drop_front();
+            control.rewind();
+        }
+    }
+
+    /// Removes the next control packet, if it may be sent.
+    fn next_control(&mut self) -> Option<Control> {
+        if !self.may_send_control() {
+            return None;
+        }
+        let control = self.control.pop_front();
+        self.control.rewind();
+        control
+    }
+
+    /// The next sender to serve, if it may send.
+    #[inline]
+    pub(in crate::nic) fn next_sender(&self) -> Option<u32> {
+        if self.may_send_data() { self.round.front().copied() } else { None }
+    }
+
+    /// Removes the packet to send at `now`. `next_frame_bytes` returns the size of a sender's next frame.
+    #[cold]
+    pub(in crate::nic) fn pop_with_options(
+        &mut self,
+        now: Instant,
+        next_frame_bytes: impl Fn(u32) -> u32,
+    ) -> Next {
+        let options = self.options_mut();
+        if let Some(pause) = options.urgent.pop_front() {
+            options.pause_frames_sent += 1;
+            return Next::LinkControl(pause);
+        }
+        if options.credits.is_some()
+            && let Some(update) = self.flow_control_update(now, next_frame_bytes)
+        {
+            return Next::LinkControl(update);
+        }
+        if let Some(control) = self.next_control() {
+            return Next::Control(control);
+        }
+        if self.options_mut().data_at > now {
+            return Next::Nothing;
+        }
+        let has_payload = self.may_send_data() && !self.round.is_empty();
+        let free_at = self.transmitter.free_at();
+        let options = self.options_mut();
+        let held_until = free_at.max(options.data_at);
+        if let Some(scheduling) = options.scheduling.as_mut().filter(|_| has_payload) {
+            let departure = scheduling.departure(now, held_until);
+            if departure > now {
+                self.options_mut().data_at = departure;
+                return Next::Nothing;
+            }
+        }
+        match self.pop_tcp(has_payload) {
+            Some(tcp) => Next::Tcp(tcp),
+            None => self.next_sender().map_or(Next::Nothing, Next::Sender),
+        }
+    }
+
+    /// Removes the next TCP packet, if TCP is to be served or `has_payload` is false. The priority of TCP is never
+    /// paused: PFC is for lossless priorities.
+    fn pop_tcp(&mut self, has_payload: bool) -> Option<NextTcp> {
+        let lane = &mut self.options_mut().tcp;
+        if has_payload && !lane.has_turn {
+            lane.has_turn = true;
+            return None;
+        }
+        lane.pop()
+    }
+
+    /// Returns the flow control packet that is due; otherwise blocks the next packet if it has no credit.
+    fn flow_control_update(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Option<Packet> {
+        if let Some(update) = self.credits_mut().and_then(|credits| credits.next_update(now)) {
+            return Some(update);
+        }
+        if let Some(Control { packet, .. }) = self.control.front().copied() {
+            self.block_without_credit(packet.priority(), packet.frame_bytes(), now);
+        }
+        // A control packet that waits for credit is not overtaken in its lane.
+        if !self.may_send_control() && self.may_send_data() && self.options_mut().data_at <= now {
+            let frame_bytes = self.round.front().map(|&sender| next_frame_bytes(sender));
+            frame_bytes.into_iter().for_each(|bytes| self.block_without_credit(self.data, bytes, now));
+        }
+        None
+    }
+
+    #[inline]
+    fn may_send_control(&self) -> bool {
+        let mask = self.pause.mask();
+        let first = self.control.front();
+        first.is_some_and(|control| mask == 0 || mask & control.packet.priority().bit() == 0)
+    }
+
+    #[inline]
+    const fn may_send_data(&self) -> bool {
+        self.pause.mask() == 0 || self.pause.mask() & self.data.bit() == 0
+    }
+
+    /// Updates the time of the next frame after more was queued at `now`; no frame starts before the link is
+    /// free.
+    #[inline]
+    fn schedule_more(&mut self, now: Instant) {
+        if self.next_send > now.max(self.transmitter.free_at()) {
+            self.schedule(now);
+        }
+    }
+
+    /// Updates the time of the next frame after a change at `now`.
+    #[inline]
+    pub(in crate::nic) fn schedule(&mut self, now: Instant) {
+        if self.in_use & (OPTIONS | PAUSE) != 0 {
+            return self.schedule_with_options(now);
+        }
+        let waits = !self.control.is_empty() || !self.round.is_empty();
+        let next = if waits { now } else { self.next_deferred(now) };
+        self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
+    }
+
+    /// Same, if a priority is paused or the port has options.
+    #[inline(never)]
+    fn schedule_with_options(&mut self, now: Instant) {
+        let mut next = if self.may_send_control() { now } else { self.next_data(now) };
+        if let Some(options) = &self.options {
+            next = options.next_send(next, now, self.may_send_control());
+        }
+        if self.pause.mask() != 0 {
+            next = next.min(self.next_pause_end(now));
+        }
+        self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
+    }
+
+    /// The earliest time from `now` on at which a sender may send.
+    #[inline]
+    fn next_data(&self, now: Instant) -> Instant {
+        if !self.may_send_data() {
+            return Instant::NEVER;
+        }
+        if self.round.is_empty() { self.next_deferred(now) } else { now }
+    }
+
+    /// The earliest time from `now` on at which a deferred sender may send.
+    #[inline]
+    fn next_deferred(&self, now: Instant) -> Instant {
+        if self.in_use & DEFERRED == 0 {
+            return Instant::NEVER;
+        }
+        self.deferred.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at.max(now))
+    }
+
+    /// The earliest end of a pause for which a packet waits.
+    #[cold]
+    fn next_pause_end(&self, now: Instant) -> Instant {
+        let data = if self.round.is_empty() && self.deferred.is_empty() { 0 } else { self.data.bit() };
+        let control = self.control.front().map_or(0, |control| control.packet.priority().bit());
+        let expiry = self.pause.next_expiry(data | control);
+        if expiry == Instant::NEVER { expiry } else { expiry.max(now) }
+    }
+
+    #[inline(never)]
+    pub(in crate::nic) fn transmit<R>(
+        &mut self,
+        packet: &Packet,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        let has_options = self.has_options();
+        if has_options {
+            self.spend_credits(packet);
+        }
+        self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
+        if has_options {
+            self.add_link_remainder(packet.frame_bytes());
+        }
+    }
+
+    /// Delays the end of a frame by the fractions of a picosecond that were rounded off.
+    #[cold]
+    fn add_link_remainder(&mut self, frame_bytes: u32) {
+        let Self { transmitter, options, .. } = self;
+        if let Some(scheduling) = options.as_mut().and_then(|options| options.scheduling.as_mut())
+            && scheduling.plan.is_exact
+        {
+            let bytes = frame_bytes + transmitter.framing().link_overhead_bytes();
+            let rest = scheduling.link_remainder.next(transmitter.byte_time(), bytes);
+            transmitter.wait_until(transmitter.free_at() + rest);
+        }
+    }
+
+    #[cold]
+    fn spend_credits(&mut self, packet: &Packet) {
+        if let Some(credits) = self.credits_mut()
+            && !packet.is_link_control()
+        {
+            credits.spend(packet);
+        }
+    }
+
+    /// Sends payload.
+    #[inline(always)]
+    pub(in crate::nic) fn transmit_data<R>(
+        &mut self,
+        packet: &Packet,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        if self.has_options() {
+            self.transmit_data_with_options(*packet, now, context);
+        } else {
+            // Assembled directly in the outlet: here its fields are in registers.
+            self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
+        }
+    }
+
+    /// Same; then an impaired NIC waits, and so does one with a minimum interval between messages.
+    #[cold]
+    fn transmit_data_with_options<R>(
+        &mut self,
+        packet: Packet,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        self.transmit(&packet, now, context);
+        let Self { transmitter, options, .. } = self;
+        let Some(options) = options else { return };
+        let PortOptions { pace, data_at, scheduling, .. } = &mut **options;
+        let bytes = packet.frame_bytes() + transmitter.framing().link_overhead_bytes();
+        let paced = pace.map(|pace| pace.byte_time());
+        let Some(scheduling) = scheduling else {
+            *data_at = paced.map_or(*data_at, |pace| now + pace.frame_span(bytes, 0));
+            return;
+        };
+        let start = scheduling.drawn.take().unwrap_or(now);
+        scheduling.due = match paced {
+            Some(pace) => start + pace.frame_span(bytes, 0) + scheduling.pace_remainder(pace, bytes),
+            None => start + Span(transmitter.free_at().0 - now.0),
+        };
+        let begins = packet.position().is_some_and(Position::starts_message);
+        let interval = if begins { scheduling.plan.message_interval } else { Span::ZERO };
+        scheduling.due = scheduling.due.max(start + interval);
+        if paced.is_some() || interval > Span::ZERO {
+            *data_at = scheduling.due;
+        }
+    }
+}
