@@ -85,7 +85,7 @@ pub(crate) fn check_rings<'a>(
 }
 
 /// Whether paths must be examined.
-pub(crate) fn may_be_long(spec: &RunSpec, graph: &Graph) -> bool {
+pub(crate) fn may_exceed(spec: &RunSpec, graph: &Graph) -> bool {
     spec.transport.rate_control.target_delay(0).is_some() || may_expire(spec, graph)
 }
 
@@ -194,7 +194,7 @@ impl<'a> Delays<'a> {
         }
         let links = path.legs.len() as u64;
         let Some(target) = self.transport.rate_control.target_delay(links) else { return };
-        let excess = self.late.map_or(0, |(packet, target, _)| packet.0 - target.0);
+        let excess = self.late.as_ref().map_or(0, |late| late.rtt.0 - late.target.0);
         if packet.0.saturating_sub(target.0) > excess {
             self.late = Some(LateRoundTrip { rtt: packet, target, hosts });
         }
