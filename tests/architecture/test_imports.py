@@ -63,7 +63,6 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "counters": set(),
     "errors": set(),
-    "errors": set(),
     "inputs": set(),
     "metrics": set(),
     "words": set(),
