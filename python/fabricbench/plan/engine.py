@@ -7,6 +7,8 @@ engine's list of algorithms is the only one; the plan keeps none.
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
+from fabricbench import _core
+from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
 from fabricbench.plan.jobs import STORAGE
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from fabricbench._core import PathChoice as PathChoice  # noqa: PLC0414
     from fabricbench._core import PortDescription as PortDescription  # noqa: PLC0414
     from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
-    from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
 
 
 SIMULATOR: Final = "sim"
@@ -34,8 +35,6 @@ ESTIMATED: Final = (SIMULATOR, FLOW, AUTO)
 @cache
 def algorithms() -> dict[str, tuple[str, ...]]:
     """Return the algorithms of each collective, the default first."""
-    from fabricbench import _core
-
     known: dict[str, tuple[str, ...]] = {}
     for collective, algorithm in _core.patterns():
         known[collective] = (*known.get(collective, ()), algorithm)
@@ -49,8 +48,6 @@ def default_algorithm(collective: str) -> str:
 
 def shares(collective: str, ranks: int) -> int:
     """Return how many messages, of one size, the data size of a collective of `ranks` ranks is."""
-    from fabricbench import _core
-
     if collective == STORAGE:
         return 1
     return _core.shares(collective, ranks)
@@ -58,8 +55,6 @@ def shares(collective: str, ranks: int) -> int:
 
 def refusal(collective: str, algorithm: str, ranks: int) -> "SpecError | None":
     """Return why an algorithm cannot be carried out by `ranks` ranks; none if it can."""
-    from fabricbench import _core
-
     try:
         _core.supports(collective, algorithm, ranks)
     except _core.SpecError as error:
@@ -69,23 +64,17 @@ def refusal(collective: str, algorithm: str, ranks: int) -> "SpecError | None":
 
 def roce_mtu(port_mtu_bytes: int) -> "int | None":
     """Return the largest RoCE MTU that fits a port's Ethernet MTU with its headers; none below 320 bytes."""
-    from fabricbench import _core
-
     return _core.roce_mtu(port_mtu_bytes)
 
 
 def describe(spec_json: str) -> "Description":
     """Return the nodes, links and queue pairs of a run spec that has been checked."""
-    from fabricbench import _core
-
     return _core.describe(spec_json)
 
 
 @lru_cache(maxsize=64)
 def rank_pairs(spec_json: str) -> tuple[tuple[int, int], ...]:
     """Return the pairs of ranks between which there are queue pairs; none if the engine refuses the spec."""
-    from fabricbench import _core
-
     try:
         return tuple((qp["src_rank"], qp["dst_rank"]) for qp in _core.describe(spec_json)["qps"])
     except _core.SpecError:
@@ -94,8 +83,6 @@ def rank_pairs(spec_json: str) -> tuple[tuple[int, int], ...]:
 
 def port_map(spec_json: str) -> "list[PortDescription] | None":
     """Return each rank of a run spec at each port that it uses; none if the engine refuses the spec."""
-    from fabricbench import _core
-
     try:
         return _core.port_map(spec_json)
     except _core.SpecError:
@@ -107,15 +94,11 @@ def path_choices(spec_json: str) -> "list[PathChoice]":
 
     Empty where load balancing sends packets of a queue pair by several paths.
     """
-    from fabricbench import _core
-
     return _core.path_choices(spec_json)
 
 
 def is_oversubscribed(spec_json: str) -> bool:
     """Tell whether a tier of the fabric has more capacity towards the hosts than away from them."""
-    from fabricbench import _core
-
     return any(down_bps > up_bps for down_bps, up_bps in _core.oversubscription(spec_json))
 
 
@@ -124,8 +107,6 @@ def estimate(spec_json: str, backend: str = SIMULATOR) -> "Estimate | None":
 
     Flows are estimated for backend `flow`, packets for any other.
     """
-    from fabricbench import _core
-
     try:
         return _core.estimate_flow(spec_json) if backend == FLOW else _core.estimate(spec_json)
     except _core.SpecError:
@@ -137,8 +118,6 @@ def check(spec_json: str, backend: str = SIMULATOR) -> "list[SpecError]":
 
     The flow model checks it for backend `flow`, the simulator for any other.
     """
-    from fabricbench import _core
-
     return _core.check_flow(spec_json) if backend == FLOW else _core.check(spec_json)
 
 
@@ -148,8 +127,6 @@ def busiest_link(spec_json: str) -> "BusiestLink | None":
     None where no data cross between switches, where packets of a queue pair go several ways, or where the
     flow model, which looks for it, does not cover the run spec.
     """
-    from fabricbench import _core
-
     try:
         return _core.busiest_link(spec_json)
     except _core.SpecError:
@@ -162,6 +139,4 @@ def version() -> str:
     Raises:
         ImportError: It is missing or does not fit this interpreter.
     """
-    from fabricbench import _core
-
     return _core.__version__

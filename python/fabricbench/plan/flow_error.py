@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.plan import engine
+from fabricbench.plan._run_spec import RunSpec
 from fabricbench.plan.kinds import kinds_of
-
-if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import RunSpec
 
 FILE: Final = Path(__file__).with_name("flow_error.json")
 JOBS_MIN: Final = 20

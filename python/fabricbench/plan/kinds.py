@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.plan import engine
-
-if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import JobSpec, RunSpec
+from fabricbench.plan._run_spec import JobSpec, RunSpec
 
 OPEN_LOOP: Final = "open loop"
 SHORT: Final = "short transfers"

@@ -12,15 +12,12 @@ that where delays are 0. What is bound by latency does not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from fabricbench import units
-from fabricbench.plan._run_spec import LIMITS
+from fabricbench.plan._run_spec import LIMITS, FabricSpec, RunSpec
 from fabricbench.plan.errors import FieldPath, FieldProblem
-
-if TYPE_CHECKING:
-    from fabricbench.plan._run_spec import FabricSpec, RunSpec
-    from fabricbench.plan.model import Plan
+from fabricbench.plan.model import Plan
 
 DELAYS: Final = frozenset(
     {

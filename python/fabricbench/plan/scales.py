@@ -6,7 +6,7 @@ The scale follows from how the field is declared, so that a search takes the uni
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pydantic import WithJsonSchema
 from pydantic.fields import FieldInfo
@@ -18,13 +18,11 @@ from fabricbench.plan.document.validate import field_paths
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import parse_ratio
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.meanings import declared_at, meanings, parts_of
 from fabricbench.plan.sweep.fields import SWEPT_FIELDS
 from fabricbench.units import UnitError, describe
 from fabricbench.words import close_match_hint
-
-if TYPE_CHECKING:
-    from fabricbench.plan.loaded import LoadedPlan
 
 _SIZE_BITS: Final = 8
 """Binary digits that a searched size keeps: 1208KB rather than 1236987B."""

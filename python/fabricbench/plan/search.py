@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fabricbench.metrics import ALONE_RATIOS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.errors import FieldPath, PlanError, Problem, dotted
+from fabricbench.plan.model import Plan
 from fabricbench.plan.scales import Scale, openings, scale_of
 from fabricbench.plan.sweep.search import HIGHEST, Written
 from fabricbench.units import UnitError
-
-if TYPE_CHECKING:
-    from fabricbench.plan.model import Plan
 
 
 @dataclass(frozen=True)

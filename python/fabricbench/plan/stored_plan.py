@@ -6,15 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.plan.cost import Limits
+from fabricbench.plan.document.document import Document, read_text
+from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.load import load_text
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant, solo_job
-
-if TYPE_CHECKING:
-    from fabricbench.plan.cost import Limits
-    from fabricbench.plan.document.document import Document
-    from fabricbench.plan.loaded import LoadedPlan
 
 _SOURCE: Final = "the plan of the trial"
 _ALONE: Final[dict[str, object]] = {"variants": [], "published": None, "search": None}
@@ -49,8 +49,6 @@ class PlanOfTrial:
         Raises:
             PlanError: The plan cannot be carried out with the changes, or beyond the limits.
         """
-        from fabricbench.plan.load import load_text
-
         loaded = load_text(self.text, _SOURCE, (*self.overrides, *self._own, *changes), limits)
         alone = solo_job(self.variant)
         found = [
@@ -89,9 +87,6 @@ class PlanOfTrial:
         return self._with((*self.overrides, *self._changes))
 
     def _with(self, overrides: Sequence[str]) -> Document:
-        from fabricbench.plan.document.document import read_text
-        from fabricbench.plan.document.overrides import apply_overrides
-
         return apply_overrides(read_text(self.text, _SOURCE), overrides)
 
     @cached_property

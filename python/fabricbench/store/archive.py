@@ -18,7 +18,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from fabricbench.inputs import open_regular
 from fabricbench.store.catalog.memberships import ENTRIES, NEWEST_FIRST, add_membership
@@ -34,11 +34,9 @@ from fabricbench.store.record.members import MemberError, Members
 from fabricbench.store.record.observed import LATER_TABLES, OF_THE_SIMULATOR, with_later
 from fabricbench.store.record.schema import TABLES, TRIALS, schema_of
 from fabricbench.store.record.staging import Staging
+from fabricbench.store.record.swap import RecordSwap
 from fabricbench.store.record.tables import damaged, sync
 from fabricbench.store.workspace import Workspace
-
-if TYPE_CHECKING:
-    from fabricbench.store.record.swap import RecordSwap
 
 VERSION: Final = 3
 _VERSIONS: Final = (1, 2, VERSION)

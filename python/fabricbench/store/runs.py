@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from fabricbench.store.catalog.process import ProcessIdentity
@@ -20,9 +20,7 @@ from fabricbench.store.catalog.sql import Connection, Row, Sql, all_of, one_of
 from fabricbench.store.catalog.trial import to_json
 from fabricbench.store.catalog.trials import now
 from fabricbench.store.host_sets import HostSet, obstacles_in
-
-if TYPE_CHECKING:
-    from fabricbench.store.workspace import Workspace
+from fabricbench.store.workspace import Workspace
 
 CANCELLED = "cancelled"
 ENDED = (COMPLETE, CANCELLED, FAILED, INTERRUPTED)

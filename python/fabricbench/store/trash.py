@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
 
 from fabricbench.store.catalog.memberships import remove_memberships
 from fabricbench.store.catalog.rows import TRIAL_ID
 from fabricbench.store.catalog.schema import NOT_IN_TRASH, RUNNING
 from fabricbench.store.catalog.sql import Connection, Sql, one_of
 from fabricbench.store.catalog.trials import now
-
-if TYPE_CHECKING:
-    from fabricbench.store.workspace import Workspace
+from fabricbench.store.workspace import Workspace
 
 
 class TrialRunsError(Exception):

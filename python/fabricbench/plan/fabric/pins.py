@@ -7,11 +7,11 @@ from fabricbench.plan._run_spec import PinSpec
 from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fabric.balancing import Pin, Pinned
 from fabricbench.plan.fabric.flows import QueuePairIndex
+from fabricbench.plan.model import Plan
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import Description, QueuePairDescription
-    from fabricbench.plan.model import Plan
 
 PINS: FieldPath = ("fabric", "load_balancing", "pins")
 

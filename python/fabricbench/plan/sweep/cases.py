@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.sweep.labels import BASE_VARIANT
-from fabricbench.plan.sweep.model import SIZE_FIELDS
-
-if TYPE_CHECKING:
-    from fabricbench.plan.errors import FieldPath
-    from fabricbench.plan.sweep.model import Sweep
+from fabricbench.plan.sweep.model import SIZE_FIELDS, Sweep
 
 Axes = tuple[tuple[str, Any], ...]
 """The swept fields of a trial by their dotted paths, in the order of the plan, each with its value there."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.store.catalog.rows import checked_row
 from fabricbench.store.catalog.schema import FINISHED
-
-if TYPE_CHECKING:
-    from fabricbench.store.record.tables import TableFolder
-
+from fabricbench.store.record.tables import TableFolder
 
 MEASURED = "measured"
 """Key in the run spec of such a trial instead of a fabric: the benchmark and the settings it printed."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from fabricbench.errors import UserError
 from fabricbench.metrics import BY_NAME
@@ -16,12 +15,10 @@ from fabricbench.store.catalog.memberships import AGE, ENTRIES, LISTED_ENTRIES
 from fabricbench.store.catalog.outcomes import worst
 from fabricbench.store.catalog.schema import IN_TRASH, IS_FINISHED, NOT_IN_TRASH
 from fabricbench.store.catalog.sql import Sql, all_of, any_of, contains, joined, one_of
+from fabricbench.store.catalog.trial import Trial
 from fabricbench.store.catalog.trials import has_tag
+from fabricbench.store.workspace import Workspace
 from fabricbench.words import close_match_hint
-
-if TYPE_CHECKING:
-    from fabricbench.store.catalog.trial import Trial
-    from fabricbench.store.workspace import Workspace
 
 COLUMNS = (
     "attempt",

@@ -6,13 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from fabricbench.store.catalog.schema import FINISHED, IS_FINISHED, NOT_IN_TRASH
 from fabricbench.store.catalog.sql import contains, one_of
-
-if TYPE_CHECKING:
-    from fabricbench.store.workspace import Workspace
+from fabricbench.store.workspace import Workspace
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricbench.metrics import BY_NAME, IDEAL_SHARE, Direction
 from fabricbench.store.catalog.memberships import ENTRIES, LISTED_ENTRIES
@@ -22,9 +22,7 @@ from fabricbench.store.queries.listing import (
     sort_value,
     source_of,
 )
-
-if TYPE_CHECKING:
-    from fabricbench.store.workspace import Workspace
+from fabricbench.store.workspace import Workspace
 
 
 @dataclass(frozen=True)

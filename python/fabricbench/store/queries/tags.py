@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from fabricbench.store.catalog.schema import IS_FINISHED
 from fabricbench.store.catalog.sql import one_of
-
-if TYPE_CHECKING:
-    from fabricbench.store.catalog.trial import Trial
-    from fabricbench.store.workspace import Workspace
+from fabricbench.store.catalog.trial import Trial
+from fabricbench.store.workspace import Workspace
 
 
 def tags_of(workspace: Workspace, trials: Iterable[Trial]) -> Mapping[str, list[str]]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fabricbench.errors import UserError
 from fabricbench.store.catalog.schema import VIEW_LENGTH_MAX
@@ -14,10 +14,8 @@ from fabricbench.store.catalog.sql import Row, Sql
 from fabricbench.store.catalog.trials import now
 from fabricbench.store.errors import StoreError
 from fabricbench.store.queries.listing import COLUMNS, THRESHOLDS_MAX, Threshold, TrialQuery, check_metric
+from fabricbench.store.workspace import Workspace
 from fabricbench.words import close_match_hint, one_line
-
-if TYPE_CHECKING:
-    from fabricbench.store.workspace import Workspace
 
 TEXTS: Final = ("search", "tag", "plan", "status", "variant", "backend", "suite", "job")
 """Filters whose value is a text."""

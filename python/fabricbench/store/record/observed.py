@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.store.record.schema import schema_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -61,7 +63,6 @@ def with_later(table: str, schema: pa.Schema) -> pa.Schema:
 
 @cache
 def _declared(table: str) -> pa.Schema:
-    from fabricbench.store.record.schema import schema_of
 
     return schema_of(table)
 
@@ -88,8 +89,6 @@ def _folder_without_rows() -> Path:
     import shutil
 
     from pyarrow import parquet
-
-    from fabricbench.store.record.schema import schema_of
 
     folder = Path(tempfile.mkdtemp(prefix="fabricbench-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -15,12 +15,12 @@ from fabricbench.store.catalog.trial import TrialFacts, to_json
 from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.errors import StoreError
 from fabricbench.store.record.schema import TRIALS
+from fabricbench.store.record.swap import RecordSwap
 from fabricbench.store.record.tables import RecordWriter, TableFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.store.record.swap import RecordSwap
     from fabricbench.store.workspace import Workspace
 
 
