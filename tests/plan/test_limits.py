@@ -99,7 +99,7 @@ def test_the_program_exits_with_2_unless_forced(large: str, capsys: pytest.Captu
 def test_a_capture_is_refused_for_its_memory_and_not_for_the_time_of_the_trial(
     large: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("fabricbench.backend.machine.available_memory_bytes", lambda: 1 << 28)
+    monkeypatch.setattr("fabricbench.runner.loading.available_memory_bytes", lambda: 1 << 28)
     assert run(["capture", large, "--list-qps"]) == 2
     assert "of memory" in capsys.readouterr().err
     small = ("-s", "jobs.0.ranks=0-3", "-s", "jobs.0.data_size=15TB")

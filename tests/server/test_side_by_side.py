@@ -50,7 +50,7 @@ def test_trials_take_the_places_that_there_are(
 ) -> None:
     monkeypatch.setattr(places, "_LONG_MS", 0)
     monkeypatch.setattr(places, "_GAIN_MS", 0)
-    monkeypatch.setattr("fabricbench.backend.machine.available_cores", lambda: 8)
+    monkeypatch.setattr("fabricbench.runner.places.available_cores", lambda: 8)
     run, control = claimed(store), SimpleNamespace(places=2)
     phases = worker._phases(run, HostsFiles({}, store.root), None)
     assert worker._run(phases, run, store, control) == (4, True)  # type: ignore[arg-type]
