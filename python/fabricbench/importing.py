@@ -57,7 +57,7 @@ PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.i
 MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
 """So many characters of a file are kept with each of its trials, and with all of them together."""
 _SIZE_MAX = (1 << 63) - 1
-_KEPT = (
+_RESULT_FIELDS = (
     "time_us",
     "time_us_min",
     "time_us_max",
@@ -160,11 +160,11 @@ def import_results(
     from fabricbench.measured.reading import read
 
     given = options or Options()
-    wanted = replace(given, name=_label("--name", given.name), tag=_label("--tag", given.tag))
-    reading = read(source.name, source.data, wanted.format, wanted.given)
-    made = list(_trials(source, reading, wanted))
-    _store(workspace, made, results)
-    trials = _stored(workspace, [facts for facts, _, _ in made])
+    file_options = replace(given, name=_label("--name", given.name), tag=_label("--tag", given.tag))
+    reading = read(source.name, source.data, file_options.format, file_options.given)
+    trial_parts = list(_trials(source, reading, file_options))
+    _store(workspace, trial_parts, results)
+    trials = _stored(workspace, [facts for facts, _, _ in trial_parts])
     notes = dict.fromkeys(f"{source.name}: {note}" for trial in trials for note in trial.notes)
     return Imported(reading.format, trials, [*reading.warnings, *_run_warnings(source, reading), *notes])
 
@@ -184,20 +184,20 @@ def _label(option: str, text: str) -> str:
     """
     hint = "choose a few words"
     if len(text) > LABEL_LENGTH_MAX:
-        found, allowed = f"{len(text):,} characters", f"at most {LABEL_LENGTH_MAX} characters"
-        raise MeasuredError(option, None, found, allowed, hint)
+        length, allowed = f"{len(text):,} characters", f"at most {LABEL_LENGTH_MAX} characters"
+        raise MeasuredError(option, None, length, allowed, hint)
     try:
         return parse_line(text)
     except UnitError as error:
         raise MeasuredError(option, None, error.found, error.allowed, hint) from error
 
 
-def _stored(workspace: Workspace, made: Sequence[TrialFacts]) -> list[Trial]:
+def _stored(workspace: Workspace, trial_facts: Sequence[TrialFacts]) -> list[Trial]:
     """Return the trials as the workspace has them now, run by run."""
-    firsts = {facts.suite: facts.id for facts in reversed(made)}
-    members = [each for first in firsts.values() for each in workspace.suite(workspace.find(first))]
-    known = {trial.id: trial for trial in members}
-    return [known[facts.id] for facts in made]
+    firsts = {facts.suite: facts.id for facts in reversed(trial_facts)}
+    members = [trial for first in firsts.values() for trial in workspace.suite(workspace.find(first))]
+    trials_by_id = {trial.id: trial for trial in members}
+    return [trials_by_id[facts.id] for facts in trial_facts]
 
 
 def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[int]]:
@@ -207,13 +207,13 @@ def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[i
         What the plan sweeps, `data` or `message`, and the sizes of that kind [bytes].
     """
     kind = loaded.trials[0].size_kind
-    each = {
+    shares_by_data_size = {
         trial.results[0]["data_size_bytes"] // pooled_jobs(trial): shares(
             trial.results[0]["collective"], trial.results[0]["ranks"] // pooled_jobs(trial)
         )
         for trial in trials
     }
-    sizes = (size // share if kind == "message" else size for size, share in each.items())
+    sizes = (size // share if kind == "message" else size for size, share in shares_by_data_size.items())
     return kind, sorted({size for size in sizes if size})
 
 
@@ -270,19 +270,19 @@ def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[
         return read(source.name, source.data)
 
     if before and len(before) != len(paths):
-        told, expected = (
+        file_count, expected = (
             counted(len(before), "file"),
             f"{len(paths)}: one for each file of counters, in their order",
         )
-        raise MeasuredError("--before", None, told, expected, "give it again for each, or not at all")
-    found = [
-        compared(reading(path), reading(before[place]) if before else None)
-        for place, path in enumerate(paths)
+        raise MeasuredError("--before", None, file_count, expected, "give it again for each, or not at all")
+    counters = [
+        compared(reading(path), reading(before[index]) if before else None)
+        for index, path in enumerate(paths)
     ]
-    names = Counter(each.switch for each in found)
+    names = Counter(switch.switch for switch in counters)
     return [
-        replace(each, switch=f"{each.switch} ({each.file})") if names[each.switch] > 1 else each
-        for each in found
+        replace(switch, switch=f"{switch.switch} ({switch.file})") if names[switch.switch] > 1 else switch
+        for switch in counters
     ]
 
 
@@ -310,13 +310,13 @@ def fabric_of(
         loaded: The plan that is given; none to look for one.
         workspace: Where trials are; none if there is none.
     """
-    wanted = {(table.collective, table.ranks) for table in found.tables}
+    measured_jobs = {(table.collective, table.ranks) for table in found.tables}
     by_plan: dict[str, list[tuple[int, float]]] = {}
-    for trial in workspace.trials(states=("complete",)) if workspace and wanted else ():
+    for trial in workspace.trials(states=("complete",)) if workspace and measured_jobs else ():
         is_another = loaded is not None and trial.facts.plan != loaded.plan.name
         if trial.is_printed or trial.facts.backend == "hosts" or is_another:
             continue
-        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial.results, wanted))
+        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial.results, measured_jobs))
     fitting = {name: values for name, values in by_plan.items() if values}
     if loaded is None and len(fitting) != 1:
         return Fabric(hardware=hardware, candidates=sorted(fitting))
@@ -329,48 +329,53 @@ def fabric_of(
 
 
 def _bandwidths(
-    rows: Sequence[Mapping[str, Any]], wanted: Collection[tuple[str, int]]
+    rows: Sequence[Mapping[str, Any]], measured_jobs: Collection[tuple[str, int]]
 ) -> Iterator[tuple[int, float]]:
     """Yield size and bus bandwidth of a trial: of a job, or of all jobs until the last one ends."""
-    known = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
-    of_job = [row for row in known if (row["collective"], row["ranks"]) in wanted]
+    timed_rows = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
+    of_job = [row for row in timed_rows if (row["collective"], row["ranks"]) in measured_jobs]
     for row in of_job:
         yield row["data_size_bytes"], row["busbw_gb_per_s"]
-    kinds = {row["collective"] for row in known}
-    ranks = sum(row["ranks"] for row in known)
-    if not of_job and len(known) == len(rows) and len(kinds) == 1 and (next(iter(kinds)), ranks) in wanted:
-        took = max(row["completion_time_ms"] for row in known)
-        moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in known)
-        yield sum(row["data_size_bytes"] for row in known), moved / took
+    kinds = {row["collective"] for row in timed_rows}
+    ranks = sum(row["ranks"] for row in timed_rows)
+    if (
+        not of_job
+        and len(timed_rows) == len(rows)
+        and len(kinds) == 1
+        and (next(iter(kinds)), ranks) in measured_jobs
+    ):
+        duration_ms = max(row["completion_time_ms"] for row in timed_rows)
+        bytes_moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in timed_rows)
+        yield sum(row["data_size_bytes"] for row in timed_rows), bytes_moved / duration_ms
 
 
-def _hardware(given: Hardware, loaded: LoadedPlan | None) -> Hardware:
+def _hardware(stated: Hardware, loaded: LoadedPlan | None) -> Hardware:
     """Return what hosts have, by the user and otherwise by the plan."""
     if loaded is None:
-        return given
+        return stated
     topology: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]["topology"]
     rails = int(topology.get("rails", 1)) * int(topology.get("planes", 1))
     rate = topology["host_link"]["rate_bps"] / 1e9
     return Hardware(
-        given.adapters or rails, given.rate_gbps or rate, given.source or f"plan {loaded.plan.name}"
+        stated.adapters or rails, stated.rate_gbps or rate, stated.source or f"plan {loaded.plan.name}"
     )
 
 
-_Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
+_TrialParts = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 """Facts, summary and machine of a trial."""
 
 
-def _store(workspace: Workspace, made: Sequence[_Made], results: Results) -> None:
+def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts], results: Results) -> None:
 
     with ExitStack() as stack:
         ready: list[ReadyTrial] = []
-        for facts, summary, machine in made:
+        for facts, summary, machine in trial_parts:
             writer = stack.enter_context(workspace.begin(facts, machine))
             tables = writer.close()
             rows = results(facts, summary, tables)
             notes = [*summary.get("notes", ()), *_notes(facts, rows)]
-            known = summary | {"notes": notes} if notes else summary
-            ready.append(writer.ready(known, {}, writer.written(rows)))
+            final_summary = summary | {"notes": notes} if notes else summary
+            ready.append(writer.ready(final_summary, {}, writer.written(rows)))
         finish_together(workspace, ready)
 
 
@@ -384,9 +389,9 @@ def _notes(facts: TrialFacts, rows: pa.Table) -> Iterator[str]:
         )
 
 
-def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Made]:
+def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_TrialParts]:
     """Yield the trials of a file; tests of one benchmark and as many ranks belong together."""
-    seen: Counter[tuple[object, ...]] = Counter()
+    iterations: Counter[tuple[object, ...]] = Counter()
     positions: Counter[str] = Counter()
     digest = hashlib.sha256(source.data).hexdigest()
     for table in reading.tables:
@@ -400,8 +405,10 @@ def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Mad
         for row in table.rows:
             key = (*run, row.size_bytes, row.placement)
             spec = _spec(source, digest, reading, table, row, port)
-            facts = _facts(reading, table, row, spec, (name, suite, options.tag), seen[key], positions[suite])
-            seen[key] += 1
+            facts = _facts(
+                reading, table, row, spec, (name, suite, options.tag), iterations[key], positions[suite]
+            )
+            iterations[key] += 1
             positions[suite] += 1
             yield facts, _summary(table, row), dict(table.facts)
 
@@ -412,14 +419,14 @@ def _short_hash(text: str) -> str:
 
 def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
     """Return what stands for the name of a plan, different for tests that cannot be set side by side."""
-    alike = [each for each in tables if each.benchmark == table.benchmark]
+    same_benchmark = [each for each in tables if each.benchmark == table.benchmark]
     if options.plan is not None and not options.name:
         return "-".join([options.plan.plan.name, *([] if table.is_judged else [table.run])])
     benchmarks = {each.benchmark for each in tables}
     parts = [options.name] if options.name else []
     parts += [table.benchmark] if not options.name or len(benchmarks) > 1 else []
-    parts += [str(table.ranks)] if len({each.ranks for each in alike}) > 1 else []
-    parts += [table.part] if table.part and len({each.part for each in alike}) > 1 else []
+    parts += [str(table.ranks)] if len({each.ranks for each in same_benchmark}) > 1 else []
+    parts += [table.part] if table.part and len({each.part for each in same_benchmark}) > 1 else []
     parts += [table.run] if table.run else []
     return "-".join(parts)
 
@@ -470,13 +477,13 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
     if len(described_jobs) > 1 and len({collective for collective, _ in described_jobs}) == 1:
         ranks = sum(ranks for _, ranks in described_jobs)
         texts.append(f"{described_jobs[0][0]} of {ranks} ranks, all jobs together")
-    found = f"{table.collective} of {table.ranks} ranks"
+    measured_job = f"{table.collective} of {table.ranks} ranks"
     expected = f"what plan {loaded.plan.name} has: {', '.join(texts)}"
     hint = (
         f"name a plan with a job of {table.ranks} ranks, or with several that have as many together, such as "
         "one for each rail"
     )
-    raise MeasuredError(source.name, table.line, found, expected, hint)
+    raise MeasuredError(source.name, table.line, measured_job, expected, hint)
 
 
 def _is_whole(jobs: Sequence[Mapping[str, Any]], table: Table) -> bool:
@@ -537,9 +544,9 @@ def _data_bytes(source: Source, table: Table, row: Row) -> int:
     has_shares = table.size_kind == "message" and table.ranks <= _RANKS_MAX
     size = row.size_bytes * (shares(table.collective, table.ranks) if has_shares else 1)
     if size > _SIZE_MAX or table.ranks > _RANKS_MAX:
-        found = f"{row.size_bytes} bytes of {table.ranks} ranks"
+        size_text = f"{row.size_bytes} bytes of {table.ranks} ranks"
         expected = f"less than 2^63 bytes of at most {_RANKS_MAX:,} ranks"
-        raise MeasuredError(source.name, row.line, found, expected, "mend the line, or say --ranks N")
+        raise MeasuredError(source.name, row.line, size_text, expected, "mend the line, or say --ranks N")
     return size
 
 
@@ -548,19 +555,19 @@ def _facts(
     table: Table,
     row: Row,
     spec: dict[str, Any],
-    named: tuple[str, str, str],
+    labels: tuple[str, str, str],
     iteration: int,
     position: int,
 ) -> TrialFacts:
 
-    name, suite, tag = named
+    name, suite, tag = labels
     program = f"{reading.format} {table.version}".strip()
     of_run = f", {described(table.differs)}" if table.differs else ""
     return TrialFacts(
         id=_short_hash(f"{to_json(spec)}\n{table.line}\n{position}{of_run}"),
         plan=name,
         title=f"{table.benchmark}, {table.ranks} ranks, measured{of_run}",
-        plan_source=_kept_text(reading),
+        plan_source=_source_text(reading),
         overrides=(),
         suite=suite,
         position=position,
@@ -578,7 +585,7 @@ def _facts(
     )
 
 
-def _kept_text(reading: Reading) -> str:
+def _source_text(reading: Reading) -> str:
     rows = sum(len(table.rows) for table in reading.tables)
     most = min(MAX_KEPT_TEXT, MAX_KEPT_TEXTS // rows)
     return reading.text if len(reading.text) <= most else f"{reading.text[:most]}\n... (cut)"
@@ -593,5 +600,5 @@ def _summary(table: Table, row: Row) -> dict[str, Any]:
     return {
         "status": status,
         "jobs": [{"name": table.benchmark, "status": status, "reason": reason}],
-        "result": {name: result[name] for name in _KEPT},
+        "result": {name: result[name] for name in _RESULT_FIELDS},
     }

@@ -132,10 +132,10 @@ class Examined:
     @cached_property
     def large(self) -> list[Point]:
         """Results that bandwidth decides: of 64 MiB or more, else of the largest size; of a pair 64 KiB."""
-        known = [point for point in self.judged if point.busbw]
+        rated = [point for point in self.judged if point.busbw]
         least = 64 << 10 if self.is_pair else LARGE_BYTES
-        biggest = max((point.size_bytes for point in known), default=0)
-        return [point for point in known if point.size_bytes >= min(least, biggest)]
+        largest = max((point.size_bytes for point in rated), default=0)
+        return [point for point in rated if point.size_bytes >= min(least, largest)]
 
     @cached_property
     def best(self) -> Point | None:
@@ -152,13 +152,13 @@ class Examined:
             former = groups.setdefault(key, point)
             if (point.busbw or 0.0) > (former.busbw or 0.0):
                 groups[key] = point
-        known = [point for point in groups.values() if modelled or self.share(point) is not None]
+        bounded = [point for point in groups.values() if modelled or self.share(point) is not None]
 
         def reached(point: Point) -> float:
             bound = self.expected[point.size_bytes][0] if modelled else self.share(point)
             return (point.busbw or 0.0) / (bound or 1.0)
 
-        return min(known or groups.values(), key=reached, default=None)
+        return min(bounded or groups.values(), key=reached, default=None)
 
     @property
     def plateau(self) -> float | None:
@@ -251,7 +251,7 @@ class Examined:
     @property
     def crosses(self) -> bool:
         """Whether anything crosses a network, as far as known."""
-        return (self.nodes or 2) > 1 or any(way.startswith("NET/") for way in self.facts.ways)
+        return (self.nodes or 2) > 1 or any(transport.startswith("NET/") for transport in self.facts.ways)
 
     @property
     def adapters(self) -> int | None:
@@ -271,8 +271,8 @@ class Examined:
     @property
     def mtu_bytes(self) -> int | None:
         """Path MTU that the file says."""
-        said = self.says("mtu").split("[")[0]
-        return int(said) if said.isdecimal() and int(said) else self.facts.mtu_bytes
+        mtu_text = self.says("mtu").split("[")[0]
+        return int(mtu_text) if mtu_text.isdecimal() and int(mtu_text) else self.facts.mtu_bytes
 
     def says(self, name: str) -> str:
         """Return a setting that perftest prints, of the run that is judged; empty if it does not."""
@@ -284,13 +284,13 @@ class Examined:
         differs = self.best.differs if self.best else {}
         for name in names:
             if name not in differs:
-                found = setting(self.facts, name)
+                variable = setting(self.facts, name)
             elif differs[name] and self.best:
-                found = name, differs[name], Seen(self.best.line, f"{name}={differs[name]}")
+                variable = name, differs[name], Seen(self.best.line, f"{name}={differs[name]}")
             else:
-                found = None
-            if found:
-                return found
+                variable = None
+            if variable:
+                return variable
         return None
 
     @property

@@ -52,12 +52,12 @@ class Look:
     @property
     def perftest(self) -> dict[str, str]:
         """What perftest says of its settings; empty of other formats."""
-        found: dict[str, str] = {}
+        settings: dict[str, str] = {}
         if self.format != perftest.NAME:
-            return found
+            return settings
         for table in self.tables:
-            found |= {name: str(value) for name, value in table.facts.items()}
-        return found | {"is": perftest.NAME}
+            settings |= {name: str(value) for name, value in table.facts.items()}
+        return settings | {"is": perftest.NAME}
 
     def examined(
         self,
@@ -108,16 +108,16 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     try:
         reading = read(name, data, format_name, given)
     except MeasuredError as error:
-        alone = facts.first_ranks > 1 or len(facts.devices) == 1
+        is_single_rank = facts.first_ranks > 1 or len(facts.devices) == 1
         is_log = error.line is None and facts.lines > 0
-        if not (facts.is_log or alone or is_log):
+        if not (facts.is_log or is_single_rank or is_log):
             raise
-        where = "" if error.line is None else f", line {error.line}"
+        position = "" if error.line is None else f", line {error.line}"
         return Look(
             LOG if facts.lines else FAILED,
             [],
             facts,
-            [f"{name}{where}: no table that can be read ({error.found}): what its log says is explained"],
+            [f"{name}{position}: no table that can be read ({error.found}): what its log says is explained"],
         )
     nodes = [count for table in reading.tables if isinstance(count := table.facts.get("nodes"), int)]
     facts.nodes = facts.nodes or max(nodes, default=None)

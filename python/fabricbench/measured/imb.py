@@ -120,24 +120,24 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         columns = _columns(line.text)
         has_groups = columns[:2] == [_GROUP, "#bytes"]
         if (columns[0] != "#bytes" and not has_groups) or _time_column(columns) is None:
-            what = header.benchmark or "a table"
+            benchmark = header.benchmark or "a table"
             warnings.append(
-                f"{document.name}:{line.number}: {what[:60]}, {columns[0]} first, is not imported"
+                f"{document.name}:{line.number}: {benchmark[:60]}, {columns[0]} first, is not imported"
             )
             continue
         lines, index = table_lines(document, index)
         lines = whole_rows(document, lines, warnings)
-        rows = [_row(document, each, columns, header) for each in _measured(document, lines, warnings)]
+        rows = [_row(document, row, columns, header) for row in _measured(document, lines, warnings)]
         if not rows:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
-        mean = f"{document.name}: {_MEAN}"
-        if {"t_max[usec]", "Mbytes/sec"} <= set(columns) and mean not in warnings:
-            warnings.append(mean)
+        mean_note = f"{document.name}: {_MEAN}"
+        if {"t_max[usec]", "Mbytes/sec"} <= set(columns) and mean_note not in warnings:
+            warnings.append(mean_note)
         if header.groups > 1 and rows:
             warnings.append(f"{document.name}:{line.number}: {_of_groups(header, has_groups=has_groups)}")
         command = header.command or command_before(commands, line.number)
-        for group, own in _by_group(rows, header).items():
-            tables.append(_table(document, line, header, command, given, own, group))
+        for group, group_rows in _by_group(rows, header).items():
+            tables.append(_table(document, line, header, command, given, group_rows, group))
         document.require_rows([table.rows for table in tables])
     return tables
 
@@ -152,18 +152,18 @@ def _of_groups(header: _Header, *, has_groups: bool) -> str:
 
 def _by_group(rows: Sequence[Row], header: _Header) -> dict[str, list[Row]]:
     """Return the rows of each group of processes by its name; of a table of one group the name is empty."""
-    found: dict[str, list[Row]] = {}
+    rows_by_group: dict[str, list[Row]] = {}
     slowest = f"{header.groups}groups" if header.groups > 1 else ""
     for row in rows:
         group = row.values.get(_GROUP)
-        found.setdefault(slowest if group is None else f"group{group:.0f}", []).append(row)
-    return found
+        rows_by_group.setdefault(slowest if group is None else f"group{group:.0f}", []).append(row)
+    return rows_by_group
 
 
 def _columns(text: str) -> list[str]:
     """Return the columns of a head, also of one that lost a `#`."""
-    named = ("bytes", "repetitions")
-    return [f"#{name}" if name in named else name for name in text.split()]
+    numbered_columns = ("bytes", "repetitions")
+    return [f"#{name}" if name in numbered_columns else name for name in text.split()]
 
 
 def _time_column(columns: Sequence[str]) -> str | None:

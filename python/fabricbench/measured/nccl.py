@@ -90,22 +90,22 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         header.heads += 1
         line = document.lines[head]
         placements = _placements(document, head)
-        found = _Found(document, line, _columns(document, line), header.iterations, placements)
+        reader = _TableReader(document, line, _columns(document, line), header.iterations, placements)
         lines, index = table_lines(document, head + 1, _UNITS)
         if failed := failure(document, index):
             warnings += failed
             # What was being printed meanwhile is no result.
-            lines = lines[:-1] if lines and found.is_cut(lines[-1]) else lines
+            lines = lines[:-1] if lines and reader.is_cut(lines[-1]) else lines
         lines = whole_rows(document, lines, warnings)
         for each in lines:
-            found.take(each)
-        if found.rows:
+            reader.take(each)
+        if reader.rows:
             own = commands[bisect_right(commands, last, key=lambda each: each[0]) :]
-            said = _said(found, header, own, commands)
-            chosen = choices(document.lines[head:following])
-            tables.append(_table(found, header, said, given, warnings, chosen))
+            identity = _table_identity(reader, header, own, commands)
+            algorithms = choices(document.lines[head:following])
+            tables.append(_table(reader, header, identity, given, warnings, algorithms))
             is_end = not any(each.text.strip() for each in document.lines[index:])
-            warnings += _missing(found, header, is_end=is_end)
+            warnings += _missing(reader, header, is_end=is_end)
             document.require_rows([table.rows for table in tables])
             header.is_read, last = True, line.number
         else:
@@ -119,13 +119,13 @@ def is_by_cpu_time(rows: Sequence[Row]) -> bool:
     nccl-tests computes rates from the time of the operation also with `-C 1`; other builds and edited outputs
     may not.
     """
-    judged = [
+    rates = [
         (row.gb_per_s, row.size_bytes / float(row.values["cputime"]) / 1e3)
         for row in rows
         if "cputime" in row.values and float(row.values["cputime"]) > 0
         if row.gb_per_s is not None and row.gb_per_s >= _JUDGED_GB_PER_S
     ]
-    return bool(judged) and all(abs(printed - made) <= _SAME * made for printed, made in judged)
+    return bool(rates) and all(abs(printed - expected) <= _SAME * expected for printed, expected in rates)
 
 
 def _columns(document: Document, line: Line) -> list[str]:
@@ -156,9 +156,9 @@ def _placements(document: Document, head: int) -> Sequence[str]:
     if line.text.split().count("algbw") > 1:
         return _PLACEMENTS
     above = document.lines[head - 1].text if head else ""
-    named = [each for each in _PLACEMENTS if re.search(rf"\b{each}\b", above)]
-    if len(named) == 1:
-        return named
+    named_placements = [each for each in _PLACEMENTS if re.search(rf"\b{each}\b", above)]
+    if len(named_placements) == 1:
+        return named_placements
     expected = "a line above that says in-place or out-of-place"
     raise document.error(
         line.number, f"columns of one placement, {shown(line.text.strip())}", expected, ROW_HINT
@@ -166,7 +166,7 @@ def _placements(document: Document, head: int) -> Sequence[str]:
 
 
 @dataclass
-class _Found:
+class _TableReader:
     """What a table prints, row by row."""
 
     document: Document
@@ -184,12 +184,12 @@ class _Found:
         Raises:
             MeasuredError: It is malformed.
         """
-        kept, cells = self._cells(line)
-        start = next(index for index, name in enumerate(kept) if name in _TIMES)
-        common = dict(zip(kept[:start], cells[:start], strict=True))
+        columns, cells = self._cells(line)
+        start = next(index for index, name in enumerate(columns) if name in _TIMES)
+        common = dict(zip(columns[:start], cells[:start], strict=True))
         size = self.document.integer(line.number, "size", common.pop("size"))
         count = self.document.integer(line.number, "count", common["count"])
-        measured = list(zip(kept[start:], cells[start:], strict=True))
+        measured = list(zip(columns[start:], cells[start:], strict=True))
         half = len(measured) // len(self.placements)
         parts = [dict(measured[:half]), dict(measured[half:])][: len(self.placements)]
         for part, placement in zip(parts, self.placements, strict=True):
@@ -215,13 +215,13 @@ class _Found:
 
     def _cells(self, line: Line) -> tuple[list[str], list[str]]:
         """Return the columns that a row has, and its cells."""
-        kept = [name for name in self.columns if name != "timestamp"]
+        columns = [name for name in self.columns if name != "timestamp"]
         texts = line.text.split()
-        if "timestamp" in self.columns and len(texts) == len(kept) + 2:
+        if "timestamp" in self.columns and len(texts) == len(columns) + 2:
             texts = texts[:-2]  # a date and a time
-        if len(texts) == len(kept) - 1 and "redop" in kept:
-            kept.remove("redop")  # until 2.12 it is empty where nothing is reduced
-        return kept, self.document.cells(Line(line.number, " ".join(texts)), kept)
+        if len(texts) == len(columns) - 1 and "redop" in columns:
+            columns.remove("redop")  # until 2.12 it is empty where nothing is reduced
+        return columns, self.document.cells(Line(line.number, " ".join(texts)), columns)
 
     def _result(
         self, line: int, size: int, part: Mapping[str, str], common: Mapping[str, str], placement: str
@@ -265,99 +265,103 @@ def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
     return round(value) if column == "#wrong" else None
 
 
-def _missing(found: _Found, header: Header, *, is_end: bool) -> Iterator[str]:
+def _missing(table: _TableReader, header: Header, *, is_end: bool) -> Iterator[str]:
     """Yield that the run was to measure more sizes, and that the times are those of the processor.
 
     Args:
-        found: The table.
-        header: What stands before it.
+        table: The table.
+        header: The lines before it.
         is_end: Whether the file ends with it, without the lines that end a run.
     """
-    place, size = f"{found.document.name}:{found.head.number}", found.rows[-1].size_bytes
+    position, size = f"{table.document.name}:{table.head.number}", table.rows[-1].size_bytes
     if is_end and header.sizes and header.sizes.has_more(size):
-        yield f"{place}: the table ends at {size:,} bytes; the run was to go up to {header.sizes.most:,}"
-    if "cputime" in found.columns:
-        yield f"{place}: {CPU_TIME}"
-        if is_by_cpu_time(found.rows):
-            yield f"{place}: {BY_CPU_TIME}"
+        yield f"{position}: the table ends at {size:,} bytes; the run was to go up to {header.sizes.most:,}"
+    if "cputime" in table.columns:
+        yield f"{position}: {CPU_TIME}"
+        if is_by_cpu_time(table.rows):
+            yield f"{position}: {BY_CPU_TIME}"
 
 
-def _said(
-    found: _Found,
+def _table_identity(
+    table: _TableReader,
     header: Header,
-    own: Sequence[tuple[int, str]],
+    table_commands: Sequence[tuple[int, str]],
     commands: Sequence[tuple[int, str]],
 ) -> tuple[Said, str]:
     """Return what the output says of a table, and the command line that made it.
 
     Args:
-        found: The table.
-        header: What stands before it.
-        own: The command lines since the table before.
+        table: The table.
+        header: The lines before it.
+        table_commands: The command lines since the table before.
         commands: All command lines of the file.
 
     Raises:
         MeasuredError: Processes that know nothing of each other printed it.
     """
-    line = found.head
-    if header.has_several_processes(found.leads):
+    line = table.head
+    if header.has_several_processes(table.leads):
         several = 'several processes with a "Rank 0" each'
-        raise found.document.error(line.number, several, "one list of all ranks", MPI_HINT)
+        raise table.document.error(line.number, several, "one list of all ranks", MPI_HINT)
     program = header.benchmark
-    of_program = command_before(own, line.number, program) if program else command_before(own, line.number)
+    of_program = (
+        command_before(table_commands, line.number, program)
+        if program
+        else command_before(table_commands, line.number)
+    )
     before = command_before(commands, line.number, program) if program else ""
-    named = program or _program(of_program)
-    earlier = "" if named else header.earlier or _program(command_before(commands, line.number))
+    benchmark = program or _program(of_program)
+    earlier = "" if benchmark else header.earlier or _program(command_before(commands, line.number))
     processes = launched_processes(of_program or before, PROGRAM)
     launched = processes * header.each if processes and processes * header.each > 1 else None
     listed = rank_count([(rank, group) for rank, group, _, _ in header.devices])
     groups = len({group for _, group, _, _ in header.devices}) or 1
-    return Said(line.number, named, earlier, listed, launched, groups), of_program or before
+    return Said(line.number, benchmark, earlier, listed, launched, groups), of_program or before
 
 
 def _program(command: str) -> str:
-    found = re.search(rf"({PROGRAM})(?:\s|$)", command)
-    return found[1] if found else ""
+    match = re.search(rf"({PROGRAM})(?:\s|$)", command)
+    return match[1] if match else ""
 
 
 def _table(
-    found: _Found,
+    reader: _TableReader,
     header: Header,
-    told: tuple[Said, str],
+    identity: tuple[Said, str],
     given: Given,
     warnings: list[str],
-    chosen: Choices,
+    algorithms: Choices,
 ) -> Table:
-    said, command = told
-    evidence = Evidence(found.prints, found.leads)
-    benchmark, ranks = identify(found.document, evidence, said, given, warnings)
+    stated, command = identity
+    evidence = Evidence(reader.prints, reader.leads)
+    benchmark, ranks = identify(reader.document, evidence, stated, given, warnings)
     hosts = list(dict.fromkeys(host for _, _, host, _ in header.devices))
     facts = machine_facts(hosts, [gpu for _, _, _, gpu in header.devices], header.library)
     name = benchmark.removesuffix("_mpi")
-    rows = _with_fine_times(found, name, ranks, warnings)
+    rows = _with_fine_times(reader, name, ranks, warnings)
     return Table(
         name,
         collective_of(name),
         ranks,
         "data",
-        found.head.number,
-        [_with_choice(row, chosen, plain_name(name)) for row in of_whole(rows, name, ranks)],
+        reader.head.number,
+        [_with_choice(row, algorithms, plain_name(name)) for row in of_whole(rows, name, ranks)],
         header.version,
         command,
         facts,
-        settings=_settings(header, hosts) | {TIMED_BY: "cputime" if "cputime" in found.columns else "time"},
+        settings=_settings(header, hosts) | {TIMED_BY: "cputime" if "cputime" in reader.columns else "time"},
     )
 
 
-def _with_fine_times(found: _Found, benchmark: str, ranks: int, warnings: list[str]) -> Sequence[Row]:
+def _with_fine_times(reader: _TableReader, benchmark: str, ranks: int, warnings: list[str]) -> Sequence[Row]:
     """Return results with the time that algbw makes where the printed one has too few digits."""
     kind = KINDS.get(plain_name(benchmark))
     rows: list[Row] = []
-    for row, each in zip(found.rows, found.prints, strict=True):
-        fine = each.fine_time_us(kind, ranks) if kind else None
+    for row, printed in zip(reader.rows, reader.prints, strict=True):
+        fine = printed.fine_time_us(kind, ranks) if kind else None
         if fine is not None:
             warnings.append(
-                f"{found.document.name}:{row.line}: {row.placement}: the time {row.time_us:g} us has few "
+                f"{reader.document.name}:{row.line}: {row.placement}: the time {row.time_us:g} us has few "
                 f"digits; here it is size over algbw, {fine:.6g} us"
             )
         rows.append(row if fine is None else replace(row, time_us=fine))
@@ -379,10 +383,10 @@ def _settings(header: Header, hosts: Sequence[str]) -> dict[str, str]:
     return header.settings | {name: text for name, text in lists.items() if text}
 
 
-def _with_choice(row: Row, chosen: Choices, benchmark: str) -> Row:
+def _with_choice(row: Row, algorithms: Choices, benchmark: str) -> Row:
     """Return a result with the algorithm and protocol that NCCL logged for its size."""
-    what = chosen_for(chosen, benchmark, row.size_bytes)
-    return replace(row, values={**row.values, **what}) if what else row
+    choice = chosen_for(algorithms, benchmark, row.size_bytes)
+    return replace(row, values={**row.values, **choice}) if choice else row
 
 
 def collective_of(benchmark: str) -> str:

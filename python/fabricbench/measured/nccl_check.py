@@ -156,8 +156,8 @@ class Print:
     def bus(self, kind: Kind, ranks: int) -> Interval:
         """Return the bus bandwidth that follows from what else is printed."""
         rate = self.rate(kind, ranks)
-        known = self.algbw.within(rate) if self.algbw.meets(rate) else self.algbw
-        return known.times(factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks))
+        algbw = self.algbw.within(rate) if self.algbw.meets(rate) else self.algbw
+        return algbw.times(factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks))
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,8 @@ class Lead:
     @property
     def shares(self) -> float | None:
         """How many times the elements of `count` the size is; none where that is not known."""
-        each = _TYPE_BYTES.get(self.type_name, 0) * self.count
-        return self.size_bytes / each if each else None
+        count_bytes = _TYPE_BYTES.get(self.type_name, 0) * self.count
+        return self.size_bytes / count_bytes if count_bytes else None
 
     def may_be(self, kind: Kind) -> bool:
         """Tell whether operation and root are those of a kind."""
@@ -212,18 +212,18 @@ class Evidence:
 
     def misfit(self, kind: Kind, ranks: int) -> Print | None:
         """Return the largest result whose bandwidths a collective of so many ranks does not have."""
-        wrong = (
-            each for each in self.prints if not each.has_rate(kind, ranks) or not each.has_bus(kind, ranks)
+        misfits = (
+            row for row in self.prints if not row.has_rate(kind, ranks) or not row.has_bus(kind, ranks)
         )
-        return max(wrong, key=lambda each: each.size_bytes, default=None)
+        return max(misfits, key=lambda row: row.size_bytes, default=None)
 
     def lead_against(self, kind: Kind, ranks: int) -> Lead | None:
         """Return the first row whose count is not that of a collective of so many ranks."""
         return next(
             (
-                each
-                for each in self.leads
-                if each.shares is not None and abs(each.shares - kind.shares(ranks)) > 1e-9
+                lead
+                for lead in self.leads
+                if lead.shares is not None and abs(lead.shares - kind.shares(ranks)) > 1e-9
             ),
             None,
         )
@@ -244,7 +244,7 @@ class Evidence:
 
     def ranks_of(self, kind: Kind) -> tuple[int, int] | None:
         """Return the least and the most ranks that fit a kind; none if no number does."""
-        shares = {each.shares for each in self.leads if each.shares is not None}
+        shares = {lead.shares for lead in self.leads if lead.shares is not None}
         if kind.has_shares and shares:
             (first, *others) = shares
             least = most = round(first)
@@ -264,12 +264,12 @@ class Evidence:
         """Return the ranks of which busbw over algbw may be the factor."""
         double = 2 if kind.factor == "2(n-1)/n" else 1
         low, high = 0.0, 1.0
-        for each in self.prints:
-            rate = each.rate(None, 2)
-            known = each.algbw.within(rate) if each.algbw.meets(rate) else each.algbw
-            if known.low > 0:
-                low = max(low, each.busbw.low / known.high / double)
-                high = min(high, each.busbw.high / known.low / double)
+        for row in self.prints:
+            rate = row.rate(None, 2)
+            algbw = row.algbw.within(rate) if row.algbw.meets(rate) else row.algbw
+            if algbw.low > 0:
+                low = max(low, row.busbw.low / algbw.high / double)
+                high = min(high, row.busbw.high / algbw.low / double)
         # (n - 1) / n = f where n = 1 / (1 - f)
         least = math.floor(1 / (1 - low)) if low < 1 else RANKS_MAX
         most = math.ceil(1 / (1 - high)) if high < 1 - 1 / RANKS_MAX else RANKS_MAX
@@ -303,13 +303,13 @@ def fits(evidence: Evidence, ranks: int | None = None) -> list[Fit]:
     if all(lead.root is None for lead in evidence.leads):
         has_operation = any(lead.redop is not None for lead in evidence.leads)
         kinds += [kind for kind in _OLD.values() if kind.reduces == has_operation]
-    found = [Fit(kind, ranks, ranks) for kind in kinds if ranks and evidence.is_fit(kind, ranks)]
-    if not found:
+    matches = [Fit(kind, ranks, ranks) for kind in kinds if ranks and evidence.is_fit(kind, ranks)]
+    if not matches:
         spans = ((kind, evidence.ranks_of(kind)) for kind in kinds)
-        found = [Fit(kind, *span) for kind, span in spans if span]
-    checked = [fit for fit in found if all(lead.is_checked_as(fit.kind) for lead in evidence.leads)]
-    usual = [fit for fit in checked or found if fit.kind.name not in _UNUSUAL]
-    return usual or found
+        matches = [Fit(kind, *span) for kind, span in spans if span]
+    checked = [fit for fit in matches if all(lead.is_checked_as(fit.kind) for lead in evidence.leads)]
+    usual = [fit for fit in checked or matches if fit.kind.name not in _UNUSUAL]
+    return usual or matches
 
 
 _NAMES = sorted(

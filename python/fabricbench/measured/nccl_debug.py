@@ -34,7 +34,7 @@ _GDR = re.compile(r"GPU Direct RDMA (Disabled|Enabled) for HCA (\d+) '([^']{1,64
 _GDR_FAR = re.compile(r"GPU Direct RDMA Disabled for GPU \S{1,24} / HCA \S{1,24} \(distance \d+ > \d+\)")
 _GDR_FLAG = re.compile(r"NET/IB ?: GDR ([01])\b")
 _SET = re.compile(r"\b(NCCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
-_GIVEN = re.compile(r"(?<![A-Z_])(NCCL_[A-Z0-9_]{2,60})=([^\s;'\"]+)")
+_ASSIGNED = re.compile(r"(?<![A-Z_])(NCCL_[A-Z0-9_]{2,60})=([^\s;'\"]+)")
 _COMM = re.compile(
     r"\bn[Rr]anks (\d{1,7})\b(?:.{0,80}?\bnNodes (\d{1,6})\b.{0,80}?\blocalRanks (\d{1,5})\b)?"
 )
@@ -224,18 +224,18 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
     """Read a line; of a fact that is said again the first line is kept."""
     if "CCL " in text:
         facts.lines += bool(_LOG.search(text))
-        whole = _whole(text)
+        message = _whole(text)
         if process := _PROCESS.search(text, 0, max(text.find("CCL "), 0)):
             facts.processes.add(process[1])
-        seen = Seen(number, whole[:SHOWN_MAX])
+        seen = Seen(number, message[:SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):
-            take(facts, seen, whole)
-        place = text.find(" rank 0 n")
-        if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
+            take(facts, seen, message)
+        position = text.find(" rank 0 n")
+        if position >= 0 and (first := _FIRST.search(text[max(position - 400, 0) : position + 40])):
             facts.firsts.add(first[1])
             facts.where.setdefault("first", seen)
     if "NCCL_" in text:
-        for name, value in [*_SET.findall(text), *_GIVEN.findall(text)]:
+        for name, value in [*_SET.findall(text), *_ASSIGNED.findall(text)]:
             facts.settings.setdefault(name, value.rstrip(",.")[:120])
             facts.where.setdefault(name, Seen(number, _bare(text)))
     if " device " in text and (device := _RANK.search(text)):
@@ -336,9 +336,9 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
         _note(facts, "net device", seen)
         _note(facts, "gdr" if is_direct else "no gdr", seen)
     elif channel := _CHANNEL.search(text):
-        way = channel[3].split("/")[0]
-        facts.ways[way] += 1
-        _note(facts, f"via {way}", seen)
+        transport = channel[3].split("/")[0]
+        facts.ways[transport] += 1
+        _note(facts, f"via {transport}", seen)
 
 
 def _take_communicator(facts: DebugFacts, seen: Seen, text: str) -> None:

@@ -191,15 +191,15 @@ class HardwareReader:
         elif link := _LINK.match(text):
             self._take_link(link, seen)
         elif kernel := _KERNEL.search(text):
-            found = PcieLink(kernel[1], float(kernel[2]) / 8, None, seen)
-            self.facts.links.setdefault(("", kernel[1]), found)
+            pcie_link = PcieLink(kernel[1], float(kernel[2]) / 8, None, seen)
+            self.facts.links.setdefault(("", kernel[1]), pcie_link)
         elif pci := _XML_PCI.search(text):
             self._pci = _gb_per_s(float(pci[2]), int(pci[3])), seen
         elif (net := _XML_NET.search(text)) and self._pci is not None:
             gb_per_s, of_pci = self._pci
             self._add_port("", net[1], int(net[2]) / 1e3, seen)
-            found = PcieLink(net[1], gb_per_s, int(net[2]) / 8e3, of_pci)
-            self.facts.links.setdefault(("", net[1]), found)
+            pcie_link = PcieLink(net[1], gb_per_s, int(net[2]) / 8e3, of_pci)
+            self.facts.links.setdefault(("", net[1]), pcie_link)
 
     def _take_link(self, link: re.Match[str], seen: Seen) -> None:
         """Take the state of the link of a network device, with its capability before it."""
@@ -208,13 +208,13 @@ class HardwareReader:
         if link[1] == "Cap":
             self._capable = f"{seen.text}; "
             return
-        found = PcieLink(
+        pcie_link = PcieLink(
             self._controller,
             _gb_per_s(float(link[2]), int(link[3])),
             None,
             Seen(seen.line, f"{self._capable}{seen.text}"[:SHOWN_MAX]),
         )
-        self.facts.links.setdefault(("", self._controller or f"line {seen.line}"), found)
+        self.facts.links.setdefault(("", self._controller or f"line {seen.line}"), pcie_link)
 
     def _add_port(self, host: str, adapter: str, gbps: float, seen: Seen, kind: str = "") -> None:
         self.facts.ports.setdefault((host, adapter), PortRate(host, adapter, gbps, seen, kind))
@@ -244,7 +244,7 @@ def slower_ports(facts: HardwareFacts, gbps: float | None) -> list[PortRate]:
 
 def by_adapter(facts: HardwareFacts) -> Mapping[str, list[PortRate]]:
     """Return the rates of each adapter on all hosts."""
-    found: dict[str, list[PortRate]] = {}
-    for (_, adapter), each in facts.ports.items():
-        found.setdefault(adapter, []).append(each)
-    return found
+    rates: dict[str, list[PortRate]] = {}
+    for (_, adapter), rate in facts.ports.items():
+        rates.setdefault(adapter, []).append(rate)
+    return rates

@@ -89,8 +89,8 @@ class Header:
             sizes = _SIZES.search(text)
             self.sizes = sizes and Sizes(int(sizes[1]), int(sizes[2]), sizes[3] == "factor")
             self.each = max(int(run[1]) * int(run[2]), 1)
-            found = _ITERATIONS.search(text)
-            self.iterations = int(found[1]) * int(found[2] or 1) if found else None
+            iterations = _ITERATIONS.search(text)
+            self.iterations = int(iterations[1]) * int(iterations[2] or 1) if iterations else None
         if (reduced := _REDUCED.match(text)) and self.sizes:
             self.sizes = replace(self.sizes, most=int(reduced[1]))
         if rank := _RANK.match(text):

@@ -20,7 +20,7 @@ from fabricbench.measured.nccl_header import library_version, machine_facts
 from fabricbench.measured.nccl_identity import Said, identify
 from fabricbench.measured.text import MAX_ROWS, Document
 
-_KEPT = ("NCCL_",)
+_PUBLIC_PREFIXES = ("NCCL_",)
 _PLACEMENTS = (("out_of_place", "out-of-place"), ("in_place", "in-place"))
 
 
@@ -41,14 +41,18 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str], str]
     contents = documents(document)
     warnings: list[str] = []
     tables = [_table(document, Fields(document, content, ""), given, warnings) for content in contents]
-    kept = "\n".join(json.dumps(_public(content), indent=1) for content in contents)
-    return [table for table in tables if table.rows], warnings, kept
+    public_text = "\n".join(json.dumps(_public(content), indent=1) for content in contents)
+    return [table for table in tables if table.rows], warnings, public_text
 
 
 def _public(content: dict[str, Any]) -> dict[str, Any]:
     variables = content.get("env")
-    kept = [each for each in variables if str(each).startswith(_KEPT)] if isinstance(variables, list) else []
-    return content | {"env": kept}
+    public_variables = (
+        [variable for variable in variables if str(variable).startswith(_PUBLIC_PREFIXES)]
+        if isinstance(variables, list)
+        else []
+    )
+    return content | {"env": public_variables}
 
 
 def _table(document: Document, fields: Fields, given: Given, warnings: list[str]) -> Table:
@@ -106,10 +110,10 @@ def _identified(
     """Return the benchmark and the ranks; of a file without results nothing needs to fit."""
     name = arguments[0].rsplit("/", 1)[-1].removesuffix("_mpi") if arguments else ""
     groups = len({str(each.value.get("group")) for each in devices}) or 1
-    said = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
+    stated = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
     if not evidence.prints:
-        return name, said.listed or 1
-    return identify(document, evidence, said, given, warnings)
+        return name, stated.listed or 1
+    return identify(document, evidence, stated, given, warnings)
 
 
 def _listed(config: Fields, devices: Sequence[Fields]) -> int | None:
@@ -120,9 +124,11 @@ def _listed(config: Fields, devices: Sequence[Fields]) -> int | None:
     if not devices:
         return None
     group = str(devices[0].value.get("group"))
-    of_group = [each.integer("rank") for each in devices if str(each.value.get("group")) == group]
-    each = [config.value.get(name) for name in ("nthreads", "ngpus")]
-    threads, gpus = (number if isinstance(number, int) and 0 < number < 1 << 16 else 1 for number in each)
+    of_group = [device.integer("rank") for device in devices if str(device.value.get("group")) == group]
+    counts_of_process = [config.value.get(name) for name in ("nthreads", "ngpus")]
+    threads, gpus = (
+        number if isinstance(number, int) and 0 < number < 1 << 16 else 1 for number in counts_of_process
+    )
     of_process = threads * gpus
     if len(set(of_group)) < len(of_group) or any(rank % of_process for rank in of_group):
         return len(of_group)
@@ -135,19 +141,19 @@ def _facts(fields: Fields, devices: Sequence[Fields]) -> dict[str, Value]:
     code = fields.value.get("nccl_version")
     library = library_version(code) if isinstance(code, int) and 0 < code < 10**7 else ""
     facts = machine_facts(hosts, gpus, library)
-    variables = [each for each in _texts(fields, "env") if each.startswith(_KEPT)]
+    variables = [each for each in _texts(fields, "env") if each.startswith(_PUBLIC_PREFIXES)]
     pairs = (each.partition("=") for each in variables[:64])
     facts |= {name[:80]: value[:200] for name, _, value in pairs}
     started = fields.text("start_time")
     return facts | ({"measured at": started} if started else {})
 
 
-def _rows(fields: Fields, place: int, iterations: Any, evidence: Evidence) -> list[Row]:
+def _rows(fields: Fields, number: int, iterations: Any, evidence: Evidence) -> list[Row]:
     size = fields.integer("size")
-    left_out = ("size", "actual_iterations", "experiment_name")
+    excluded_fields = ("size", "actual_iterations", "experiment_name")
     common = {
         name: value.strip() if isinstance(value, str) else value
-        for name, value in fields.scalars(left_out).items()
+        for name, value in fields.scalars(excluded_fields).items()
     }
     count = fields.value.get("actual_iterations", iterations)
     rows = []
@@ -163,11 +169,11 @@ def _rows(fields: Fields, place: int, iterations: Any, evidence: Evidence) -> li
         is_timed = time == "time"
         if not is_timed:
             values["cputime"] = part.number(time)
-        evidence.prints.append(_print(place, size, part, placement))
+        evidence.prints.append(_print(number, size, part, placement))
         low, high = _shortest_and_longest(fields, f"{key}_per_iter")
         rows.append(
             Row(
-                place,
+                number,
                 size,
                 part.number(time) if is_timed else None,
                 low,
@@ -180,15 +186,15 @@ def _rows(fields: Fields, place: int, iterations: Any, evidence: Evidence) -> li
                 values,
             )
         )
-    evidence.leads.append(_lead(fields, place, size, common, (checked[0], checked[1])))
+    evidence.leads.append(_lead(fields, number, size, common, (checked[0], checked[1])))
     return rows
 
 
-def _print(place: int, size: int, part: Fields, placement: str) -> Print:
+def _print(number: int, size: int, part: Fields, placement: str) -> Print:
     algbw, busbw = part.number("alg_bw"), part.number("bus_bw")
     time = Interval.written(part.number("time")) if "time" in part.value else None
     return Print(
-        place,
+        number,
         placement,
         size,
         time,
@@ -199,12 +205,12 @@ def _print(place: int, size: int, part: Fields, placement: str) -> Print:
 
 
 def _lead(
-    fields: Fields, place: int, size: int, common: Mapping[str, Value], checked: tuple[bool, bool]
+    fields: Fields, number: int, size: int, common: Mapping[str, Value], checked: tuple[bool, bool]
 ) -> Lead:
     count = fields.integer("count") if "count" in fields.value else 0
     redop, root = common.get("redop"), common.get("root")
     return Lead(
-        place,
+        number,
         size,
         count,
         str(common.get("type", "")),

@@ -42,8 +42,8 @@ Choices = Mapping[tuple[str, int], Mapping[str, str]]
 
 def host_of(text: str) -> str:
     """Return the host that a process of NCCL logs at the beginning of a line; empty if there is none."""
-    found = _HOST.search(text, 0, _PREFIX_MAX)
-    return found[1] if found else ""
+    match = _HOST.search(text, 0, _PREFIX_MAX)
+    return match[1] if match else ""
 
 
 def mended(lines: Sequence[Line]) -> list[Line]:
@@ -51,24 +51,24 @@ def mended(lines: Sequence[Line]) -> list[Line]:
     logs = (_LOG.match(line.text) for line in lines if "] NCCL " in line.text)
     devices = (_DEVICE.search(line.text) for line in lines if " device " in line.text)
     hosts = {match[1] for match in chain(logs, devices) if match}
-    found: list[Line] = []
+    whole_lines: list[Line] = []
     row: Line | None = None
     for line in lines:
         is_row, is_rest = bool(_ROW.match(line.text)), row is not None and bool(_REST.match(line.text))
         start = _start_of_log(hosts, line.text) if is_row or is_rest else None
         if start:
-            found += [row] if row is not None and is_row else []
+            whole_lines += [row] if row is not None and is_row else []
             row = _joined(None if is_row else row, line, line.text[:start])
-            found.append(line.with_text(line.text[start:]))
+            whole_lines.append(line.with_text(line.text[start:]))
         elif start is None and is_rest and not is_row:
-            found.append(_joined(row, line, line.text))
+            whole_lines.append(_joined(row, line, line.text))
             row = None
         elif start is None and row is not None and line.text.strip() and not line.is_noise:
-            found += [row, line]  # whoever reads the row finds what it lacks
+            whole_lines += [row, line]  # whoever reads the row finds what it lacks
             row = None
         else:
-            found.append(line)
-    return found if row is None else [*found, row]
+            whole_lines.append(line)
+    return whole_lines if row is None else [*whole_lines, row]
 
 
 def _start_of_log(hosts: Set[str], text: str) -> int | None:
@@ -76,9 +76,11 @@ def _start_of_log(hosts: Set[str], text: str) -> int | None:
     log = _PROCESS.search(text)
     if log is None:
         return None
-    place = text.rfind(" ", 0, log.start()) + 1
+    word_start = text.rfind(" ", 0, log.start()) + 1
     # The root of the row may stand right before the host, so the longest host that is known is taken.
-    start = next((at for at in range(place, log.start()) if text[at : log.start()] in hosts), None)
+    start = next(
+        (index for index in range(word_start, log.start()) if text[index : log.start()] in hosts), None
+    )
     if start is None:
         return None
     time = _TIME.search(text, max(start - 64, 0), start)
@@ -91,23 +93,25 @@ def _joined(row: Line | None, line: Line, piece: str) -> Line:
 
 def choices(lines: Iterable[Line]) -> dict[tuple[str, int], dict[str, str]]:
     """Return what NCCL chose for each function and number of bytes; several choices are named in turn."""
-    seen: dict[tuple[str, int], dict[tuple[str, str, str], None]] = {}
+    choices_by_call: dict[tuple[str, int], dict[tuple[str, str, str], None]] = {}
     for match in chain.from_iterable(
         _CHOICE.finditer(line.text) for line in lines if " -> Algo " in line.text
     ):
         function = (match[1] or "").lower()
         key = _FUNCTIONS.get(function, function), int(match[2])
         channels = str(int(match[6]) - int(match[5]) + 1) if match[5] else ""
-        chosen = algorithm_name(match[3]), protocol_name(match[4]), channels
-        seen.setdefault(key, {})[chosen] = None
-    return {key: dict(_texts(list(each))) for key, each in seen.items()}
+        choice = algorithm_name(match[3]), protocol_name(match[4]), channels
+        choices_by_call.setdefault(key, {})[choice] = None
+    return {key: dict(_texts(list(calls))) for key, calls in choices_by_call.items()}
 
 
-def _texts(chosen: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
-    for name, texts in zip(("algorithm", "protocol", "channels"), zip(*chosen, strict=True), strict=True):
-        known = [text for text in dict.fromkeys(texts) if text]
-        if known:
-            yield name, ", ".join(known)[:80]
+def _texts(algorithm_choices: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    for name, texts in zip(
+        ("algorithm", "protocol", "channels"), zip(*algorithm_choices, strict=True), strict=True
+    ):
+        labels = [text for text in dict.fromkeys(texts) if text]
+        if labels:
+            yield name, ", ".join(labels)[:80]
 
 
 def algorithm_name(text: str) -> str:

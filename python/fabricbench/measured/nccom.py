@@ -93,8 +93,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         columns = line.text.split()
         lines, foot = _lines(document.lines[index + 1 :])
         if foot is not None:
-            told = shown(foot.text.strip())
-            warnings.append(f"{document.name}:{foot.number}: the run failed: {told}")
+            message = shown(foot.text.strip())
+            warnings.append(f"{document.name}:{foot.number}: the run failed: {message}")
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
             continue
@@ -125,10 +125,10 @@ def read_report(document: Document, content: Any, given: Given) -> tuple[list[Ta
     warnings: list[str] = []
     run = _run(document, 1, "", given)
     cells: list[tuple[int, Mapping[str, str]]] = []
-    for place, each in enumerate(content["results"], 1):
-        fields = Fields(document, each, f"results[{place - 1}]")
+    for position, result in enumerate(content["results"], 1):
+        fields = Fields(document, result, f"results[{position - 1}]")
         if missing := [name for name in ("size(B)", "type", *_BANDWIDTHS) if name not in fields.value]:
-            raise document.error(1, f"results[{place - 1}] without {missing[0]}", "a result", HINT)
+            raise document.error(1, f"results[{position - 1}] without {missing[0]}", "a result", HINT)
         cells.append((1, {name: str(value) for name, value in fields.scalars().items()}))
     return [_table(document, 1, cells, run, warnings)], warnings
 
@@ -170,16 +170,16 @@ def _lines(lines: Sequence[Line]) -> tuple[list[Line], Line | None]:
 
     Rows are lines that begin with a number, up to one that does not.
     """
-    found: list[Line] = []
+    rows: list[Line] = []
     for line in lines:
         text = line.text.strip()
         if _FOOT.fullmatch(text):
-            return found, line
+            return rows, line
         if text[:1].isdigit():
-            found.append(line)
-        elif text and found:
+            rows.append(line)
+        elif text and rows:
             break
-    return found, None
+    return rows, None
 
 
 def _run(document: Document, line: int, command: str, given: Given) -> _Run:
@@ -190,9 +190,9 @@ def _run(document: Document, line: int, command: str, given: Given) -> _Run:
     kind = next((_KINDS[word] for word in reversed(words) if word in _KINDS), None)
     kind = kind or _KINDS.get(given.benchmark.removeprefix("nccom-"))
     if kind is None:
-        found = "no command line of nccom-test that names an operation"
+        no_command = "no command line of nccom-test that names an operation"
         hint = _BENCHMARK_HINT if given.ranks else f"{_BENCHMARK_HINT}, and --ranks N"
-        raise document.error(line, found, ", ".join(_KINDS), hint)
+        raise document.error(line, no_command, ", ".join(_KINDS), hint)
     ranks = _option(words) or given.ranks
     if ranks is None:
         raise document.error(line, "no number of ranks", "nccom-test -r N above the table", RANKS_HINT)
@@ -257,26 +257,26 @@ class _Result:
     def _has_factor(self, run: _Run) -> bool:
         """Tell whether the bus bandwidth is that of collective and ranks, as exactly as both are printed."""
         algbw, busbw = map(Interval.printed, self.bandwidths)
-        made = algbw.times(factor_of(run.kind.factor, run.ranks))
-        return busbw.meets(Interval(made.low * (1 - _ROUNDED), made.high * (1 + _ROUNDED)))
+        expected = algbw.times(factor_of(run.kind.factor, run.ranks))
+        return busbw.meets(Interval(expected.low * (1 - _ROUNDED), expected.high * (1 + _ROUNDED)))
 
     def _expected(self, run: _Run, unit: float) -> list[float]:
         return [value / unit for value in bandwidths(run.kind, run.ranks, self.size, self.time_us)]
 
     def misfit(self, document: Document, run: _Run) -> MeasuredError:
         """Return the error about the first bandwidth that does not follow from the rest."""
-        what = f"{run.kind.name} of {self.size:,} bytes, {run.ranks:,} ranks and {self.time_us:g} us"
+        operation = f"{run.kind.name} of {self.size:,} bytes, {run.ranks:,} ranks and {self.time_us:g} us"
         if not self._has_factor(run):
             value = float(self.bandwidths[0]) * factor_of(run.kind.factor, run.ranks)
-            found = f"{shown(self.bandwidths[1])} in column {_BANDWIDTHS[1]}"
-            return document.error(self.line, found, f"{value:.6g}, as {what} has", _FACTOR_HINT)
+            printed = f"{shown(self.bandwidths[1])} in column {_BANDWIDTHS[1]}"
+            return document.error(self.line, printed, f"{value:.6g}, as {operation} has", _FACTOR_HINT)
         column, cell, value = next(
             (name, cell, value)
             for name, cell, value in zip(_BANDWIDTHS, self.bandwidths, self._expected(run, 1.0), strict=True)
             if not Interval.printed(cell).meets(Interval(value * (1 - _AGREES), value * (1 + _AGREES)))
         )
-        found = f"{shown(cell)} in column {column}"
-        return document.error(self.line, found, f"{value:.2f}, as {what} has", ROW_HINT)
+        printed = f"{shown(cell)} in column {column}"
+        return document.error(self.line, printed, f"{value:.2f}, as {operation} has", ROW_HINT)
 
     def row(self, unit: float) -> Row:
         """Return the result, its bandwidths as they are printed."""

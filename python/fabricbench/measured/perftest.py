@@ -101,10 +101,10 @@ class _Header:
             self.settings[f"{self.side} gid"] = gid[1]
         else:
             for name, value in _FACT.findall(text):
-                known = _FACT_NAMES.get(name.strip(), "")
-                self.settings[known or name.strip().lower()[:40]] = value[:200]
-                if known:
-                    self.facts[known] = value[:200]
+                fact_name = _FACT_NAMES.get(name.strip(), "")
+                self.settings[fact_name or name.strip().lower()[:40]] = value[:200]
+                if fact_name:
+                    self.facts[fact_name] = value[:200]
 
     def _take_address(self, side: str, text: str) -> None:
         """Keep queue pair and first PSN, which tell the two ends of a test, and the LID of InfiniBand."""
@@ -152,20 +152,24 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         if not _is_header(line.text):
             continue
         if is_mixed and not titles:
-            found = "a second head of a table after two titles"
-            raise document.error(line.number, found, "a title, its settings and then its table", _MIXED_HINT)
+            second_head = "a second head of a table after two titles"
+            raise document.error(
+                line.number, second_head, "a title, its settings and then its table", _MIXED_HINT
+            )
         titles, is_mixed = 0, titles > 1
-        last = command_before(commands, line.number)
+        last_command = command_before(commands, line.number)
         columns = _columns(line.text)
-        benchmark = _benchmark(document, line, header.title, last, columns, given)
+        benchmark = _benchmark(document, line, header.title, last_command, columns, given)
         command = command_before(commands, line.number, benchmark)
-        both = "bidirectional" in header.title.lower()
+        is_bidirectional = "bidirectional" in header.title.lower()
         lines, index = table_lines(document, index)
         warnings += failure(document, index)
         lines = whole_rows(document, lines, warnings)
-        rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
+        rows = [_row(document, each, columns, 2 if is_bidirectional else 1) for each in lines]
         if rows:
-            warnings += meanings(f"{document.name}:{line.number}: {benchmark}", rows[0], columns, is_sum=both)
+            warnings += meanings(
+                f"{document.name}:{line.number}: {benchmark}", rows[0], columns, is_sum=is_bidirectional
+            )
             warnings += _clocks(document, line.number, index, rows[0])
             tables.append(
                 Table(
@@ -179,12 +183,12 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
 
 def _clocks(document: Document, head: int, end: int, row: Row) -> list[str]:
     """Return a warning if the processor's clock varied while times were measured: they are cycles of it."""
-    lines = (each for each in document.lines[max(head - 3, 0) : end] if _CLOCK.match(each.text))
-    first = next(lines, None)
-    if first is None or row.gb_per_s is not None:
+    lines = (line for line in document.lines[max(head - 3, 0) : end] if _CLOCK.match(line.text))
+    first_line = next(lines, None)
+    if first_line is None or row.gb_per_s is not None:
         return []
-    told = shown(first.text.strip())
-    return [f"{document.name}:{first.number}: {told}: times are cycles of that clock and may be off"]
+    message = shown(first_line.text.strip())
+    return [f"{document.name}:{first_line.number}: {message}: times are cycles of that clock and may be off"]
 
 
 def meanings(place: str, row: Row, columns: Iterable[str], *, is_sum: bool) -> list[str]:
@@ -200,18 +204,18 @@ def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str])
     Both ends have the two first PSNs, which are random numbers, the other way round.
     """
     lines: dict[tuple[str, str], int] = {}
-    found: list[Table] = []
+    marked_tables: list[Table] = []
     for table in tables:
         settings = dict(table.settings)
         local, remote = (settings.pop(side, "").rpartition(" ")[2] for side in ("local", "remote"))
-        if first := lines.get((remote, local)) if local and remote else None:
-            settings["end"] = f"other of line {first}"
+        if line := lines.get((remote, local)) if local and remote else None:
+            settings["end"] = f"other of line {line}"
             warnings.append(
-                f"{document.name}:{table.line}: the other end of the test at line {first}, not another test"
+                f"{document.name}:{table.line}: the other end of the test at line {line}, not another test"
             )
         lines.setdefault((local, remote), table.line)
-        found.append(replace(table, settings=settings))
-    return found
+        marked_tables.append(replace(table, settings=settings))
+    return marked_tables
 
 
 def _benchmark(
@@ -219,13 +223,13 @@ def _benchmark(
 ) -> str:
     program = re.search(rf"({PROGRAM})(?:\s|$)", command)
     is_rate = any(name.startswith("BW average") for name in columns)
-    named = benchmark_of(title, is_rate=is_rate) or (program[1] if program else "") or given.benchmark
-    if not named:
+    benchmark = benchmark_of(title, is_rate=is_rate) or (program[1] if program else "") or given.benchmark
+    if not benchmark:
         expected = 'its title, such as "RDMA_Write BW Test"'
         raise document.error(
             line.number, "a table of an unknown test", expected, "say it: --benchmark ib_write_bw"
         )
-    return named
+    return benchmark
 
 
 def benchmark_of(title: str, *, is_rate: bool) -> str:
@@ -267,8 +271,8 @@ def row_of(
     if "t_avg[usec]" not in numbers and "t_typical[usec]" not in numbers:
         expected = "a column BW average, t_avg[usec] or t_typical[usec]"
         raise document.error(line, f"columns {', '.join(numbers) or 'none'}", expected, ROW_HINT)
-    known = ("t_avg[usec]", "t_min[usec]", "t_max[usec]")
-    mean, least, most = (numbers.get(name) for name in known)
+    time_columns = ("t_avg[usec]", "t_min[usec]", "t_max[usec]")
+    mean, least, most = (numbers.get(name) for name in time_columns)
     return Row(
         line,
         size,
@@ -277,7 +281,7 @@ def row_of(
         time_us_min=least,
         time_us_max=most,
         iterations=iterations or None,
-        values={name: value for name, value in numbers.items() if name not in known},
+        values={name: value for name, value in numbers.items() if name not in time_columns},
     )
 
 
@@ -295,10 +299,10 @@ def _require_message_rate(
     counted = Interval.written(messages).times(1e6 * size / 1e9 / _unit(document, line, column))
     printed = Interval.written(numbers[column], 2)
     if not printed.meets(Interval(counted.low * 0.99, counted.high * 1.25)):
-        found = f"{column} {numbers[column]:.2f}"
-        made = (counted.low + counted.high) / 2
-        expected = f"{made:.2f}, which {messages:.6f} million messages of {size} bytes make"
-        raise document.error(line, found, expected, ROW_HINT)
+        printed_rate = f"{column} {numbers[column]:.2f}"
+        expected_rate = (counted.low + counted.high) / 2
+        expected = f"{expected_rate:.2f}, which {messages:.6f} million messages of {size} bytes make"
+        raise document.error(line, printed_rate, expected, ROW_HINT)
 
 
 def _unit(document: Document, line: int, column: str) -> float:

@@ -30,7 +30,7 @@ _INFO_NAMES = {
     "CQ_Moderation": "cq moderation",
     "Dual_port": "dual port",
 }
-_HALF_WAY = (perftest.MIB_PER_S * perftest.GBIT_PER_S) ** 0.5
+_GEOMETRIC_MEAN = (perftest.MIB_PER_S * perftest.GBIT_PER_S) ** 0.5
 _MEGA = 1e6
 
 
@@ -95,13 +95,13 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
         expected = 'a test such as "RDMA_Write_BW_Test"'
         raise document.error(None, f'"{title}" at test_info.test', expected, HINT)
     directions = 2 if "bidirectional" in title.lower() else 1
-    known = info.scalars()
-    facts = {name: known[key] for key, name in _INFO_NAMES.items() if key in known}
+    scalars = info.scalars()
+    facts = {name: scalars[key] for key, name in _INFO_NAMES.items() if key in scalars}
     rows = [_row(document, part, directions) for part in parts]
     if rows:
-        place = f"{document.name}: {benchmark or given.benchmark}"
+        position = f"{document.name}: {benchmark or given.benchmark}"
         columns = [f"{name}[usec]" for name in parts[0].value]
-        warnings += perftest.meanings(place, rows[0], columns, is_sum=directions > 1)
+        warnings += perftest.meanings(position, rows[0], columns, is_sum=directions > 1)
     return Table(
         benchmark or given.benchmark,
         perftest.COLLECTIVE,
@@ -110,7 +110,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
         1,
         rows,
         facts=facts,
-        settings={_INFO_NAMES.get(key, key.lower().replace("_", " ")): str(known[key]) for key in known},
+        settings={_INFO_NAMES.get(key, key.lower().replace("_", " ")): str(scalars[key]) for key in scalars},
     )
 
 
@@ -134,4 +134,4 @@ def _unit(part: Fields, size: int) -> str:
     """Say which unit the rates have: the one that goes with the message rate."""
     average, messages = part.number("BW_average"), part.number("MsgRate")
     gb_per_s = messages * _MEGA * size / 1e9
-    return "Gb/sec" if average and gb_per_s / average > _HALF_WAY else "MiB/sec"
+    return "Gb/sec" if average and gb_per_s / average > _GEOMETRIC_MEAN else "MiB/sec"

@@ -14,7 +14,7 @@ from itertools import islice
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of terminals (ECMA-48, 5.4 and 5.6): colours, cursor, titles of windows."""
-_KNOWN = re.compile(
+_LINE_STARTS = re.compile(
     r"\bsize\s+count\s+type\b|\bnThread:? \d|\bCollective test starting:|\bOSU \S+ [^\n]{1,100} v\d"
     r"|\b(?:Group\s+#?)?bytes\s+#?(?:iterations|repetitions)\b|\bBenchmarking [A-Z]"
 )
@@ -57,7 +57,7 @@ def with_origins(text: str) -> list[tuple[str, str]]:
     if "\r" in text:
         lines = [line.rpartition("\r")[2] for line in lines]  # a terminal shows what was written last
     shapes = _shapes(lines)
-    return [_without(line, shapes) for line in lines] if shapes else [("", line) for line in lines]
+    return [_split_prefix(line, shapes) for line in lines] if shapes else [("", line) for line in lines]
 
 
 def _shapes(lines: Sequence[str]) -> list[re.Pattern[str]]:
@@ -65,8 +65,8 @@ def _shapes(lines: Sequence[str]) -> list[re.Pattern[str]]:
     shapes: dict[str, str] = {}
     for prefix in islice(dict.fromkeys(_prefixes(lines)), _PREFIXES_MAX):
         shapes.setdefault(_shape(prefix), prefix)
-    found = [re.compile(shape) for shape, prefix in shapes.items() if _is_usable(shape, prefix, lines)]
-    return sorted(found[:_SHAPES_MAX], key=lambda pattern: -len(pattern.pattern))
+    patterns = [re.compile(shape) for shape, prefix in shapes.items() if _is_usable(shape, prefix, lines)]
+    return sorted(patterns[:_SHAPES_MAX], key=lambda pattern: -len(pattern.pattern))
 
 
 def _is_usable(shape: str, prefix: str, lines: Sequence[str]) -> bool:
@@ -79,8 +79,8 @@ def _is_usable(shape: str, prefix: str, lines: Sequence[str]) -> bool:
 
 def _prefixes(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
-        known = _KNOWN.search(line, 0, _PREFIX_LENGTH_MAX * 2)
-        before = line[: known.start()].rstrip() if known else ""
+        match = _LINE_STARTS.search(line, 0, _PREFIX_LENGTH_MAX * 2)
+        before = line[: match.start()].rstrip() if match else ""
         prefix = before.removesuffix("#").rstrip()
         if prefix.strip("# ") and len(prefix) <= _PREFIX_LENGTH_MAX:
             yield prefix
@@ -102,12 +102,12 @@ def _piece(piece: str) -> str:
     return re.escape(piece)
 
 
-def _without(line: str, shapes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+def _split_prefix(line: str, shapes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
     """Return the origin of a line and the rest, in a row also without the tags of its pieces.
 
     Hydra (`mpiexec -prepend-rank`) tags whatever is written at a time, and nccl-tests writes a row in pieces.
     """
-    match = next((found for shape in shapes if (found := shape.match(line))), None)
+    match = next((shape_match for shape in shapes if (shape_match := shape.match(line))), None)
     if match is None:
         return "", line
     tag, rest = match[0].strip(), line[match.end() :]

@@ -65,8 +65,8 @@ class RankOf:
     host: str = ""
 
     def __str__(self) -> str:
-        where = f" (GPU {self.gpu}, process {self.pid} on {self.host})" if self.host else ""
-        return f"rank {self.rank}{where}"
+        location = f" (GPU {self.gpu}, process {self.pid} on {self.host})" if self.host else ""
+        return f"rank {self.rank}{location}"
 
 
 @dataclass
@@ -107,23 +107,23 @@ class Difference:
     @property
     def statuses(self) -> set[str]:
         """Statuses of its groups; none of groups by operations."""
-        return {each.status for each in self.groups} - {""}
+        return {group.status for group in self.groups} - {""}
 
     @property
     def most(self) -> int:
         """Operations launched by the ranks that are ahead."""
-        return max((each.launched for each in self.groups if each.launched is not None), default=0)
+        return max((group.launched for group in self.groups if group.launched is not None), default=0)
 
     @property
     def behind(self) -> list[Group]:
         """Groups that have launched less, the last first."""
-        groups = [each for each in self.groups if each.launched is not None and each.launched < self.most]
-        return sorted(groups, key=lambda each: each.launched or 0)
+        groups = [group for group in self.groups if group.launched is not None and group.launched < self.most]
+        return sorted(groups, key=lambda group: group.launched or 0)
 
     @property
     def ranks(self) -> int:
         """How many ranks there are in all."""
-        return sum(each.count for each in self.groups)
+        return sum(group.count for group in self.groups)
 
 
 @dataclass(frozen=True)
@@ -283,36 +283,36 @@ class _Text:
 
 
 def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:
-    found = RasReport(reports=len(contents))
+    report = RasReport(reports=len(contents))
     for number, (line, content) in enumerate(contents):
         if _is_event(content):
             peer, event = content["peer"], content["event"]
             text = f"{event}: process {peer.get('pid', '?')} on {peer.get('host', '?')}"
-            found.lost.append(Lost(line, text, event == _PEER_DEAD, number))
+            report.lost.append(Lost(line, text, event == _PEER_DEAD, number))
             continue
-        found.job = counted(len(content["communicators"]), "communicator")
-        for each in content["communicators"]:
-            if isinstance(each, dict):
-                found.communicators += 1
-                found.differences += _differences(each, line, number)
-                found.differences += _states(each, line, number)
-                found.lost += _lost(each, line, number)
-                found.errors += _errors(each, line, number)
-    return found
+        report.job = counted(len(content["communicators"]), "communicator")
+        for communicator in content["communicators"]:
+            if isinstance(communicator, dict):
+                report.communicators += 1
+                report.differences += _differences(communicator, line, number)
+                report.differences += _states(communicator, line, number)
+                report.lost += _lost(communicator, line, number)
+                report.errors += _errors(communicator, line, number)
+    return report
 
 
 def _differences(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Difference]:
     """Yield the collectives of which ranks of a communicator have launched different numbers."""
-    ranks = [each for each in communicator.get("ranks", ()) if isinstance(each, dict)]
-    names = dict.fromkeys(name for each in ranks for name in each.get("collective_counts", {}))
+    ranks = [rank for rank in communicator.get("ranks", ()) if isinstance(rank, dict)]
+    names = dict.fromkeys(name for rank in ranks for name in rank.get("collective_counts", {}))
     for name in names:
         groups: dict[int, Group] = {}
-        for each in ranks:
-            launched = each.get("collective_counts", {}).get(name)
+        for rank in ranks:
+            launched = rank.get("collective_counts", {}).get(name)
             if isinstance(launched, int):
                 group = groups.setdefault(launched, Group(launched, 0))
                 group.count += 1
-                group.named.append(_rank(each))
+                group.named.append(_rank(rank))
         if len(groups) > 1:
             key = str(communicator.get("hash", "")).removeprefix("0x")
             yield Difference(key, name, line, report, list(groups.values()))
@@ -352,22 +352,22 @@ def _rank(entry: Mapping[str, Any]) -> RankOf:
 
 def _errors(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:
     """Yield the ranks whose initialisation or operations ended with an error: `ncclResult_t` but 0 and 7."""
-    for each in communicator.get("ranks", ()):
-        status = each.get("status") if isinstance(each, dict) else None
+    for rank in communicator.get("ranks", ()):
+        status = rank.get("status") if isinstance(rank, dict) else None
         values = status if isinstance(status, dict) else {}
         for name in ("init_state", "async_error"):
             if values.get(name) not in (None, *_NO_ERRORS):
-                text = f"{_rank(each)} of {communicator.get('hash', '?')}: {name} {values[name]}"
+                text = f"{_rank(rank)} of {communicator.get('hash', '?')}: {name} {values[name]}"
                 yield Lost(line, text, False, report)
 
 
 def _lost(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:
     missing = communicator.get("missing_ranks")
-    for each in missing if isinstance(missing, list) else ():
-        if isinstance(each, dict):
-            status = each.get("status")
+    for rank in missing if isinstance(missing, list) else ():
+        if isinstance(rank, dict):
+            status = rank.get("status")
             is_dead = isinstance(status, dict) and status.get("considered_dead") is True
             state = "considered dead" if is_dead else "unresponsive"
             yield Lost(
-                line, f"{_rank(each)} of {communicator.get('hash', '?')}: missing, {state}", is_dead, report
+                line, f"{_rank(rank)} of {communicator.get('hash', '?')}: missing, {state}", is_dead, report
             )

@@ -9,9 +9,9 @@ from fabricbench.measured.examined import Examined
 from fabricbench.measured.ras import Difference, Group, RasReport
 from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 
-_NAMED_MAX: Final = 8
+_RANKS_SHOWN_MAX: Final = 8
 _LINES_MAX: Final = 6
-_AGAIN: Final = (
+_REPEAT_HINT: Final = (
     "`ncclras` again after 10 s: the same counts mean a hang, then `py-spy dump` or gdb of the processes "
     "that are behind, `nvidia-smi` and `dmesg` (Xid) of their node; counts that grow with the same ranks "
     "behind mean a slow host (load, clocks, data loader)"
@@ -64,15 +64,19 @@ def ranks_differ(case: Examined) -> Iterator[Suspect]:
             _MISMATCH,
         )
         return
-    differing = [each for each in report.differences if len(each.statuses) > 1] if report is not None else []
+    differing = (
+        [difference for difference in report.differences if len(difference.statuses) > 1]
+        if report is not None
+        else []
+    )
     if differing:
         yield Suspect(
             "ranks-differ",
             "ranks of a communicator are in different states, as while it is set up or ends",
             POSSIBLE,
             [
-                f"line {each.line}: communicator {each.communicator}: {_states(each)}"
-                for each in differing[:_LINES_MAX]
+                f"line {difference.line}: communicator {difference.communicator}: {_states(difference)}"
+                for difference in differing[:_LINES_MAX]
             ],
             "`ncclras` again after 10 s: states that stay mean ranks that wait in ncclCommInitRank or "
             "ncclCommFinalize for those that are missing",
@@ -92,16 +96,16 @@ def _crossed(report: RasReport) -> list[str]:
     theirs: counts that cross mean other calls.
     """
     last = [each for each in report.differences if each.report == report.reports - 1]
-    found: list[str] = []
+    lines: list[str] = []
     for name in dict.fromkeys(each.communicator for each in last):
         deviations = [(each, _deviations(each)) for each in last if each.communicator == name]
         less = [(each, who) for each, by in deviations for who, by_how_much in by.items() if by_how_much < 0]
         more = {who for _, by in deviations for who, by_how_much in by.items() if by_how_much > 0}
         if any(who in more for _, who in less):
-            found += [
+            lines += [
                 f"line {each.line}: communicator {name}: {_counts(each)}" for each, by in deviations if by
             ]
-    return found
+    return lines
 
 
 def _deviations(difference: Difference) -> dict[str, int]:
@@ -110,17 +114,17 @@ def _deviations(difference: Difference) -> dict[str, int]:
     if len(groups) < 2:
         return {}
     usual = max(groups, key=lambda each: each.count)
-    found: dict[str, int] = {}
+    deviations: dict[str, int] = {}
     for group in groups:
         if group is not usual:
             names = [str(each.rank) for each in group.named] or [f"{group.count} ranks"]
-            found |= dict.fromkeys(names, (group.launched or 0) - (usual.launched or 0))
-    return found
+            deviations |= dict.fromkeys(names, (group.launched or 0) - (usual.launched or 0))
+    return deviations
 
 
 def _counts(difference: Difference) -> str:
     return f"{difference.operation}: " + ", ".join(
-        f"{each.count} at {each.launched}{_named(each)}"
+        f"{each.count} at {each.launched}{_rank_list(each)}"
         for each in sorted(difference.groups, key=lambda group: -group.count)
     )
 
@@ -130,20 +134,28 @@ def usual_difference(case: Examined) -> Iterator[Suspect]:
     report = case.ras
     if report is None or report.lost or report.errors or _crossed(report):
         return
-    last = [each for each in report.differences if each.report == report.reports - 1]
-    if not last or any(each.statuses or not each.behind for each in last):
+    last_differences = [
+        difference for difference in report.differences if difference.report == report.reports - 1
+    ]
+    if not last_differences or any(
+        difference.statuses or not difference.behind for difference in last_differences
+    ):
         return
-    gap = max(each.most - (each.behind[0].launched or 0) for each in last)
-    named = [rank for each in last for group in each.behind for rank in group.named]
-    behind = max(sum(group.count for group in each.behind) for each in last)
-    is_spread = len({rank.host for rank in named}) > 1 or (not named and behind > 1)
-    if gap <= _USUAL_GAP and is_spread and not any(_is_unchanged(each, report) for each in last):
+    gap = max(difference.most - (difference.behind[0].launched or 0) for difference in last_differences)
+    ranks = [rank for difference in last_differences for group in difference.behind for rank in group.named]
+    behind = max(sum(group.count for group in difference.behind) for difference in last_differences)
+    is_spread = len({rank.host for rank in ranks}) > 1 or (not ranks and behind > 1)
+    if (
+        gap <= _USUAL_GAP
+        and is_spread
+        and not any(_is_unchanged(difference, report) for difference in last_differences)
+    ):
         yield Suspect(
             AS_EXPECTED,
             "ranks of several nodes are a moment behind, as in any report of a job that runs",
             POSSIBLE,
-            [line for each in last for line in _lines(each)][:_LINES_MAX],
-            _AGAIN,
+            [line for difference in last_differences for line in _lines(difference)][:_LINES_MAX],
+            _REPEAT_HINT,
         )
 
 
@@ -153,7 +165,7 @@ _USUAL_GAP: Final = 2
 
 def _states(difference: Difference) -> str:
     return ", ".join(
-        f"{each.count} {each.status}{_named(each) if each.named else ''}" for each in difference.groups
+        f"{each.count} {each.status}{_rank_list(each) if each.named else ''}" for each in difference.groups
     )
 
 
@@ -162,12 +174,19 @@ def ranks_behind(case: Examined) -> Iterator[Suspect]:
     report = case.ras
     if report is None:
         return
-    last = [each for each in report.differences if each.report == report.reports - 1 and each.behind]
-    if not last:
+    last_differences = [
+        difference
+        for difference in report.differences
+        if difference.report == report.reports - 1 and difference.behind
+    ]
+    if not last_differences:
         return
-    stuck = [each for each in last if _is_unchanged(each, report)]
-    lines = [line for each in (stuck or last) for line in _lines(each)]
-    worst = max(stuck or last, key=lambda each: each.most - (each.behind[0].launched or 0))
+    stuck = [difference for difference in last_differences if _is_unchanged(difference, report)]
+    lines = [line for difference in (stuck or last_differences) for line in _lines(difference)]
+    worst = max(
+        stuck or last_differences,
+        key=lambda difference: difference.most - (difference.behind[0].launched or 0),
+    )
     yield Suspect(
         "ranks-behind",
         f"{_summary(worst)}; the counts are the same in an earlier report: a hang"
@@ -175,7 +194,7 @@ def ranks_behind(case: Examined) -> Iterator[Suspect]:
         else f"{_summary(worst)}; of one moment, which may be chance while a job runs",
         LIKELY if stuck else POSSIBLE,
         lines[:_LINES_MAX],
-        _AGAIN,
+        _REPEAT_HINT,
     )
 
 
@@ -183,24 +202,24 @@ def _summary(difference: Difference) -> str:
     behind = difference.behind
     gap = difference.most - (behind[0].launched or 0)
     count = sum(each.count for each in behind)
-    what = "operation" if gap == 1 else "operations"
+    unit = "operation" if gap == 1 else "operations"
     ranks = "rank is" if count == 1 else "ranks are"
     up_to = "" if len(behind) == 1 else "up to "
-    return f"{count} of {difference.ranks} {ranks} {up_to}{gap} {what} behind the others"
+    return f"{count} of {difference.ranks} {ranks} {up_to}{gap} {unit} behind the others"
 
 
 def _lines(difference: Difference) -> Iterator[str]:
     kind = "" if difference.operation == "collective" else f" of {difference.operation}"
     for group in difference.behind:
         counts = f"{group.count} at operation {group.launched}{kind}, others at {difference.most}"
-        yield f"line {difference.line}: communicator {difference.communicator}: {counts}{_named(group)}"
+        yield f"line {difference.line}: communicator {difference.communicator}: {counts}{_rank_list(group)}"
 
 
-def _named(group: Group) -> str:
-    shown = ", ".join(map(str, group.named[:_NAMED_MAX]))
-    rest = group.count - min(len(group.named), _NAMED_MAX)
-    more = f", {rest} {'more' if shown else 'that the report does not name'}" if rest else ""
-    return f": {shown}{more}" if shown else more
+def _rank_list(group: Group) -> str:
+    shown = ", ".join(map(str, group.named[:_RANKS_SHOWN_MAX]))
+    rest = group.count - min(len(group.named), _RANKS_SHOWN_MAX)
+    omission = f", {rest} {'more' if shown else 'that the report does not name'}" if rest else ""
+    return f": {shown}{omission}" if shown else omission
 
 
 def _is_unchanged(difference: Difference, report: RasReport) -> bool:

@@ -24,7 +24,7 @@ _NEEDED: Final = ("size", "time", "algbw", "busbw", "inplace")
 _NAMES: Final = ("name", "collective", "coll")
 _HEAD: Final = re.compile(r"[\w #,\"]*\bsize\b[\w #,\"]*\balgbw\b[\w #,\"]*", re.IGNORECASE)
 _PLACEMENTS: Final = {"0": "out-of-place", "1": "in-place", "false": "out-of-place", "true": "in-place"}
-_KEPT: Final = ("type", "redop", "root", "numcycle", "nodes")
+_VALUE_FIELDS: Final = ("type", "redop", "root", "numcycle", "nodes")
 _HINT: Final = (
     "the record may be cut off or edited: take the file that rccl-tests wrote, or remove the record"
 )
@@ -63,12 +63,12 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     cut: list[str] = []
     records = _of_json(document, cut) if is_json else _of_csv(document)
     tables: dict[tuple[str, int], tuple[int, list[Row]]] = {}
-    left_out: dict[str, int] = {}
+    omitted_counts: dict[str, int] = {}
     for line, record in records:
-        name = next((record[each] for each in _NAMES if record.get(each)), "")
+        name = next((record[name_field] for name_field in _NAMES if record.get(name_field)), "")
         kind = KINDS.get(_plain(name))
         if kind is None:
-            left_out[name] = left_out.get(name, 0) + 1
+            omitted_counts[name] = omitted_counts.get(name, 0) + 1
             continue
         ranks = _ranks(document, line, record, given)
         row = _row(document, line, record, kind, ranks)
@@ -77,7 +77,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     warnings = [*cut]
     warnings += [
         f"{document.name}: {count:,} results of {shown(name)} are not imported: no bandwidth is known of it"
-        for name, count in left_out.items()
+        for name, count in omitted_counts.items()
     ]
     return [
         Table(f"{name}_perf", collective_of(name), ranks, "data", line, rows)
@@ -93,11 +93,11 @@ def _plain(name: str) -> str:
 
 def _of_json(document: Document, cut: list[str]) -> Iterator[_Record]:
     for line, content in documents_and_lines(document, cut=cut):
-        for each in content if isinstance(content, list) else [content]:
-            if not isinstance(each, dict) or not is_output(each):
-                found = shown(json.dumps(each, default=str))
-                raise document.error(line, found, "a record of rccl-tests", _HINT)
-            yield line, {str(name).lower(): _text(value) for name, value in each.items()}
+        for record in content if isinstance(content, list) else [content]:
+            if not isinstance(record, dict) or not is_output(record):
+                excerpt = shown(json.dumps(record, default=str))
+                raise document.error(line, excerpt, "a record of rccl-tests", _HINT)
+            yield line, {str(name).lower(): _text(value) for name, value in record.items()}
 
 
 def _text(value: Any) -> str:
@@ -114,18 +114,22 @@ def _of_csv(document: Document) -> Iterator[_Record]:
             continue  # a file to which a second run was appended
         columns = head
         if len(cells) == len(head) + 1 and "ranks" in head and "nodes" not in head:
-            place = head.index("ranks")  # builds with MPI leave the name of the first of four numbers out
-            columns = [*head[:place], "nodes", *head[place:]]
+            ranks_index = head.index(
+                "ranks"
+            )  # builds with MPI leave the name of the first of four numbers out
+            columns = [*head[:ranks_index], "nodes", *head[ranks_index:]]
         if len(cells) != len(columns) or not cells[-1]:
-            found = f"{len([cell for cell in cells if cell])} cells in {shown(line.text.strip())}"
-            raise document.error(line.number, found, f"{len(head)}: {', '.join(head)}", _HINT)
+            cells_text = f"{len([cell for cell in cells if cell])} cells in {shown(line.text.strip())}"
+            raise document.error(line.number, cells_text, f"{len(head)}: {', '.join(head)}", _HINT)
         yield line.number, dict(zip(columns, cells, strict=True))
 
 
 def _ranks(document: Document, line: int, record: Mapping[str, str], given: Given) -> int:
     gpus = _integer(document, line, record, "gpus")
-    processes, each = (_integer(document, line, record, name) for name in ("ranks", "gpusperrank"))
-    ranks = gpus or (processes * (each or 1) if processes else None) or given.ranks
+    processes, gpus_per_process = (
+        _integer(document, line, record, name) for name in ("ranks", "gpusperrank")
+    )
+    ranks = gpus or (processes * (gpus_per_process or 1) if processes else None) or given.ranks
     if ranks is None:
         raise document.error(line, "no number of GPUs", "gpus, or ranks and gpusPerRank", RANKS_HINT)
     return ranks
@@ -147,7 +151,7 @@ def _row(document: Document, line: int, record: Mapping[str, str], kind: Kind, r
     if placement is None:
         raise document.error(line, f"{shown(record['inplace'])} at inPlace", "0 or 1", _HINT)
     wrong = record.get("#wrong", record.get("wrong", ""))
-    values: dict[str, Value] = {name: record[name] for name in _KEPT if record.get(name)}
+    values: dict[str, Value] = {name: record[name] for name in _VALUE_FIELDS if record.get(name)}
     values |= {"algbw": algbw, "busbw": busbw}
     return Row(
         line,
@@ -166,11 +170,13 @@ def _require_factor(document: Document, line: int, record: Mapping[str, str], ki
         MeasuredError: It is not.
     """
     factor = factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks)
-    made = Interval.printed(record["algbw"]).times(factor)
+    expected_busbw = Interval.printed(record["algbw"]).times(factor)
     if not Interval.printed(record["busbw"]).meets(
-        Interval(made.low * (1 - _ROUNDED), made.high * (1 + _ROUNDED))
+        Interval(expected_busbw.low * (1 - _ROUNDED), expected_busbw.high * (1 + _ROUNDED))
     ):
-        expected = f"{(made.low + made.high) / 2:.6g}, as {kind.name} of {ranks:,} ranks has"
+        expected = (
+            f"{(expected_busbw.low + expected_busbw.high) / 2:.6g}, as {kind.name} of {ranks:,} ranks has"
+        )
         raise document.error(line, f"{record['busbw']} at busBw", expected, _HINT)
 
 
@@ -179,12 +185,12 @@ _TOLERANCE: Final = 0.02
 """Share by which a bandwidth may differ from what the rest gives: times are rounded before or after."""
 
 
-def _require(document: Document, line: int, name: str, cell: str, value: float, what: str) -> None:
+def _require(document: Document, line: int, name: str, cell: str, value: float, reason: str) -> None:
     """Refuse a bandwidth that is not what the rest of a record gives.
 
     Raises:
         MeasuredError: It is not.
     """
-    near = Interval(value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
-    if not Interval.printed(cell).meets(near):
-        raise document.error(line, f"{cell} at {name}", f"{value:.6g}, as {what}", _HINT)
+    allowed = Interval(value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
+    if not Interval.printed(cell).meets(allowed):
+        raise document.error(line, f"{cell} at {name}", f"{value:.6g}, as {reason}", _HINT)

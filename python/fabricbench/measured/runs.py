@@ -51,7 +51,7 @@ _SIZES: Mapping[str, tuple[str, ...]] = {
     "IMB-": ("-msglog", "-msglen"),
 }
 """Options with a value that say which sizes are measured and where to write, by a part of the program."""
-_ALONE = ("-a", "--all", "--out_json", "-J")
+_SIZE_OPTIONS_WITHOUT_VALUE = ("-a", "--all", "--out_json", "-J")
 _NAME_AND_VALUE = ("-genv", "-env", "--mca", "-mca", "--gmca")
 
 
@@ -64,20 +64,20 @@ def separated(document: Document, tables: Sequence[Table]) -> list[Table]:
         document: The file.
         tables: Its tables, in their order.
     """
-    found = [part for table in _with_settings(document, tables) for part in _parts(table)]
-    alike: dict[tuple[object, ...], list[int]] = {}
-    for index, table in enumerate(found):
-        alike.setdefault((table.benchmark, table.ranks, table.part), []).append(index)
-    for places in alike.values():
-        settings = [found[place].settings for place in places]
+    parts = [part for table in _with_settings(document, tables) for part in _parts(table)]
+    indices_by_benchmark: dict[tuple[object, ...], list[int]] = {}
+    for part_index, table in enumerate(parts):
+        indices_by_benchmark.setdefault((table.benchmark, table.ranks, table.part), []).append(part_index)
+    for indices in indices_by_benchmark.values():
+        settings = [parts[index].settings for index in indices]
         differences = _differences(settings)
         names, judged = _run_names(differences), _judged(settings)
-        for place, differs in zip(places, differences, strict=True):
-            is_judged = _computed(found[place].settings) == judged
-            found[place] = replace(
-                found[place], differs=differs, run=names[described(differs)], is_judged=is_judged
+        for index, differs in zip(indices, differences, strict=True):
+            is_judged = _computed(parts[index].settings) == judged
+            parts[index] = replace(
+                parts[index], differs=differs, run=names[described(differs)], is_judged=is_judged
             )
-    return found
+    return parts
 
 
 def _computed(settings: Mapping[str, str]) -> tuple[str, ...]:
@@ -97,13 +97,13 @@ def _judged(runs: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 
 def _run_names(differences: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return a name of each run by what it differs in: its settings where they are short, else a number."""
-    runs = {described(each): each for each in differences}
+    runs = {described(differs): differs for differs in differences}
     if len(runs) < 2:
         return dict.fromkeys(runs, "")
-    labels = [_label(each) for each in runs.values()]
-    is_named = "" not in labels and len(set(labels)) == len(runs)
-    numbers = [f"run{place}" for place in range(1, len(runs) + 1)]
-    return dict(zip(runs, labels if is_named else numbers, strict=True))
+    labels = [_label(differs) for differs in runs.values()]
+    has_labels = "" not in labels and len(set(labels)) == len(runs)
+    numbers = [f"run{number}" for number in range(1, len(runs) + 1)]
+    return dict(zip(runs, labels if has_labels else numbers, strict=True))
 
 
 def _label(differs: Mapping[str, str]) -> str:
@@ -147,8 +147,8 @@ def _with_settings(document: Document, tables: Sequence[Table]) -> Iterator[Tabl
         if date := settings.get("date") or day or date:
             settings["date"] = date
         start = end if is_text else start
-        kept = {name: value for name, value in settings.items() if not _SILENT.fullmatch(name)}
-        yield replace(table, settings=kept)
+        compared_settings = {name: value for name, value in settings.items() if not _SILENT.fullmatch(name)}
+        yield replace(table, settings=compared_settings)
 
 
 def _of_region(
@@ -156,7 +156,7 @@ def _of_region(
 ) -> dict[str, str]:
     """Take library, network and date from the lines of a run; return the variables that its log names."""
     logged: dict[str, str] = {}
-    for place, text in enumerate(region):
+    for index, text in enumerate(region):
         if exporting := _EXPORT.match(text):
             exported[exporting[1]] = exporting[2].strip("'\"")
         elif unsetting := _UNSET.match(text):
@@ -164,9 +164,9 @@ def _of_region(
         if "CCL" in text:
             logged |= {name: value.rstrip(",.") for name, value in _LOGGED.findall(text)}
             for name, pattern in (("nccl", _LIBRARY), ("network", _NETWORK)):
-                if found := pattern.search(text):
-                    settings.setdefault(name, found[1].strip())
-        elif place < head and len(text) < 120 and (date := _DATE.fullmatch(text)):
+                if match := pattern.search(text):
+                    settings.setdefault(name, match[1].strip())
+        elif index < head and len(text) < 120 and (date := _DATE.fullmatch(text)):
             settings["date"] = " ".join(date[1].split())
     return logged
 
@@ -188,14 +188,14 @@ def _command(command: str) -> tuple[dict[str, str], str]:
     while index < len(words):
         word, index = words[index], index + 1
         name, _, value = word.partition("=")
-        if sizes and (name in sizes or word in _ALONE):
+        if sizes and (name in sizes or word in _SIZE_OPTIONS_WITHOUT_VALUE):
             index += 1 if name in sizes and not value else 0
         elif word in _NAME_AND_VALUE and index + 1 < len(words):
             variables[words[index]] = words[index + 1]
             index += 2
         elif word.startswith("--export="):
-            given = (_ASSIGNED.fullmatch(each) for each in value.split(","))
-            variables |= {each[1]: each[2] for each in given if each}
+            assignments = (_ASSIGNED.fullmatch(each) for each in value.split(","))
+            variables |= {each[1]: each[2] for each in assignments if each}
             variables |= {value.split(",")[0]: word.split("=", 2)[2]} if word.count("=") == 2 else {}
         elif assigned := _ASSIGNED.fullmatch(word):
             variables[assigned[1]] = assigned[2]
@@ -213,7 +213,7 @@ def _words(command: str) -> list[str]:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    end = next((place for place, word in enumerate(words) if re.match(r"\||(?:\d|&)?>", word)), len(words))
+    end = next((index for index, word in enumerate(words) if re.match(r"\||(?:\d|&)?>", word)), len(words))
     return words[:end]
 
 
@@ -223,46 +223,46 @@ def _parts(table: Table) -> Iterator[Table]:
     for row in table.rows:
         groups.setdefault(tuple(str(row.values.get(name, "")) for name in _OF_A_ROW), []).append(row)
     for key, rows in groups.items():
-        own = {name: value for name, value in zip(_OF_A_ROW, key, strict=True) if value}
-        yield replace(table, rows=rows, settings={**table.settings, **own})
+        row_settings = {name: value for name, value in zip(_OF_A_ROW, key, strict=True) if value}
+        yield replace(table, rows=rows, settings={**table.settings, **row_settings})
 
 
 def _differences(runs: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     """Return for each run the settings that differ among all of them; nothing where all may be the same."""
     groups: list[dict[str, str]] = []
     of_run: list[int] = []
-    seen: dict[tuple[tuple[str, str], ...], int] = {}
+    group_of_settings: dict[tuple[tuple[str, str], ...], int] = {}
     for settings in runs:
         key = tuple(sorted(settings.items()))
-        place = seen.get(key)
-        if place is None and len(groups) < _COMPARED_MAX:
-            place = next((index for index, each in enumerate(groups) if _may_be_same(each, settings)), None)
-        seen[key] = len(groups) if place is None else place
-        if place is None:
+        group = group_of_settings.get(key)
+        if group is None and len(groups) < _COMPARED_MAX:
+            group = next((index for index, other in enumerate(groups) if _may_be_same(other, settings)), None)
+        group_of_settings[key] = len(groups) if group is None else group
+        if group is None:
             groups.append(dict(settings))
         else:
-            groups[place] = {**settings, **groups[place]}
-        of_run.append(len(groups) - 1 if place is None else place)
+            groups[group] = {**settings, **groups[group]}
+        of_run.append(len(groups) - 1 if group is None else group)
     if len(groups) < 2:
         return [{} for _ in runs]
-    names = dict.fromkeys(name for each in groups for name in each)
+    names = dict.fromkeys(name for other in groups for name in other)
     differing = [name for name in names if _differs(name, groups)]
-    of_group = [{name: each.get(name, "") for name in differing} for each in groups]
+    of_group = [{name: other.get(name, "") for name in differing} for other in groups]
     if "options" in differing:
         of_group = _without_common_words(of_group)
-    return [of_group[place] for place in of_run]
+    return [of_group[group] for group in of_run]
 
 
 def _differs(name: str, groups: Sequence[Mapping[str, str]]) -> bool:
-    known = {each.get(name, "") for each in _knowing(name, groups)}
-    return len(known) > 1
+    values = {settings.get(name, "") for settings in _stating(name, groups)}
+    return len(values) > 1
 
 
-def _knowing(name: str, groups: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+def _stating(name: str, groups: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """Return the runs that state a setting: of a variable also those that state others and not it."""
     if _VARIABLE.fullmatch(name):
-        return [each for each in groups if _states_variables(each)]
-    return [each for each in groups if name in each]
+        return [settings for settings in groups if _states_variables(settings)]
+    return [settings for settings in groups if name in settings]
 
 
 def _states_variables(settings: Mapping[str, str]) -> bool:
@@ -275,8 +275,13 @@ def _may_be_same(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
 
 def _without_common_words(groups: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     """Return the settings with only those words of the command lines that not all have."""
-    words = [dict.fromkeys(each["options"].split()) for each in groups]
+    words = [dict.fromkeys(settings["options"].split()) for settings in groups]
     return [
-        {**each, "options": " ".join(word for word in own if not all(word in other for other in words))}
-        for each, own in zip(groups, words, strict=True)
+        {
+            **settings,
+            "options": " ".join(
+                word for word in run_words if not all(word in other_words for other_words in words)
+            ),
+        }
+        for settings, run_words in zip(groups, words, strict=True)
     ]

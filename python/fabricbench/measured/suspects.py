@@ -43,7 +43,7 @@ _SPOILING: Final = (
     AS_EXPECTED,
 )
 """Certain causes by which a measurement says nothing of RDMA over the network, or nothing is missing."""
-_LITTLE: Final = 0.5
+_MINOR_PART: Final = 0.5
 """Part of what is missing that a cause explains, from which on it comes before those that explain less."""
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     lost_processes,
@@ -105,40 +105,41 @@ def suspects(case: Examined) -> list[Suspect]:
     That no cause is known comes last. Guesses by a ratio alone are left out where a certain cause explains
     the measurement.
     """
-    found = [each for rule in _RULES for each in rule(case)]
+    causes = [each for rule in _RULES for each in rule(case)]
     if expected.has_reached(case):
-        found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
-    likely = [each for each in found if each.confidence >= LIKELY and not _explains_little(each)]
-    left_out = (*_ONLY_WITHOUT_OTHERS, *_VAGUE) if likely else ()
+        causes = [each for each in causes if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
+    likely = [each for each in causes if each.confidence >= LIKELY and not _explains_minor_part(each)]
+    omitted_causes = (*_ONLY_WITHOUT_OTHERS, *_VAGUE) if likely else ()
     is_certain = any(each.confidence == CERTAIN for each in likely)
-    kept = [
+    listed_causes = [
         each
-        for each in found
-        if not (each.cause in left_out and each.confidence == POSSIBLE) and not (is_certain and each.is_guess)
+        for each in causes
+        if not (each.cause in omitted_causes and each.confidence == POSSIBLE)
+        and not (is_certain and each.is_guess)
     ]
-    return _with_additions(_drops_first(sorted(kept, key=_order)))
+    return _with_additions(_drops_before_congestion(sorted(listed_causes, key=_order)))
 
 
-def _drops_first(found: Sequence[Suspect]) -> list[Suspect]:
+def _drops_before_congestion(causes: Sequence[Suspect]) -> list[Suspect]:
     """Return the causes, drops of a queue that may be lossless before congestion, which they make likely."""
-    ordered, causes = list(found), [each.cause for each in found]
-    if {LOSSLESS_DROPS, CONGESTION} <= {*causes}:
-        drops, congestion = causes.index(LOSSLESS_DROPS), causes.index(CONGESTION)
+    ordered, cause_names = list(causes), [each.cause for each in causes]
+    if {LOSSLESS_DROPS, CONGESTION} <= {*cause_names}:
+        drops, congestion = cause_names.index(LOSSLESS_DROPS), cause_names.index(CONGESTION)
         if congestion < drops:
             ordered.insert(congestion, ordered.pop(drops))
     return ordered
 
 
-def _with_additions(found: Sequence[Suspect]) -> list[Suspect]:
+def _with_additions(causes: Sequence[Suspect]) -> list[Suspect]:
     """Return the causes, those that add to another right after it."""
-    causes = [each.cause for each in found]
-    ordered = list(found)
-    for each in found:
-        base = next((cause for cause in causes if cause in each.adds_to), None)
+    cause_names = [each.cause for each in causes]
+    ordered = list(causes)
+    for each in causes:
+        base = next((cause for cause in cause_names if cause in each.adds_to), None)
         if base is not None:
             ordered.remove(each)
-            place = next(index for index, other in enumerate(ordered) if other.cause == base)
-            ordered.insert(place + 1, each)
+            base_index = next(index for index, cause in enumerate(ordered) if cause.cause == base)
+            ordered.insert(base_index + 1, each)
     return ordered
 
 
@@ -148,9 +149,9 @@ def _order(each: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
     spoils = each.cause in _SPOILING and each.confidence == CERTAIN
     is_lossless = each.cause == LOSSLESS_DROPS and each.confidence == LIKELY
     rank = 0 if spoils else 1 if is_lossless else 2
-    little = _explains_little(each)
+    little = _explains_minor_part(each)
     return is_last, rank, each.confidence < CERTAIN, little, -each.confidence, each.is_guess
 
 
-def _explains_little(each: Suspect) -> bool:
-    return each.explains is not None and each.explains < _LITTLE
+def _explains_minor_part(each: Suspect) -> bool:
+    return each.explains is not None and each.explains < _MINOR_PART

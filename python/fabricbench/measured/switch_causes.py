@@ -74,17 +74,17 @@ def congestion_evidence(case: Examined) -> tuple[list[str], int]:
     alone do not, as rate control works by them. 0 without any.
     """
     switches = of_kind(case.switches, "switch")
-    strong = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
-    strong += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
-    lines = strong + list(counted_lines(switches, (*_MARKS, *_WEAK)))
+    loss_lines = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
+    loss_lines += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
+    lines = loss_lines + list(counted_lines(switches, (*_MARKS, *_WEAK)))
     hosts = of_kind(case.switches, "host")
     lines += counted_lines(hosts, [name for name in _HOST_MARKS if _total(hosts, name) >= _MARKS_MIN])
-    more = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
-    return lines[:_LINES_MAX] + more, confidence_of(case, is_strong=bool(strong)) if lines else 0
+    omission = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
+    return lines[:_LINES_MAX] + omission, confidence_of(case, is_strong=bool(loss_lines)) if lines else 0
 
 
 def _total(counters: Sequence[SwitchCounters], name: str) -> int | float:
-    return sum(change.value or 0 for each in counters for change in each.named(name))
+    return sum(change.value or 0 for switch in counters for change in switch.named(name))
 
 
 def paused_by_one_port(case: Examined) -> list[str]:
@@ -100,14 +100,18 @@ def paused_by_one_port(case: Examined) -> list[str]:
             for port, frames in received.items()
             if not any(is_among(port, pattern) for pattern in case.uplinks)
         }
-        first = next(iter(of_hosts), "")
-        whole = sum(received.values())
-        if len(of_hosts) < _PORTS_MIN or whole < _PAUSES_MIN or of_hosts[first] < _ONE_PORT * whole:
+        top_port = next(iter(of_hosts), "")
+        total = sum(received.values())
+        if len(of_hosts) < _PORTS_MIN or total < _PAUSES_MIN or of_hosts[top_port] < _ONE_PORT * total:
             continue
         lines.append(
-            f"{switch.switch}: {first} received {of_hosts[first]:,} of {whole:,} pause frames "
-            f"({100 * of_hosts[first] / whole:.3g} %), {len(received) - 1} other ports the rest"
-            + ("" if case.uplinks else f"; if {first} is an uplink (--uplinks), it is congestion beyond it")
+            f"{switch.switch}: {top_port} received {of_hosts[top_port]:,} of {total:,} pause frames "
+            f"({100 * of_hosts[top_port] / total:.3g} %), {len(received) - 1} other ports the rest"
+            + (
+                ""
+                if case.uplinks
+                else f"; if {top_port} is an uplink (--uplinks), it is congestion beyond it"
+            )
         )
     return lines
 
@@ -170,7 +174,7 @@ def _queue_drops(switches: Sequence[SwitchCounters], priorities: Collection[str]
         for change in switch.named(*_QUEUE_LOSSES):
             if change.value and _priority(change) in priorities:
                 by_vendor.setdefault(change.vendor_name, []).append(change)
-        lines += [_line(switch, each) for each in by_vendor.values()]
+        lines += [_line(switch, group) for group in by_vendor.values()]
     return lines
 
 
@@ -185,14 +189,14 @@ def _counts_pfc(counters: Sequence[SwitchCounters]) -> bool:
 
 def _lossless(counters: Sequence[SwitchCounters]) -> set[str]:
     """Return the priorities of which PFC frames, storms or the use of headroom were counted."""
-    found = set()
+    priorities = set()
     for each in counters:
         for change in each.changes:
             if change.counter is not None and change.after and change.name[:-1] in _PFC_FRAMES:
-                found.add(change.name[-1])
+                priorities.add(change.name[-1])
             elif change.after and change.name in _LOSSLESS_USE:
-                found.add(_priority(change))
-    return found - {""}
+                priorities.add(_priority(change))
+    return priorities - {""}
 
 
 def _priority(change: Change) -> str:
@@ -220,12 +224,12 @@ def counted_lines(switches: Sequence[SwitchCounters], names: Sequence[str]) -> I
 def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
     counter = changes[0].counter
     unit, meaning = (counter.unit or "of no unit", counter.meaning) if counter else ("", "")
-    by_place = totals(changes)
-    (place, most), *_ = by_place.items()
-    others = sum(1 for value in by_place.values() if value) - 1
-    grew = "grew by" if switch.before else "stands at"
-    where = f"{place}, and {others} more" if others else place
-    return f"{switch.switch}: {changes[0].vendor_name} {grew} {most:,} {unit} at {where} ({meaning})"
+    totals_by_port = totals(changes)
+    (port, most), *_ = totals_by_port.items()
+    others = sum(1 for value in totals_by_port.values() if value) - 1
+    verb = "grew by" if switch.before else "stands at"
+    position = f"{port}, and {others} more" if others else port
+    return f"{switch.switch}: {changes[0].vendor_name} {verb} {most:,} {unit} at {position} ({meaning})"
 
 
 def link_errors(case: Examined) -> Iterator[Suspect]:
@@ -301,9 +305,11 @@ def uplink_load(switch: SwitchCounters, uplinks: Sequence[str]) -> dict[str, int
         uplinks: Names of its ports, or patterns of them such as `Ethernet9?` or `Ethernet{0,8}`.
     """
     for name in ("tx_bytes", "tx_packets"):
-        chosen = [
-            each for each in switch.named(name) if any(is_among(each.place, pattern) for pattern in uplinks)
+        changes = [
+            change
+            for change in switch.named(name)
+            if any(is_among(change.place, pattern) for pattern in uplinks)
         ]
-        if chosen:
-            return dict(totals(chosen))
+        if changes:
+            return dict(totals(changes))
     return {}

@@ -76,16 +76,16 @@ class Document:
         """
         data = _unpacked(name, data, bytes_max)
         if len(data) > bytes_max:
-            found, allowed = f"more than {bytes_max:,} bytes", f"at most {bytes_max:,}"
-            raise MeasuredError(name, None, found, allowed, hint or OUTPUT_HINT)
+            kind_of_file, allowed = f"more than {bytes_max:,} bytes", f"at most {bytes_max:,}"
+            raise MeasuredError(name, None, kind_of_file, allowed, hint or OUTPUT_HINT)
         encoding, skipped = next(
             ((kind, len(bom)) for bom, kind in _BOMS if data.startswith(bom)), ("utf-8", 0)
         )
         text = data[skipped:].decode(encoding, errors="replace")
         if not text.strip() or "\0" in text:
-            found = "a file that is no text" if text.strip() else "an empty file"
+            kind_of_file = "a file that is no text" if text.strip() else "an empty file"
             expected = wanted or "the output of a benchmark"
-            raise MeasuredError(name, None, found, expected, hint or FORMATS_HINT)
+            raise MeasuredError(name, None, kind_of_file, expected, hint or FORMATS_HINT)
         return cls(name, text)
 
     @cached_property
@@ -152,8 +152,8 @@ class Document:
         """
         value = int(cell) if cell.isascii() and cell.isdecimal() and len(cell) < 20 else -1
         if not 0 <= value <= _INTEGER_MAX:
-            found = f"{shown(cell)} in column {column}"
-            raise self.error(line, found, "a whole number of 0 or more", ROW_HINT)
+            cell_text = f"{shown(cell)} in column {column}"
+            raise self.error(line, cell_text, "a whole number of 0 or more", ROW_HINT)
         return value
 
     def cells(self, line: Line, columns: Sequence[str]) -> list[str]:
@@ -164,8 +164,8 @@ class Document:
         """
         cells = line.text.split()
         if len(cells) != len(columns):
-            found = f"{len(cells)} cells in {shown(line.text.strip())}"
-            raise self.error(line.number, found, f"{len(columns)}: {', '.join(columns)}", ROW_HINT)
+            row_text = f"{len(cells)} cells in {shown(line.text.strip())}"
+            raise self.error(line.number, row_text, f"{len(columns)}: {', '.join(columns)}", ROW_HINT)
         return cells
 
 
@@ -227,7 +227,7 @@ def table_lines(
         MeasuredError: A line within the table is neither a row nor known as what libraries write in between.
     """
     rows: list[Line] = []
-    is_apart = False
+    is_after_gap = False
     while index < len(document.lines) and len(rows) <= MAX_ROWS:
         line = document.lines[index]
         text = line.text.strip()
@@ -235,15 +235,15 @@ def table_lines(
             raise document.error(line.number, shown(text), "a row without NCCL's log in it", MIXED_HINT)
         if starts_with_number(text) and not line.is_noise:
             rows.append(line)
-            is_apart = False
+            is_after_gap = False
         elif not text:
-            is_apart = True
+            is_after_gap = True
         elif is_elided(text) or (below is not None and not rows and below.match(text)):
             pass
         elif text.startswith("#"):
             break
         elif not line.is_noise:
-            if (rows and is_apart) or _AFTER.match(text) or FAILED.match(text):
+            if (rows and is_after_gap) or _AFTER.match(text) or FAILED.match(text):
                 break
             raise document.error(line.number, shown(text), "a row of the table that begins above", ROW_HINT)
         index += 1
@@ -262,9 +262,9 @@ def whole_rows(document: Document, rows: list[Line], warnings: list[str]) -> lis
     is_rounded = len(cut) == len(first) and len(cut[-1].partition(".")[2]) < len(first[-1].partition(".")[2])
     if len(cut) >= len(first) and not is_rounded:
         return rows
-    told = shown(" ".join(cut))
+    cut_text = shown(" ".join(cut))
     warnings.append(
-        f"{document.name}:{rows[-1].number}: the file ends in this row, which is left out: {told}"
+        f"{document.name}:{rows[-1].number}: the file ends in this row, which is left out: {cut_text}"
     )
     return rows[:-1]
 
@@ -285,18 +285,18 @@ def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:
         program: A regular expression of the program's name.
     """
     pattern = re.compile(rf"(?:^|[\s/])(?:{program})(?:\s|$)")
-    found: list[tuple[int, str]] = []
+    commands: list[tuple[int, str]] = []
     index = 0
-    while index < len(lines) and len(found) < _COMMANDS_MAX:
+    while index < len(lines) and len(commands) < _COMMANDS_MAX:
         start, parts = lines[index].number, [lines[index].text]
         while parts[-1].rstrip().endswith("\\") and index + 1 < len(lines) and len(parts) < 100:
             index += 1
             parts.append(lines[index].text)
-        whole = " ".join(part.strip().rstrip("\\").strip() for part in parts)
-        if pattern.search(whole) and not whole.startswith("#") and len(whole) < 8000:
-            found.append((start, _without_prompt(whole)))
+        command = " ".join(part.strip().rstrip("\\").strip() for part in parts)
+        if pattern.search(command) and not command.startswith("#") and len(command) < 8000:
+            commands.append((start, _without_prompt(command)))
         index += 1
-    return found
+    return commands
 
 
 def command_before(commands: Sequence[tuple[int, str]], line: int, program: str | None = None) -> str:
@@ -336,8 +336,8 @@ def launched_ranks(command: str, program: str) -> int | None:
     if not _has_launcher(before):
         return None
     ranks = _option(before, _RANK_OPTIONS)
-    nodes, each = _option(before, ("-N", "--nodes")), _option(before, ("--ntasks-per-node", "-ppn"))
-    return ranks or (nodes * each if nodes and each else None)
+    nodes, ranks_per_node = _option(before, ("-N", "--nodes")), _option(before, ("--ntasks-per-node", "-ppn"))
+    return ranks or (nodes * ranks_per_node if nodes and ranks_per_node else None)
 
 
 def _option(words: Sequence[str], names: Sequence[str]) -> int | None:

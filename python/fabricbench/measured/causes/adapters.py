@@ -26,47 +26,47 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
         return
     of_list = _by_list(case)
     by_ratio = _by_ratio(case)
-    found = [each for each in (of_list, _by_channels(case), by_ratio) if each]
-    if not found:
+    indications = [indication for indication in (of_list, _by_channels(case), by_ratio) if indication]
+    if not indications:
         return
-    confidence = max(each[0] for each in found)
-    evidence = [text for each in found for text in each[1]]
+    confidence = max(indication[0] for indication in indications)
+    evidence = [text for indication in indications for text in indication[1]]
     rate = case.hardware.rate_gbps
     if rate and case.carried:
         evidence.append(
             f"{case.plateau:.4g} GB/s are {case.carried / (rate / 8):.2f} adapters of {rate:g} Gb/s"
         )
-    has = case.hardware.adapters or of_list is None
+    is_below_host = case.hardware.adapters or of_list is None
     yield Suspect(
         "few-adapters",
-        "NCCL uses fewer adapters than the host has" if has else "few adapters serve many GPUs",
+        "NCCL uses fewer adapters than the host has" if is_below_host else "few adapters serve many GPUs",
         confidence,
         list(dict.fromkeys(evidence)),
         "leave NCCL_IB_HCA out or name all, `ibstat` must say Active and LinkUp for each, the log must have "
         "channels via NET/.../n for each n (more ranks on a host, NCCL_CROSS_NIC, NCCL_NETDEVS_POLICY); "
         "bandwidth must rise by one adapter's with each that is added",
-        is_guess=found == [by_ratio],
+        is_guess=indications == [by_ratio],
     )
 
 
 def _by_list(case: Examined) -> tuple[int, list[str]] | None:
     """Return how sure the adapters that the log or a variable lists make it, with the evidence."""
     facts, used = case.facts, len(case.facts.adapters)
-    chosen = case.setting("NCCL_IB_HCA")
-    named = _named(chosen[1]) if chosen else []
-    has = case.hardware.adapters
-    count = used or len(named)
+    variable = case.setting("NCCL_IB_HCA")
+    names = _listed_adapters(variable[1]) if variable else []
+    adapters_of_host = case.hardware.adapters
+    count = used or len(names)
     confidence, evidence = 0, list[str]()
     local = case.local_ranks
     ranks = max((point.ranks for point in case.points), default=0)
-    if has and count and count < has:
-        confidence, evidence = CERTAIN, [f"{count} of {has} adapters ({case.hardware.source})"]
-    elif not has and count and (local or ranks) >= 4 * count:
+    if adapters_of_host and count and count < adapters_of_host:
+        confidence, evidence = CERTAIN, [f"{count} of {adapters_of_host} adapters ({case.hardware.source})"]
+    elif not adapters_of_host and count and (local or ranks) >= 4 * count:
         whose = f"{local} GPUs of a host" if local else f"{ranks} ranks on one host or more"
         confidence, evidence = LIKELY if local and not used else POSSIBLE, [f"{count} for {whose}"]
     if not confidence:
         return None
-    evidence += [str(chosen[2])] if chosen else []
+    evidence += [str(variable[2])] if variable else []
     evidence += [str(facts.where["adapters"])] if used else []
     return confidence, evidence
 
@@ -106,21 +106,21 @@ def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
 
 def adapters_that_fit(case: Examined) -> int | None:
     """Return how many adapters carry what was measured, if it is a whole number below all; none if not."""
-    rate, has, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.hardware_peak
+    rate, adapters, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.hardware_peak
     is_low = case.ratio is not None and case.ratio < GOOD
-    if not (is_low and rate and has and carried and peak) or case.is_pair or fallen(case):
+    if not (is_low and rate and adapters and carried and peak) or case.is_pair or fallen(case):
         return None
     of_one = rate / 8
-    for count in range(1, has):
+    for count in range(1, adapters):
         least = (_ONE if count == 1 else _SEVERAL) * case.payload_share
         if least * count * of_one <= carried <= count * of_one:
             return count if peak <= count * of_one else None
     return None
 
 
-def _named(value: str) -> list[str]:
+def _listed_adapters(value: str) -> list[str]:
     """Return the adapters that NCCL_IB_HCA names; none if it leaves some out, or has beginnings of names."""
-    names = [each for each in value.removeprefix("=").split(",") if each]
+    names = [name for name in value.removeprefix("=").split(",") if name]
     is_whole = value[:1] == "=" or all(_NUMBERED.search(name) for name in names)
     return names if is_whole and value[:1] != "^" else []
 
@@ -170,9 +170,9 @@ _SAME_MAKE: Final = {"i40iw": "irdma"}
 
 def _makes(facts: DebugFacts) -> dict[str, str]:
     """Return the driver of each adapter whose name says it: `mlx` of `mlx5_0`, `bnxt` of `bnxt_re0`."""
-    found = {name: _MAKE.match(name) for name in adapter_names(facts)}
+    matches = {name: _MAKE.match(name) for name in adapter_names(facts)}
     return {
-        name: _SAME_MAKE.get(make[1], make[1].rstrip("0123456789")) for name, make in found.items() if make
+        name: _SAME_MAKE.get(make[1], make[1].rstrip("0123456789")) for name, make in matches.items() if make
     }
 
 
@@ -192,25 +192,25 @@ def bonded(case: Examined) -> Iterator[Suspect]:
     """One queue pair on a bond takes one of its ports."""
     odd = odd_adapters(case.facts)
     names = [name for name in adapter_names(case.facts) if "bond" in name and name not in odd]
-    chosen = case.setting("NCCL_IB_HCA")
-    is_named = chosen and "bond" in chosen[1] and not names and chosen[1][:1] != "^"
-    names += [chosen[1]] if chosen and is_named else []
+    variable = case.setting("NCCL_IB_HCA")
+    is_bond_variable = variable and "bond" in variable[1] and not names and variable[1][:1] != "^"
+    names += [variable[1]] if variable and is_bond_variable else []
     names += [name for name in [case.says("nic")] if "bond" in name]
     if not names:
         return
     pairs = case.setting("NCCL_IB_QPS_PER_CONNECTION")
-    said = pairs[1] if pairs else case.says("queue pairs")
-    count = int(said) if said.isdecimal() and len(said) < 6 else 1
+    pairs_text = pairs[1] if pairs else case.says("queue pairs")
+    count = int(pairs_text) if pairs_text.isdecimal() and len(pairs_text) < 6 else 1
     half = case.ratio is not None and case.ratio <= 0.65
     if (count > 1 and not half) or (case.ratio is not None and case.ratio >= GOOD):
         return
-    known = f"adapter {names[0]}, {count} queue pair{'s' if count > 1 else ''} for a connection"
+    connection = f"adapter {names[0]}, {count} queue pair{'s' if count > 1 else ''} for a connection"
     yield Suspect(
         "bond-one-port",
         "the hash of the bond puts the queue pairs of a connection on one of its ports",
         LIKELY if half or count == 1 else POSSIBLE,
         [
-            known,
+            connection,
             *([str(pairs[2])] if pairs else ["NCCL_IB_QPS_PER_CONNECTION is not set: 1"]),
             *reached(case),
         ],
@@ -276,24 +276,24 @@ def _slow_ports(case: Examined) -> list[PortRate]:
     if case.ratio is not None and case.ratio >= GOOD:
         return []
     rate, most = case.hardware.rate_gbps, each_adapter_at_most(case)
-    fastest = max((each.gbps for each in case.facts.hardware.ports.values()), default=0.0)
+    fastest = max((port.gbps for port in case.facts.hardware.ports.values()), default=0.0)
     used = {name.split(":")[0] for name in case.facts.adapters}
     return [
-        each
-        for each in slower_ports(case.facts.hardware, rate)
-        if _may_fall_back(each.gbps, rate or fastest)
-        and (most is None or 8 * most <= 1.02 * each.gbps)
-        and (not used or each.adapter.split(":")[0] in used or not _NUMBERED.search(each.adapter))
+        port
+        for port in slower_ports(case.facts.hardware, rate)
+        if _may_fall_back(port.gbps, rate or fastest)
+        and (most is None or 8 * most <= 1.02 * port.gbps)
+        and (not used or port.adapter.split(":")[0] in used or not _NUMBERED.search(port.adapter))
     ]
 
 
 def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
     """Tell whether the slow adapters are slow on each host, next to faster ones: cards of another kind."""
     hosts = {host for host, _ in case.facts.hardware.ports}
-    names = {each.adapter for each in slow}
+    names = {port.adapter for port in slow}
     everywhere = all(
         (host, name) not in case.facts.hardware.ports
-        or case.facts.hardware.ports[host, name].gbps <= max(each.gbps for each in slow)
+        or case.facts.hardware.ports[host, name].gbps <= max(port.gbps for port in slow)
         for host in hosts
         for name in names
     )
@@ -304,8 +304,8 @@ def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
     """Return that lines of the file give ports a lower rate."""
     first = slow[0]
     ports = case.facts.hardware.ports
-    others = [each for each in ports.values() if each.gbps > first.gbps]
-    rate = case.hardware.rate_gbps or max(each.gbps for each in ports.values())
+    others = [port for port in ports.values() if port.gbps > first.gbps]
+    rate = case.hardware.rate_gbps or max(port.gbps for port in ports.values())
     host = f" on {first.host}" if first.host else ""
     return Suspect(
         "slower-port",
@@ -314,7 +314,7 @@ def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
         [
             str(first.seen),
             f"{len(slow)} of {len(ports)} ports at a lower rate"
-            + (f", others at {max(each.gbps for each in others):g} Gb/s" if others else ""),
+            + (f", others at {max(port.gbps for port in others):g} Gb/s" if others else ""),
             *reached(case),
         ],
         _PORT_TELLS,

@@ -54,18 +54,22 @@ def repeated(case: Examined) -> Repetition:
     """Return the size whose repetitions differ most: of one run, or of equal runs at times of one day."""
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in case.large:
-        same = {name: value for name, value in point.differs.items() if name != "date"}
+        settings = {name: value for name, value in point.differs.items() if name != "date"}
         day = " ".join(_TIME.sub(" ", point.differs.get("date", "")).split())
-        key = (point.benchmark, point.ranks, described(same), day, point.size_bytes, point.placement)
+        key = (point.benchmark, point.ranks, described(settings), day, point.size_bytes, point.placement)
         groups.setdefault(key, []).append(point)
-    found = [
+    repetitions = [
         Repetition(
             [point.busbw or 0.0 for point in points],
             [date for point in points if (date := point.differs.get("date", ""))],
         )
         for points in groups.values()
     ]
-    return max(found, key=lambda each: max(each.values) / min(each.values), default=Repetition())
+    return max(
+        repetitions,
+        key=lambda repetition: max(repetition.values) / min(repetition.values),
+        default=Repetition(),
+    )
 
 
 def is_uneven(values: Sequence[float]) -> bool:
@@ -75,14 +79,14 @@ def is_uneven(values: Sequence[float]) -> bool:
 
 def scattered(case: Examined) -> list[str]:
     """Say at which sizes both placements differ, if neither is the faster one throughout; else nothing."""
-    both = [each for each in _placed(case).items() if each[0] >= FALL_MIN]
-    ratios = {size: rates["in-place"] / rates["out-of-place"] for size, rates in both}
-    apart = {size: ratio for size, ratio in ratios.items() if max(ratio, 1 / ratio) > _SCATTERED}
+    large_rates = [item for item in _placed(case).items() if item[0] >= FALL_MIN]
+    ratios = {size: rates["in-place"] / rates["out-of-place"] for size, rates in large_rates}
+    scatter_ratios = {size: ratio for size, ratio in ratios.items() if max(ratio, 1 / ratio) > _SCATTERED}
     signs = {ratio > 1 for ratio in ratios.values() if max(ratio, 1 / ratio) > 1.1}
-    most = max((max(ratio, 1 / ratio) for ratio in apart.values()), default=0.0)
-    if len(apart) < 2 or len(signs) < 2 or most < _SCATTERED_MOST:
+    most = max((max(ratio, 1 / ratio) for ratio in scatter_ratios.values()), default=0.0)
+    if len(scatter_ratios) < 2 or len(signs) < 2 or most < _SCATTERED_MOST:
         return []
-    worst = sorted(apart, key=lambda size: -max(apart[size], 1 / apart[size]))[:3]
+    worst = sorted(scatter_ratios, key=lambda size: -max(scatter_ratios[size], 1 / scatter_ratios[size]))[:3]
     placed = _placed(case)
     return [
         f"{size} B: {', '.join(f'{name} {placed[size][name]:.4g}' for name in _PLACEMENTS)} GB/s"
@@ -241,14 +245,18 @@ def too_small(case: Examined) -> Iterator[Suspect]:
 def _halves(case: Examined) -> tuple[list[float], dict[str, float]] | None:
     """Return ratios of in-place to out-of-place at large sizes, and both medians, if they differ steadily."""
     large = {point.size_bytes for point in case.large}
-    rates = [each for size, each in _placed(case).items() if size in large]
-    ratios = [each["in-place"] / each["out-of-place"] for each in rates]
-    apart = [ratio for ratio in ratios if max(ratio, 1 / ratio) > _PLACED]
-    if not apart or 2 * len(apart) < len(ratios) or len({ratio > 1 for ratio in apart}) > 1:
+    rates = [placed_rates for size, placed_rates in _placed(case).items() if size in large]
+    ratios = [placed_rates["in-place"] / placed_rates["out-of-place"] for placed_rates in rates]
+    steady_ratios = [ratio for ratio in ratios if max(ratio, 1 / ratio) > _PLACED]
+    if (
+        not steady_ratios
+        or 2 * len(steady_ratios) < len(ratios)
+        or len({ratio > 1 for ratio in steady_ratios}) > 1
+    ):
         return None
     if scattered(case):
         return None
-    return ratios, {name: median(each[name] for each in rates) for name in _PLACEMENTS}
+    return ratios, {name: median(placed_rates[name] for placed_rates in rates) for name in _PLACEMENTS}
 
 
 def is_half_slow(case: Examined) -> bool:
@@ -262,23 +270,23 @@ def placements(case: Examined) -> Iterator[Suspect]:
     halves = _halves(case)
     if halves is None:
         return
-    ratios, both = halves
+    ratios, medians = halves
     is_steady = len(ratios) > 2 and all(max(ratio, 1 / ratio) > _PLACED for ratio in ratios)
-    has_reached = case.ratio is not None and case.ratio >= GOOD
-    part = 0.0
-    if case.target and min(both.values()) < case.target:
-        part = (max(both.values()) - min(both.values())) / (case.target - min(both.values()))
-    explains_most = part >= _MOST
+    is_at_target = case.ratio is not None and case.ratio >= GOOD
+    gained_part = 0.0
+    if case.target and min(medians.values()) < case.target:
+        gained_part = (max(medians.values()) - min(medians.values())) / (case.target - min(medians.values()))
+    explains_most = gained_part >= _MOST
     yield Suspect(
         "placement",
         "in-place and out-of-place differ: the treatment of buffers decides, not the network",
-        LIKELY if is_steady and (has_reached or explains_most) else POSSIBLE,
+        LIKELY if is_steady and (is_at_target or explains_most) else POSSIBLE,
         [
-            f"in-place {both['in-place']:.4g} GB/s, out-of-place {both['out-of-place']:.4g} GB/s",
+            f"in-place {medians['in-place']:.4g} GB/s, out-of-place {medians['out-of-place']:.4g} GB/s",
             f"{len(ratios)} sizes, the same one faster at each" if is_steady else "not at all sizes",
         ],
         "`-w 20 -n 100`: if both agree then, registration and first touch of buffers were measured"
         if tool(case) == "nccl"
         else "more rounds to warm up: if both agree then, registration of buffers was measured",
-        None if has_reached else part if is_steady and explains_most else 0.0,
+        None if is_at_target else gained_part if is_steady and explains_most else 0.0,
     )

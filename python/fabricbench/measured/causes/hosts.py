@@ -230,8 +230,8 @@ def small_mtu(case: Examined) -> Iterator[Suspect]:
     mtu = case.mtu_bytes
     if not mtu or mtu > 1024 or (case.ratio is not None and case.ratio >= GOOD and not mtu_limit(case)):
         return
-    said = case.says("mtu").split("[")[0]
-    evidence = [f"{tool(case)}: Mtu {said}"] if said.isdecimal() else [str(facts.where["mtu"])]
+    mtu_text = case.says("mtu").split("[")[0]
+    evidence = [f"{tool(case)}: Mtu {mtu_text}"] if mtu_text.isdecimal() else [str(facts.where["mtu"])]
     share = mtu / (mtu + ETHERNET_HEADERS)
     evidence.append(
         f"headers of {ETHERNET_HEADERS} B for each packet leave {100 * share:.1f} % of the line rate; 4096 "

@@ -17,17 +17,19 @@ def sockets(case: Examined) -> Iterator[Suspect]:
     facts = case.facts
     forbidden = _forbidden(case)
     uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
-    others = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
+    others = [
+        transport for transport in facts.ways if transport.startswith("NET/") and transport != "NET/Socket"
+    ]
     by_others = facts.adapters or any(name != "Socket" for name in facts.networks)
     if not case.crosses or others or (by_others and not facts.ways["NET/Socket"]):
         return
-    why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
-    if not uses and not why:
+    failures = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
+    if not uses and not failures:
         yield from _sockets_by_ratio(case)
         return
-    seen = facts.where.get("via NET/Socket") or facts.where.get("network")
-    evidence = [str(seen)] if seen else []
-    evidence += [str(each) for each in why]
+    log_line = facts.where.get("via NET/Socket") or facts.where.get("network")
+    evidence = [str(log_line)] if log_line else []
+    evidence += [str(each) for each in failures]
     evidence += [str(forbidden[2])] if forbidden else []
     yield Suspect(
         "sockets",
@@ -63,11 +65,11 @@ _TCP_ONLY: Final[Mapping[str, re.Pattern[str]]] = {
 def _forbidden(case: Examined) -> tuple[str, str, Seen] | None:
     """Return the setting that leaves only TCP."""
     for name, pattern in _TCP_ONLY.items():
-        found = case.setting(name)
-        if found is None and case.best and (value := case.best.settings.get(name)):
-            found = name, value, Seen(case.best.line, f"{name} {value}")
-        if found and pattern.fullmatch(found[1]):
-            return found
+        variable = case.setting(name)
+        if variable is None and case.best and (value := case.best.settings.get(name)):
+            variable = name, value, Seen(case.best.line, f"{name} {value}")
+        if variable and pattern.fullmatch(variable[1]):
+            return variable
     return None
 
 
@@ -109,24 +111,26 @@ _RDMA_LATENCY_US: Final = 15.0
 def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
     """RDMA by way of host memory."""
     facts = case.facts
-    by_rdma = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
-    without = facts.gdr[False] if by_rdma else 0
-    off = case.setting("NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT")
-    is_set_off = off is not None and off[1] in ("0", "LOC")
+    by_rdma = [
+        transport for transport in facts.ways if transport.startswith("NET/") and transport != "NET/Socket"
+    ]
+    indirect = facts.gdr[False] if by_rdma else 0
+    variable = case.setting("NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT")
+    is_set_off = variable is not None and variable[1] in ("0", "LOC")
     if facts.ways["NET/Socket"] and not by_rdma:
         return
-    if facts.gdr[True] and not without:
+    if facts.gdr[True] and not indirect:
         return
-    if not (without or facts.gdr_off or facts.gdr_far or is_set_off):
+    if not (indirect or facts.gdr_off or facts.gdr_far or is_set_off):
         return
     # Without reads by GPU Direct RDMA, as of old versions without NVLink, senders alone go by host memory.
-    is_send_alone = facts.gdr[True] > 0 and without == facts.sent[False] and not facts.gdr_off
+    is_send_alone = facts.gdr[True] > 0 and indirect == facts.sent[False] and not facts.gdr_off
     evidence = [str(each) for each in facts.gdr_off[:2]]
-    if without:
-        count = f"{without} of {without + facts.gdr[True]} channels between hosts without /GDRDMA"
+    if indirect:
+        count = f"{indirect} of {indirect + facts.gdr[True]} channels between hosts without /GDRDMA"
         evidence.append(f"{count}, first {facts.where['no gdr']}")
-    if off and is_set_off:
-        evidence.append(str(off[2]))
+    if variable and is_set_off:
+        evidence.append(str(variable[2]))
     yield Suspect(
         "gpu-direct-off",
         "data between GPU and adapter take the way through host memory: GPU Direct RDMA is off",
@@ -140,13 +144,17 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
 def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
     """Shared memory in place of NVLink or PCIe between the GPUs of a host."""
     facts = case.facts
-    off = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
-    is_set_off = off is not None and off[1] in ("1", "LOC", "0" if off[0] == "NCCL_P2P_LEVEL" else "LOC")
+    variable = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
+    is_set_off = variable is not None and variable[1] in (
+        "1",
+        "LOC",
+        "0" if variable[0] == "NCCL_P2P_LEVEL" else "LOC",
+    )
     by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
     logged = facts.where.get("P2P disabled")
     if not (is_set_off or by_memory or logged):
         return
-    evidence = [str(off[2])] if off and is_set_off else []
+    evidence = [str(variable[2])] if variable and is_set_off else []
     evidence += [str(logged)] if logged else []
     if facts.ways["SHM"]:
         evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {facts.where['via SHM']}")
@@ -192,9 +200,9 @@ _HALVED: Final = 0.65
 def forced_choice(case: Examined) -> Iterator[Suspect]:
     """Variables that hold NCCL back."""
     forced = [
-        found
+        variable
         for name, pattern in _SLOWING.items()
-        if (found := case.setting(name)) and pattern.fullmatch(found[1])
+        if (variable := case.setting(name)) and pattern.fullmatch(variable[1])
     ]
     if not forced or (case.ratio is not None and case.ratio >= GOOD):
         return
@@ -214,15 +222,15 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
     """Traffic between rails."""
     facts, rails = case.facts, case.facts.rails
     cross = case.setting("NCCL_CROSS_NIC")
-    seen = facts.where.get("crossNic")
+    log_line = facts.where.get("crossNic")
     are_crossed = rails.known > 1 and 2 * rails.changed > rails.known
     several = (case.adapters or 0) > 1
-    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen or are_crossed):
+    if not several or not case.crosses or not ((cross and cross[1] != "0") or log_line or are_crossed):
         return
     if case.ratio is not None and case.ratio >= GOOD:
         return
     evidence = [str(cross[2])] if cross else []
-    evidence += [str(seen)] if seen else []
+    evidence += [str(log_line)] if log_line else []
     if rails.changed and rails.where:
         count = f"{rails.changed} of {rails.known} connections leave by one adapter and arrive at another"
         evidence.append(f"{count}, first {rails.where}")
@@ -241,11 +249,11 @@ def hidden_topology(case: Examined) -> Iterator[Suspect]:
     hidden = [*filter(None, [case.facts.failures.get("could not read /sys")]), *case.facts.hardware.hidden]
     if not hidden:
         return
-    seen = hidden[0]
+    log_line = hidden[0]
     yield Suspect(
         "hidden-topology",
         "NCCL cannot read the PCIe topology, as in virtual machines, and takes defaults for its paths",
         LIKELY if case.ratio is None or case.ratio < GOOD else POSSIBLE,
-        [str(seen), *reached(case)],
+        [str(log_line), *reached(case)],
         "NCCL_TOPO_FILE of the provider, ATS and ACS as it says; NCCL_TOPO_DUMP_FILE shows what NCCL takes",
     )

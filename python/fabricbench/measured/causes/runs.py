@@ -33,13 +33,13 @@ def failed(case: Examined) -> Iterator[Suspect]:
     """A run that ended with an error."""
     facts = case.facts
     completions = sorted(facts.completions.items(), key=lambda each: each[0] == _FLUSHED)
-    found: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
-    if not found and not facts.failed:
+    errors: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
+    if not errors and not facts.failed:
         return
-    is_hang = not found and "Watchdog" in facts.failed[0].text
-    key = found[0][0] if found else "watchdog" if is_hang else None
+    is_hang = not errors and "Watchdog" in facts.failed[0].text
+    key = errors[0][0] if errors else "watchdog" if is_hang else None
     sentence, tells = _ERRORS.get(key, _ERRORS[None])
-    lines = [*(seen for _, seen in found[:1]), *facts.failed[:1]]
+    lines = [*(error_line for _, error_line in errors[:1]), *facts.failed[:1]]
     yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(str, lines))), tells)
 
 
@@ -105,7 +105,7 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
     """Processes that know nothing of each other: nccl-tests without MPI."""
     facts = case.facts
     ranks = {rank for rank, *_ in facts.devices}
-    alone = len(ranks) == 1 and len(facts.devices) == 1 and (facts.ranks or 1) == 1
+    is_single_rank = len(ranks) == 1 and len(facts.devices) == 1 and (facts.ranks or 1) == 1
     # Of tables that were read each run has a rank 0 of its own.
     if facts.first_ranks > (max(facts.heads, 1) if case.points else 1):
         yield Suspect(
@@ -118,7 +118,7 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
             ],
             "`make clean && make MPI=1`, then one list of ranks 0 to n-1 stands before one table",
         )
-    elif alone:
+    elif is_single_rank:
         yield Suspect(
             "one-rank",
             "one rank takes part: its bus bandwidth is 0 by definition, (n - 1) / n of it crosses anything",

@@ -33,8 +33,8 @@ def shared_adapters(case: Examined) -> Iterator[Suspect]:
 
 def _full_port(case: Examined, best: Point, plateau: float, rate: float) -> Suspect | None:
     for local in _ranks_of_hosts(case):
-        each = (best.ranks - local) / (best.ranks - 1) if best.kind == "alltoall" else 1.0
-        carried = local * each * plateau
+        fraction = (best.ranks - local) / (best.ranks - 1) if best.kind == "alltoall" else 1.0
+        carried = local * fraction * plateau
         if _FULL * rate * case.payload_share <= carried <= _ABOVE * rate:
             by_node = _BY_NODE.search(_launch(case))
             return Suspect(
@@ -42,7 +42,7 @@ def _full_port(case: Examined, best: Point, plateau: float, rate: float) -> Susp
                 f"the adapters of a host are full if its {local} ranks share them and all send beyond it",
                 POSSIBLE,
                 [
-                    f"{local} ranks x {each * plateau:.4g} GB/s = {carried:.4g} GB/s of {rate:.4g} GB/s",
+                    f"{local} ranks x {fraction * plateau:.4g} GB/s = {carried:.4g} GB/s of {rate:.4g} GB/s",
                     *([f"neighbours are on different hosts by {by_node[0].strip()}"] if by_node else []),
                 ],
                 "tx bytes of the port over the time; ranks of neighbours on one host (`--map-by core`, srun "
@@ -78,12 +78,12 @@ def _ranks_of_hosts(case: Examined) -> list[int]:
     """Return how many ranks a host has, by the command, else all equal shares of two hosts or more."""
     ranks, options = case.best.ranks if case.best else 0, _launch(case)
     if nodes := _NODES.search(options):
-        known = ranks // int(nodes[1]) if int(nodes[1]) and ranks % int(nodes[1]) == 0 else 0
-    elif each := _EACH.search(options):
-        known = int(each[1])
+        ranks_per_host = ranks // int(nodes[1]) if int(nodes[1]) and ranks % int(nodes[1]) == 0 else 0
+    elif per_node := _EACH.search(options):
+        ranks_per_host = int(per_node[1])
     elif hosts := _HOSTS.search(options):
         count = len({host.split(":")[0] for host in hosts[1].split(",")})
-        known = ranks // count if ranks % count == 0 else 0
+        ranks_per_host = ranks // count if ranks % count == 0 else 0
     else:
         return [ranks // count for count in range(2, ranks // 2 + 1) if ranks % count == 0]
-    return [known] if 1 < known < ranks else []
+    return [ranks_per_host] if 1 < ranks_per_host < ranks else []

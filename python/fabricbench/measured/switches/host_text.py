@@ -25,7 +25,7 @@ _DRIVERS: Final = {"mlx5": "mlx5", "bnxt": "bnxt_re", "rxe": "rxe", "irdma": "ir
 _NO_NAME: Final = "adapter"
 _PROMPT: Final = re.compile(r"\[?[\w.-]+@([\w.-]{1,63})(?:[: ][^\]#$]{0,200})?\]?\s?[#$](?: .*)?")
 _COMMAND: Final = re.compile(r"\bethtool\s+(?:-S|--statistics)\s+([\w.@:-]{1,63})")
-_NAMED: Final = re.compile(
+_SECTION_NAME: Final = re.compile(
     r"\W*(?:(?:interface|iface|dev|device|nic):?\s+)?([A-Za-z][\w.@-]{0,62})\W*", re.IGNORECASE
 )
 """A line such as `=== eth0 ===` or `Interface: eth0`."""
@@ -65,11 +65,11 @@ def read(document: Document) -> Reading | None:
         MeasuredError: A section has no interface that tells it from others, or a row of it is cut off.
     """
     reading = Reading(document, "host", kind="host")
-    found = _Sections(reading)
+    collector = _Sections(reading)
     for line in document.lines:
         if line.text.strip():
-            found.take(line)
-    sections = [each for each in found.sections if each.cells] or _pairs(document.lines)
+            collector.take(line)
+    sections = [each for each in collector.sections if each.cells] or _pairs(document.lines)
     _require_names(document, sections)
     for section in sections:
         _require_whole(reading, section)
@@ -91,7 +91,7 @@ def read_json(document: Document, values: Sequence[Any]) -> Reading | None:
     reading = Reading(document, "host", kind="host")
     for row in rows:
         tags = {name: value for name, value in row.items() if name in _TAGS or isinstance(value, str)}
-        place = _port(
+        port_name = _port(
             str(row["ifname"]),
             row.get("port"),
             {k: v for k, v in tags.items() if k not in ("ifname", "port")},
@@ -101,7 +101,7 @@ def read_json(document: Document, values: Sequence[Any]) -> Reading | None:
             for name, value in row.items()
             if name not in tags and isinstance(value, int | float) and not isinstance(value, bool)
         ]
-        _add(reading, _Section(RDMA, place, [each for each in cells if each[0] != "port"]))
+        _add(reading, _Section(RDMA, port_name, [each for each in cells if each[0] != "port"]))
     return reading if reading.counts else None
 
 
@@ -167,7 +167,7 @@ class _Sections:
         elif path := _PATH.fullmatch(text):
             self._take_path(path, line)
         elif self._open is None or not self._take_row(self._open, line):
-            name = _NAMED.fullmatch(text)
+            name = _SECTION_NAME.fullmatch(text)
             self._above = name[1] if name else self._above
 
     def _begin(self, section: _Section) -> None:
@@ -209,7 +209,7 @@ def _is_cut(line: Line, lines: Sequence[Line]) -> bool:
     return bool(_CUT_ROW.fullmatch(line.text)) and not any(each.text.strip() for each in lines[line.number :])
 
 
-def _of_link(document: Document, line: Line, place: str, rest: str) -> list[_Section]:
+def _of_link(document: Document, line: Line, port: str, rest: str) -> list[_Section]:
     """Read a line of `rdma statistic show`: names and values in turn; nothing if it is one of `rdma link`.
 
     Raises:
@@ -230,7 +230,7 @@ def _of_link(document: Document, line: Line, place: str, rest: str) -> list[_Sec
         index += 2
     if not cells or tags.keys() & set(_STATE_TAGS):
         return []
-    return [_Section(RDMA, _port(place, None, tags), cells)]
+    return [_Section(RDMA, _port(port, None, tags), cells)]
 
 
 def _pairs(lines: Sequence[Line]) -> list[_Section]:
@@ -285,8 +285,8 @@ def _add(reading: Reading, section: _Section) -> None:
     names = {name for name, _, _ in section.cells}
     family = _family(section.form, names)[0] or _by_device(section.place)
     reading.read_as(section.form)
-    known = sum(1 for name in names if family and _is_of(family, name))
-    if not known:
+    known_count = sum(1 for name in names if family and _is_of(family, name))
+    if not known_count:
         reading.notes.append(
             f"{section.place}: no driver is known that has these {len(names):,} names: they are listed "
             "without a meaning"
@@ -310,16 +310,16 @@ def _family(form: str, names: Collection[str]) -> tuple[str, int]:
         for family in {each.family for each in find(name) if each.source in _SOURCES[form]} - {_PORT_FAMILY}:
             scores[family] = scores.get(family, 0) + 1
     best = max(scores.values(), default=0)
-    chosen = [family for family, score in scores.items() if score == best]
-    return (chosen[0] if len(chosen) == 1 else ""), best
+    best_families = [family for family, score in scores.items() if score == best]
+    return (best_families[0] if len(best_families) == 1 else ""), best
 
 
 _PORT_FAMILY: Final = "ib-port"
 """Counters of a port that every RDMA device has; they name no driver."""
 
 
-def _by_device(place: str) -> str:
-    return next((family for begin, family in _DRIVERS.items() if place.startswith(begin)), "")
+def _by_device(port: str) -> str:
+    return next((family for begin, family in _DRIVERS.items() if port.startswith(begin)), "")
 
 
 @cache

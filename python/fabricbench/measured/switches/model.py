@@ -123,9 +123,9 @@ class Reading:
             MeasuredError: The file has another one.
         """
         if self.host and one_line(host, _NAME_MAX) != self.host:
-            found = f"{shown(host)} after {shown(self.host)}"
+            host_names = f"{shown(host)} after {shown(self.host)}"
             hint = f"split the file: one for each {self.kind}"
-            raise self.document.error(line, found, f"the counters of one {self.kind}", hint)
+            raise self.document.error(line, host_names, f"the counters of one {self.kind}", hint)
         self.host = one_line(host, _NAME_MAX)
 
     def read_as(self, form: str) -> None:
@@ -142,33 +142,35 @@ class Reading:
             MeasuredError: It is no number, or there was another one.
         """
         place, vendor_name = one_line(f"{self.scope}{place}", _NAME_MAX), one_line(vendor_name, _NAME_MAX)
-        known = definition(family or self.family, vendor_name)
+        counter = definition(family or self.family, vendor_name)
         try:
             value = parsed(cell)
         except ValueError:
-            if known is None:
+            if counter is None:
                 return
-            found = f"{shown(str(cell))} for {shown(vendor_name)} of {shown(place)}"
-            raise self.document.error(line, found, "a number or N/A", HINT) from None
-        if value is None and known is None:
+            conflict = f"{shown(str(cell))} for {shown(vendor_name)} of {shown(place)}"
+            raise self.document.error(line, conflict, "a number or N/A", HINT) from None
+        if value is None and counter is None:
             return
         key = (place, vendor_name)
         former = self.counts.get(key)
-        found_count = Count(value, one_line(since, _NAME_MAX), line, family, self.moment)
+        count = Count(value, one_line(since, _NAME_MAX), line, family, self.moment)
         if former is not None and former.moment != self.moment and None not in (former.moment, self.moment):
-            self._at_another_moment(key, former, found_count)
+            self._at_another_moment(key, former, count)
             return
         if former is not None and former.value != value:
-            where = "" if former.line is None else f" in line {former.line}"
-            found = f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{where}"
-            raise self.document.error(line, found, "each counter once", _TWICE_HINT)
-        self.counts[key] = found_count
+            position = "" if former.line is None else f" in line {former.line}"
+            conflict = (
+                f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{position}"
+            )
+            raise self.document.error(line, conflict, "each counter once", _TWICE_HINT)
+        self.counts[key] = count
 
     def _at_another_moment(self, key: _Key, *counts: Count) -> None:
         """Keep the earliest and the latest of a counter."""
-        known = [*counts, *([self.earlier[key]] if key in self.earlier else [])]
-        known.sort(key=lambda each: each.moment or 0)
-        self.earlier[key], self.counts[key] = known[0], known[-1]
+        readings = [*counts, *([self.earlier[key]] if key in self.earlier else [])]
+        readings.sort(key=lambda count: count.moment or 0)
+        self.earlier[key], self.counts[key] = readings[0], readings[-1]
 
     def take(self, place: str, vendor_name: str, cell: object, names: Sequence[str], since: str = "") -> None:
         """Take a counter of a JSON document, which stands below some names.
@@ -185,11 +187,11 @@ class Reading:
 
 def line_of(document: Document, names: Sequence[str]) -> int | None:
     """Return the line of the last of some names, each after the one before, as far as text alone tells it."""
-    place = 0
+    offset = 0
     for name in names:
-        found = document.text.find(f'{name}"', place)
-        place = place if found < 0 else found
-    return document.text.count("\n", 0, place) + 1 if place else None
+        match_offset = document.text.find(f'{name}"', offset)
+        offset = offset if match_offset < 0 else match_offset
+    return document.text.count("\n", 0, offset) + 1 if offset else None
 
 
 @dataclass(frozen=True)
@@ -249,13 +251,13 @@ class SwitchCounters:
         """Return the counters of neutral names whose value is known; of `name_{p}` every priority."""
         priorities = tuple(name.removesuffix("{p}") for name in names if name.endswith("{p}"))
         return [
-            each
-            for each in self.changes
-            if each.value is not None
-            and each.counter is not None
+            change
+            for change in self.changes
+            if change.value is not None
+            and change.counter is not None
             and (
-                each.name in names
-                or (each.name[-1:].isdigit() and each.name.rstrip("01234567") in priorities)
+                change.name in names
+                or (change.name[-1:].isdigit() and change.name.rstrip("01234567") in priorities)
             )
         ]
 
@@ -287,8 +289,8 @@ def compared(after: Reading, before: Reading | None) -> SwitchCounters:
 def _first_moment(reading: Reading) -> Reading:
     """Return the counters of a file at the first of its moments."""
     document = Document(f"the first moment of {reading.document.name}", reading.document.text)
-    alone = {key: count for key, count in reading.counts.items() if key not in reading.earlier}
-    return replace(reading, document=document, counts={**alone, **reading.earlier}, earlier={})
+    single_moment = {key: count for key, count in reading.counts.items() if key not in reading.earlier}
+    return replace(reading, document=document, counts={**single_moment, **reading.earlier}, earlier={})
 
 
 def _span(reading: Reading) -> str:
@@ -301,20 +303,23 @@ def _span(reading: Reading) -> str:
 
 def _require_same(after: Reading, before: Reading) -> None:
     name = after.document.name
-    one, hint = f"two files of one {after.kind}", f"give two files of one {after.kind}, by the same command"
+    expected, hint = (
+        f"two files of one {after.kind}",
+        f"give two files of one {after.kind}, by the same command",
+    )
     if after.host and before.host and after.host != before.host:
-        found = f"counters of {shown(after.host)}, and of {shown(before.host)} in {before.document.name}"
-        raise MeasuredError(name, None, found, one, hint)
+        difference = f"counters of {shown(after.host)}, and of {shown(before.host)} in {before.document.name}"
+        raise MeasuredError(name, None, difference, expected, hint)
     if not after.counts.keys() & before.counts.keys():
-        found = f"no counter that is in {before.document.name} as well"
-        raise MeasuredError(name, None, found, one, hint)
+        difference = f"no counter that is in {before.document.name} as well"
+        raise MeasuredError(name, None, difference, expected, hint)
 
 
 _FALLEN: Final = "less than before: cleared, restarted or wrapped"
 
 
 def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Change:
-    place, vendor_name = key
+    port, vendor_name = key
     counter = definition(count.family or family, vendor_name)
     former = None if before is None else before.counts.get(key)
     earlier = None if former is None else former.value
@@ -334,7 +339,7 @@ def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Cha
     if counter is not None:
         value = None if value is None else value * counter.scale
         least = None if least is None else least * counter.scale
-    return Change(place, vendor_name, counter, earlier, count.value, value, note, least)
+    return Change(port, vendor_name, counter, earlier, count.value, value, note, least)
 
 
 def _growth(value: int | float, since: str, former: Count | None) -> tuple[Value, str]:
@@ -348,7 +353,7 @@ def _growth(value: int | float, since: str, former: Count | None) -> tuple[Value
 
 def totals(changes: Sequence[Change]) -> Mapping[str, int | float]:
     """Return what each port, queue or pool has in sum, the most first."""
-    found: dict[str, int | float] = {}
-    for each in changes:
-        found[each.place] = found.get(each.place, 0) + (each.value or 0)
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    sums: dict[str, int | float] = {}
+    for change in changes:
+        sums[change.place] = sums.get(change.place, 0) + (change.value or 0)
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))

@@ -96,12 +96,12 @@ def _read_events(reading: Reading, events: Sequence[Any], *, is_one: bool) -> No
     """
     for event in events:
         tags = event.get("tags") if isinstance(event, dict) else None
-        held = event.get("values") if isinstance(event, dict) else None
+        values = event.get("values") if isinstance(event, dict) else None
         tags = {str(name): str(value) for name, value in tags.items()} if isinstance(tags, dict) else {}
         source = tags.get("source", "")
         moment = event.get("timestamp") if isinstance(event, dict) else None
         _at(reading, source, line_of(reading.document, (source,)), moment, is_one=is_one)
-        for path, value in held.items() if isinstance(held, dict) else ():
+        for path, value in values.items() if isinstance(values, dict) else ():
             names = [name for name, _ in _steps(str(path))]
             steps = tuple((name, key) for name, key in _tagged(names, tags))
             if _is_counter(steps):
@@ -118,9 +118,11 @@ def _tagged(names: Sequence[str], tags: Mapping[str, str]) -> Iterator[_Step]:
 def _place(steps: Sequence[_Step], tags: Mapping[str, str]) -> str:
     """Return the name of an object by its keys, and by tags that are no key of its path."""
     keys = [key for _, key in steps if key]
-    begun = tuple(f"{name}_" for name, _ in steps)
+    key_prefixes = tuple(f"{name}_" for name, _ in steps)
     others = [
-        f"{tag}={value}" for tag, value in tags.items() if tag not in _META and not tag.startswith(begun)
+        f"{tag}={value}"
+        for tag, value in tags.items()
+        if tag not in _META and not tag.startswith(key_prefixes)
     ]
     return ":".join((*keys, *others)) or "-"
 
@@ -152,8 +154,8 @@ def read_flat(document: Document) -> Reading:
         _at(reading, match[1] or "", line.number, None, is_one=is_one)
         steps = tuple(_steps(match[2]))
         if _is_counter(steps):
-            place = ":".join(key for _, key in steps if key) or "-"
-            reading.add(place, _name(steps), match[3].strip().strip('"'), line.number)
+            object_name = ":".join(key for _, key in steps if key) or "-"
+            reading.add(object_name, _name(steps), match[3].strip().strip('"'), line.number)
     if reading.counts:
         reading.read_as("OpenConfig")
     return reading
@@ -169,9 +171,13 @@ def _walk(reading: Reading, value: Any, path: tuple[_Step, ...], since: str, *, 
     elif isinstance(value, dict):
         _walk_object(reading, value, path, since, is_one=is_one)
     elif _is_counter(path):
-        place = ":".join(key for _, key in path if key) or "-"
+        object_name = ":".join(key for _, key in path if key) or "-"
         reading.take(
-            place, _name(path), value, [part for name, key in path for part in (key, name) if part], since
+            object_name,
+            _name(path),
+            value,
+            [part for name, key in path for part in (key, name) if part],
+            since,
         )
 
 
@@ -180,24 +186,24 @@ def _walk_object(
 ) -> None:
     if isinstance(source := value.get("source"), str) and "updates" in value:
         _at(reading, source, line_of(reading.document, (source,)), value.get("timestamp"), is_one=is_one)
-    told = value.get("Path", value.get("path"))
-    if isinstance(told, str):
+    update_path = value.get("Path", value.get("path"))
+    if isinstance(update_path, str):
         before = value.get("prefix")
-        begun = (*_steps(before if isinstance(before, str) else ""), *path, *_steps(told))
+        base = (*_steps(before if isinstance(before, str) else ""), *path, *_steps(update_path))
         inner = value.get("values", value.get("val"))
         inner = list(inner.values()) if "values" in value and isinstance(inner, dict) else [inner]
         for each in inner:
-            _walk(reading, _unwrapped(each, begun), begun, since)
+            _walk(reading, _unwrapped(each, base), base, since)
         return
     prefix = value.get("prefix")
-    begun = (*path, *_steps(prefix)) if isinstance(prefix, str) and not path else path
+    base = (*path, *_steps(prefix)) if isinstance(prefix, str) and not path else path
     cleared = value.get("last-clear")
     cleared = since if cleared in (None, "0", 0) else str(cleared)
     for name, content in value.items():
         bare = _MODULE.sub("", name)
         is_envelope = not path and bare in ("updates", "update", "notification", "notifications")
-        _walk_entries(reading, content, begun) if is_envelope else _walk(
-            reading, content, (*begun, (bare, "")), cleared
+        _walk_entries(reading, content, base) if is_envelope else _walk(
+            reading, content, (*base, (bare, "")), cleared
         )
 
 

@@ -26,14 +26,14 @@ def is_among(port: str, pattern: str) -> bool:
 
 def expanded(pattern: str) -> list[str]:
     """Return the shell patterns that a pattern with lists, braces or alternatives stands for."""
-    found: list[str] = []
+    patterns: list[str] = []
     for part in _OUTER.split(pattern):
-        for each in _expand(part.strip()):
-            if len(found) >= _EXPANDED_MAX:
-                return found
-            if each:
-                found.append(each)
-    return found
+        for pattern_text in _expand(part.strip()):
+            if len(patterns) >= _EXPANDED_MAX:
+                return patterns
+            if pattern_text:
+                patterns.append(pattern_text)
+    return patterns
 
 
 def _expand(text: str) -> Iterator[str]:

@@ -41,21 +41,21 @@ def read(name: str, data: bytes) -> Reading:
     has_table = not is_json and sonic_text.has_table(document)
     if begin is None or has_table or openconfig.has_flat(document):
         reading = _text(document)
-        known = foreign.of_text(document)
+        foreign_format = foreign.of_text(document)
     else:
         above = document.text[: begin.start()].strip().rpartition("\n")[2]
         document, values = _documents(document, begin.start())
-        known = foreign.of_json(values)
+        foreign_format = foreign.of_json(values)
         reading = (
             sonic_json.read(document, values, above)
             or host_text.read_json(document, values)
-            or (None if known else openconfig.read(document, values))
+            or (None if foreign_format else openconfig.read(document, values))
         )
-    if known is not None and (reading is None or not reading.counts or reading.kind == "switch"):
-        raise document.error(None, known.name, FORMS, known.hint)
+    if foreign_format is not None and (reading is None or not reading.counts or reading.kind == "switch"):
+        raise document.error(None, foreign_format.name, FORMS, foreign_format.hint)
     if reading is None or not reading.counts:
-        left_out = f" ({reading.notes[0]})" if reading and reading.notes else ""
-        raise document.error(None, f"no counters{left_out}", FORMS, _FORMS_HINT)
+        omission = f" ({reading.notes[0]})" if reading and reading.notes else ""
+        raise document.error(None, f"no counters{omission}", FORMS, _FORMS_HINT)
     return reading
 
 

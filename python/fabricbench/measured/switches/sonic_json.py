@@ -56,7 +56,7 @@ def read(document: Document, values: Sequence[Any], above: str) -> Reading | Non
     if isinstance(first, list) and first and isinstance(first[0], dict) and "Port" in first[0]:
         expected = "JSON that says which watermark it is of"
         raise document.error(1, "watermarks by -j", expected, _WATERMARK_HINT)
-    hashes = _once(document, _hashes(values))
+    hashes = _unique_hashes(document, _hashes(values))
     if any(key.startswith((_COUNTERS, _WATERMARKS)) or _MAP.fullmatch(key) for key in hashes):
         return _dump(document, hashes)
     tables = [each for value in values if isinstance(value, dict) for each in value.values()]
@@ -83,21 +83,23 @@ def _hashes(values: Sequence[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield key, inner if isinstance(inner, dict) else content
 
 
-def _once(document: Document, hashes: Iterator[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+def _unique_hashes(
+    document: Document, hashes: Iterator[tuple[str, dict[str, Any]]]
+) -> dict[str, dict[str, Any]]:
     """Return hashes by their keys.
 
     Raises:
         MeasuredError: A key occurs twice with other fields, as in dumps of two chips in one file.
     """
-    found: dict[str, dict[str, Any]] = {}
+    hashes_by_key: dict[str, dict[str, Any]] = {}
     for key, content in hashes:
-        if found.setdefault(key, content) != content:
+        if hashes_by_key.setdefault(key, content) != content:
             line = document.text.count("\n", 0, document.text.rfind(f'{key}"')) + 1
             hint = "one file for each chip (`sonic-db-dump -n COUNTERS_DB` of a namespace) and each moment"
             raise document.error(
                 line, f"{shown(key)} a second time, with other fields", "each key once", hint
             )
-    return found
+    return hashes_by_key
 
 
 def _dump(document: Document, hashes: Mapping[str, Mapping[str, Any]]) -> Reading:
@@ -152,7 +154,7 @@ def _tables(reading: Reading, value: Any, cleared: str) -> None:
         for name, cell in content.items():
             if isinstance(cell, dict):
                 for counter, number in cell.items():
-                    known = _OF_QUEUES[counter] if counter in _OF_QUEUES else str(counter)
-                    reading.take(queue_place(port, name), known, number, (port, name, counter), since)
+                    counter_name = _OF_QUEUES[counter] if counter in _OF_QUEUES else str(counter)
+                    reading.take(queue_place(port, name), counter_name, number, (port, name, counter), since)
             elif name not in ("time", "cached_time"):
                 reading.take(port, port_counter(name), cell, (port, name), since)

@@ -90,7 +90,7 @@ _HISTORY: Final = {
     "Total RX Pause Time MS": "TOTAL_PAUSE_TIME_MS",
 }
 
-_Told = Iterator[tuple[str, str, str]]
+_RowCounters = Iterator[tuple[str, str, str]]
 """Port or queue, name and cell of each counter of a row."""
 
 
@@ -135,7 +135,7 @@ class _Form:
     """A table that is known: the command that prints it, and its reader of a row."""
 
     command: str
-    told: Callable[[Sequence[str]], _Told]
+    told: Callable[[Sequence[str]], _RowCounters]
 
 
 def _form(title: str, head: Sequence[str]) -> _Form | None:
@@ -152,41 +152,41 @@ def _form(title: str, head: Sequence[str]) -> _Form | None:
         return _Form("show pfc counters --history", lambda cells: _history(head, cells))
     if first == "QUEUE" and second == "STATUS":
         return _Form("show pfcwd stats", lambda cells: _watchdog(head, cells))
-    named = next((_TITLES[each] for each in _TITLES if title.startswith(each)), None)
-    if named is not None and first in ("Port", "Pool"):
-        return _Form(named[0], lambda cells: _watermarks(named[1], head, cells))
+    title_form = next((_TITLES[beginning] for beginning in _TITLES if title.startswith(beginning)), None)
+    if title_form is not None and first in ("Port", "Pool"):
+        return _Form(title_form[0], lambda cells: _watermarks(title_form[1], head, cells))
     return None
 
 
-def _ports(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _ports(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[1:], cells[1:], strict=True):
         yield cells[0], port_counter(column), cell
 
 
-def _pauses(head: Sequence[str], cells: Sequence[str]) -> _Told:
-    way = head[0].split()[1].upper()
+def _pauses(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
+    direction = head[0].split()[1].upper()
     for column, cell in zip(head[1:], cells[1:], strict=True):
-        yield cells[0], f"SAI_PORT_STAT_PFC_{column.removeprefix('PFC')}_{way}_PKTS", cell
+        yield cells[0], f"SAI_PORT_STAT_PFC_{column.removeprefix('PFC')}_{direction}_PKTS", cell
 
 
-def _queues(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _queues(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[2:], cells[2:], strict=True):
         yield queue_place(cells[0], cells[1]), _QUEUE.get(column, column), cell
 
 
-def _history(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _history(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[2:], cells[2:], strict=True):
         if column in _HISTORY:
             yield cells[0], f"{_HISTORY[column]}_{cells[1].removeprefix('PFC')}", cell
 
 
-def _watchdog(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _watchdog(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[2:], cells[2:], strict=True):
         for name, part in zip(_WATCHDOG.get(column, ()), cell.split("/"), strict=False):
             yield cells[0], f"PFC_WD_QUEUE_STATS_{name}", part
 
 
-def _watermarks(name: str, head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _watermarks(name: str, head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[1:], cells[1:], strict=True):
         yield cells[0] if head[0] == "Pool" else queue_place(cells[0], column), name, cell
 
@@ -242,12 +242,12 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str, chip:
         text = lines[index].text.strip()
         if re.split("  +", text)[0] not in _FIRST_COLUMNS:
             if len(columns) > 1:  # else a line of hyphens below a line of text
-                told = f"line {lines[index].number}: no head that fits the rule below it, {shown(text)}"
-                reading.notes.append(f"{told}: left out; a terminal that is too narrow wraps lines")
+                message = f"line {lines[index].number}: no head that fits the rule below it, {shown(text)}"
+                reading.notes.append(f"{message}: left out; a terminal that is too narrow wraps lines")
             return index + 2
-        found = f"a head that does not fit the rule below it: {shown(text)}"
-        raise document.error(lines[index].number, found, "a head and a rule for each column", HINT)
-    title, since = _above(lines, index)
+        head_text = f"a head that does not fit the rule below it: {shown(text)}"
+        raise document.error(lines[index].number, head_text, "a head and a rule for each column", HINT)
+    title, since = _title_and_clearing(lines, index)
     form = _form(title, head)
     is_watermark = form is not None and form.command.partition("--")[0].rstrip().endswith(_WATERMARK_ENDS)
     chip.next(_namespace(lines, index), tuple(head[:2]))
@@ -255,13 +255,13 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str, chip:
     number = lines[index].number
     rows, index = _rows(document, lines, index, columns, is_known=form is not None)
     if form is None:
-        told = shown(", ".join(head))
-        reading.notes.append(f"line {number}: no table that is known, {told}: left out")
+        message = shown(", ".join(head))
+        reading.notes.append(f"line {number}: no table that is known, {message}: left out")
         return index
     reading.read_as(form.command)
     for line, cells in rows:
-        for place, name, cell in form.told(cells):
-            reading.add(f"{namespace}{place}", name, cell, line.number, since)
+        for object_name, name, cell in form.told(cells):
+            reading.add(f"{namespace}{object_name}", name, cell, line.number, since)
     return index
 
 
@@ -276,7 +276,7 @@ def _namespace(lines: Sequence[Line], index: int) -> str | None:
     return None
 
 
-def _above(lines: Sequence[Line], index: int) -> tuple[str, str]:
+def _title_and_clearing(lines: Sequence[Line], index: int) -> tuple[str, str]:
     """Return the title above a head, and what is said there of when the counters were cleared."""
     since = ""
     for line in reversed(lines[max(0, index - 2) : index]):
@@ -298,11 +298,11 @@ def _rows(
     """Return the rows below a head, and the place of what follows them."""
     spacing = lines[index + 1].number - lines[index].number
     rows: list[tuple[Line, list[str]]] = []
-    for place in range(index + 2, len(lines)):
-        line, text = lines[place], lines[place].text.strip()
+    for next_index in range(index + 2, len(lines)):
+        line, text = lines[next_index], lines[next_index].text.strip()
         is_prompt = _BARE_PROMPT.match(text) or _PROMPT.fullmatch(text)
-        if is_prompt or _is_head(lines, place) or cleared_at(text):
-            return rows, place
+        if is_prompt or _is_head(lines, next_index) or cleared_at(text):
+            return rows, next_index
         is_last = line is document.lines[-1]  # without a line feed, as of a file that is cut off
         cells = _cells(line.text, columns)
         if (cells is None or not all(cells)) and not is_last:
@@ -312,11 +312,11 @@ def _rows(
             rows.append((line, cells))
             continue
         is_row = bool(cells and cells[0] and is_last)
-        is_apart = line.number - lines[place - 1].number > spacing
-        if not is_known or _TITLES_BETWEEN.match(text) or (is_apart and not is_row):
-            return rows, place
-        found = f"{shown(text)} in a table of {len(columns)} columns"
-        raise document.error(line.number, found, "a cell in each column", HINT)
+        is_after_gap = line.number - lines[next_index - 1].number > spacing
+        if not is_known or _TITLES_BETWEEN.match(text) or (is_after_gap and not is_row):
+            return rows, next_index
+        row_text = f"{shown(text)} in a table of {len(columns)} columns"
+        raise document.error(line.number, row_text, "a cell in each column", HINT)
     return rows, len(lines)
 
 
@@ -336,9 +336,9 @@ def _words(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
     Cells are two blanks apart. Where a wide one leaves one, a row has as many words as columns, none of them
     a unit within a cell, and each is below the rule of its own column or the blanks next to it.
     """
-    apart = re.split(" {2,}", text.strip())
-    if len(apart) == len(columns):
-        return apart
+    cells = re.split(" {2,}", text.strip())
+    if len(cells) == len(columns):
+        return cells
     words = list(re.finditer(r"\S+", text))
     if len(words) != len(columns) or _WITHIN.search(text.strip()):
         return None
