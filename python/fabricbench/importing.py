@@ -1,7 +1,9 @@
-"""Takes measured results into a workspace: one trial for each row of a benchmark's output.
+"""Import of measured results into a workspace: one trial for each row of a benchmark's output.
 
-A file is read whole before anything is stored, and its trials are put in place together, so a file is
-imported or it is not.
+`import_results` reads a file and stores its trials, all of them or none: the whole file is parsed first and
+its trials become visible together. `look` counts results and stores nothing. `plan_sizes` returns the sizes
+with which a plan simulates a measurement. For `explain` this file also has `look_into` (reads a file),
+`switch_counters` (reads counters of switches and hosts) and `fabric_of` (the plan that a file fits).
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
 from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
 from fabricbench.measured.examined import Point as Point  # noqa: PLC0414
 from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
-from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
+from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers add ranks and benchmark
 from fabricbench.measured.model import Reading, Row, Table
 from fabricbench.measured.nccl import COLLECTIVES
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
-from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
+from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- callers show it
 from fabricbench.measured.suspect import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
 from fabricbench.measured.suspect import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
@@ -55,7 +57,7 @@ FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector
 PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.items()}
 """For each collective of a plan that nccl-tests has, its program."""
 MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
-"""So many characters of a file are kept with each of its trials, and with all of them together."""
+"""Most characters of a file stored with each of its trials, and with all of them together."""
 _SIZE_MAX = (1 << 63) - 1
 _RESULT_FIELDS = (
     "time_us",
@@ -68,10 +70,10 @@ _RESULT_FIELDS = (
     "wrong",
     "values",
 )
-"""What a record keeps of a row."""
+"""Fields of a row that the summary of a trial stores."""
 _RANKS_MAX = 1 << 24
 _ABOVE_IDEAL = 101.0
-"""Percent of the ideal from which on it is not rounding: benchmarks print three digits or more."""
+"""Percent of the ideal above which rounding is no explanation: benchmarks print three digits or more."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials`, as for the runner."""
@@ -79,7 +81,7 @@ Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 
 @dataclass(frozen=True)
 class Source:
-    """A file of measured results: what to call it, and its bytes."""
+    """A file of measured results: its name in messages, and its bytes."""
 
     name: str
     data: bytes
@@ -90,8 +92,8 @@ class Source:
 
         Args:
             path: The file.
-            holds: What it should hold, for the hint of an error.
-            bytes_max: Most bytes that can be read; by default what can be imported.
+            holds: The expected content, for the hint of an error.
+            bytes_max: Most bytes that can be read; by default the limit of an import.
 
         Raises:
             MeasuredError: It cannot be read.
@@ -107,15 +109,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user says about files.
+    """Options of the user for the import of a file.
 
     Attributes:
         format: One of `FORMATS`; none to detect it.
-        name: What the trials are called in place of a plan; empty for the name of the benchmark.
+        name: Name of the trials in place of a plan's; empty for the name of the benchmark.
         tag: A label to find them again.
-        given: What the output does not say.
-        plan: The plan that simulates what was measured; the trials then bear its name, and their share of its
-            ideal is known. None without one.
+        given: Ranks and benchmark where the output lacks them.
+        plan: The plan that simulates the measurement; the trials then have its name and their percentage of
+            its ideal. None without one.
     """
 
     format: str | None = None
@@ -127,12 +129,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a file.
+    """Result of the import of a file.
 
     Attributes:
         format: Its format.
         trials: Its trials, in the order of its rows.
-        warnings: What was left out, with the line.
+        warnings: Parts of the file that were left out, with the line.
     """
 
     format: str
@@ -145,16 +147,16 @@ def import_results(
 ) -> Imported:
     """Read a file and store a trial for each of its results: all of them or none.
 
-    A file that is imported again takes the place of its earlier trials.
+    A file that is imported again replaces its earlier trials.
 
     Args:
-        workspace: Where they go.
+        workspace: Stores the trials.
         source: The file.
         results: Computes the metrics of each; `fabricbench.results.jobs.result_rows`.
-        options: What the user says about it.
+        options: Options of the user.
 
     Raises:
-        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+        MeasuredError: The file cannot be read, or the plan simulates another operation.
         StoreError: The workspace cannot be written, or the disk is full.
     """
     from fabricbench.measured.reading import read
@@ -170,14 +172,14 @@ def import_results(
 
 
 def _run_warnings(source: Source, reading: Reading) -> Iterator[str]:
-    """Yield the settings in which runs of a benchmark differ, where their names do not say them."""
+    """Yield the settings in which runs of a benchmark differ, for runs that have only a number as name."""
     for table in reading.tables:
         if table.run.startswith("run"):
             yield f"{source.name}:{table.line}: {table.run} of {table.benchmark}: {described(table.differs)}"
 
 
 def _label(option: str, text: str) -> str:
-    """Read a name or tag, which tables show beside the trials, as a plan reads its tag.
+    """Read a name or tag, which tables show next to the trials, by the rules for the tag of a plan.
 
     Raises:
         MeasuredError: It has several lines or is too long.
@@ -201,10 +203,10 @@ def _stored(workspace: Workspace, trial_facts: Sequence[TrialFacts]) -> list[Tri
 
 
 def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[int]]:
-    """Return the sizes with which a plan simulates what was measured.
+    """Return the sizes with which a plan simulates a measurement.
 
     Returns:
-        What the plan sweeps, `data` or `message`, and the sizes of that kind [bytes].
+        Kind of size that the plan sweeps, `data` or `message`, and the sizes of that kind [bytes].
     """
     kind = loaded.trials[0].size_kind
     shares_by_data_size = {
@@ -218,15 +220,15 @@ def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[i
 
 
 def pooled_jobs(trial: Trial) -> int:
-    """Return how many jobs of its plan do together what a trial measured."""
+    """Return the number of jobs of the plan that together run the operation of a measured trial."""
     return int(trial.facts.run_spec["jobs"][0].get("pooled_jobs", 1))
 
 
 def look(source: Source, options: Options) -> int:
-    """Read a file and store nothing; return how many results it has.
+    """Return the number of results of a file; nothing is stored.
 
     Raises:
-        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+        MeasuredError: The file cannot be read, or the plan simulates another operation.
     """
     from fabricbench.measured.reading import read
 
@@ -236,14 +238,14 @@ def look(source: Source, options: Options) -> int:
 
 @dataclass(frozen=True)
 class Fabric:
-    """The fabric beside which a file is set.
+    """The fabric with which a file is compared.
 
     Attributes:
-        plan: Name of the plan; empty if none was given or found.
-        hardware: What hosts have.
+        plan: Name of the plan; empty without a plan.
+        hardware: Adapters of the hosts.
         ranges: For each data size, least and most bus bandwidth of its trials [GB/s].
-        trials: How many trials these are of.
-        candidates: Plans of the workspace that would fit, where there are several.
+        trials: Number of these trials.
+        candidates: Plans of the workspace that fit, if there are several.
     """
 
     plan: str = ""
@@ -254,14 +256,14 @@ class Fabric:
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
-    """Read what switches and hosts counted, from a file of each.
+    """Read the counters of switches and hosts, one file for each device.
 
     Args:
         paths: Tables of SONiC, dumps of its COUNTERS_DB, OpenConfig, or counters of a host.
-        before: For each the file of an earlier moment, from which differences are taken; none for none.
+        before: An earlier file for each of them; the counters are then differences. Empty without any.
 
     Raises:
-        MeasuredError: A file cannot be read, or has no counters; or the earlier ones are not as many.
+        MeasuredError: A file cannot be read or has no counters, or the number of earlier files is another.
     """
     from fabricbench.measured.switches.reading import MAX_FILE_BYTES, read
 
@@ -287,7 +289,7 @@ def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[
 
 
 def look_into(source: Source, format_name: str | None = None, given: Given | None = None) -> Look:
-    """Read a file for what it says of why it is as it is.
+    """Read the results and the logged facts of a file, for `explain FILE`.
 
     Raises:
         MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
@@ -300,15 +302,16 @@ def look_into(source: Source, format_name: str | None = None, given: Given | Non
 def fabric_of(
     found: Look, hardware: Hardware, loaded: LoadedPlan | None, workspace: Workspace | None
 ) -> Fabric:
-    """Find the fabric that a file was measured on: the plan that is given, or one of the workspace that fits.
+    """Return the fabric of a measurement: the given plan, or the one plan of the workspace that fits.
 
-    A plan fits if its simulated trials do what the file has with as many ranks, in one job or in all of them.
+    A plan fits if its simulated trials run a collective of the file with as many ranks, in one job or in all
+    of their jobs together.
 
     Args:
-        found: What the file holds.
-        hardware: What the user says of hosts, which wins over the plan.
-        loaded: The plan that is given; none to look for one.
-        workspace: Where trials are; none if there is none.
+        found: Content of the file.
+        hardware: Adapters of the hosts by the user; they take precedence over the plan.
+        loaded: The given plan; none to search the workspace.
+        workspace: The workspace; none if there is none.
     """
     measured_jobs = {(table.collective, table.ranks) for table in found.tables}
     by_plan: dict[str, list[tuple[int, float]]] = {}
@@ -331,7 +334,7 @@ def fabric_of(
 def _bandwidths(
     rows: Sequence[Mapping[str, Any]], measured_jobs: Collection[tuple[str, int]]
 ) -> Iterator[tuple[int, float]]:
-    """Yield size and bus bandwidth of a trial: of a job, or of all jobs until the last one ends."""
+    """Yield data size and bus bandwidth of each matching job, else of all jobs up to the end of the last."""
     timed_rows = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
     of_job = [row for row in timed_rows if (row["collective"], row["ranks"]) in measured_jobs]
     for row in of_job:
@@ -345,12 +348,12 @@ def _bandwidths(
         and (next(iter(kinds)), ranks) in measured_jobs
     ):
         duration_ms = max(row["completion_time_ms"] for row in timed_rows)
-        bytes_moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in timed_rows)
-        yield sum(row["data_size_bytes"] for row in timed_rows), bytes_moved / duration_ms
+        mb_moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in timed_rows)
+        yield sum(row["data_size_bytes"] for row in timed_rows), mb_moved / duration_ms
 
 
 def _hardware(stated: Hardware, loaded: LoadedPlan | None) -> Hardware:
-    """Return what hosts have, by the user and otherwise by the plan."""
+    """Return the adapters of the hosts: values of the user, and the plan's where the user gives none."""
     if loaded is None:
         return stated
     topology: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]["topology"]
@@ -380,7 +383,7 @@ def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts], results: Re
 
 
 def _notes(facts: TrialFacts, rows: pa.Table) -> Iterator[str]:
-    """Yield that more was measured than the plan's ports carry, where that is so."""
+    """Yield a note if the measurement is above the ideal of the plan's ports."""
     (percent,) = rows.column("ideal_percent").to_pylist() or (None,)
     if percent is not None and percent > _ABOVE_IDEAL:
         yield (
@@ -390,7 +393,7 @@ def _notes(facts: TrialFacts, rows: pa.Table) -> Iterator[str]:
 
 
 def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_TrialParts]:
-    """Yield the trials of a file; tests of one benchmark and as many ranks belong together."""
+    """Yield the trials of a file; tests of one benchmark with equal ranks form one suite."""
     iterations: Counter[tuple[object, ...]] = Counter()
     positions: Counter[str] = Counter()
     digest = hashlib.sha256(source.data).hexdigest()
@@ -418,7 +421,7 @@ def _short_hash(text: str) -> str:
 
 
 def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
-    """Return what stands for the name of a plan, different for tests that cannot be set side by side."""
+    """Return the name of a table in place of a plan's name; tests that cannot be compared differ in it."""
     same_benchmark = [each for each in tables if each.benchmark == table.benchmark]
     if options.plan is not None and not options.name:
         return "-".join([options.plan.plan.name, *([] if table.is_judged else [table.run])])
@@ -436,9 +439,9 @@ class _Port:
     """The port of a rank, as a plan has it.
 
     Attributes:
-        shares: Whether there is no one ideal: several ranks share one, or have a link between them as well.
-        jobs: How many jobs of the plan, each on ports of its own, do together what was measured.
-        spec: The parts of a RunSpec that say what it carries at best; empty without a plan.
+        shares: Whether no single ideal exists: several ranks share a port, or also have a link between them.
+        jobs: Number of jobs of the plan, each on its own ports, that together run the measured operation.
+        spec: The parts of a RunSpec that determine the capacity of the port; empty without a plan.
     """
 
     shares: bool = False
@@ -447,16 +450,17 @@ class _Port:
 
 
 _BY_RINGS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce")
-"""Collectives whose bus bandwidth is what a ring sends through each port, whatever the number of ranks."""
+"""Collectives whose bus bandwidth equals the rate of a ring at each port, for any number of ranks."""
 
 
 def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
-    """Return what the ideal needs of the plan's fabric.
+    """Return the port of the plan's fabric from which the ideal is computed.
 
-    A job of the plan does what was measured, or all of them do together, as one ring for each rail.
+    Either one job of the plan runs the measured operation, or all jobs together do, such as one ring for each
+    rail.
 
     Raises:
-        MeasuredError: Neither does.
+        MeasuredError: Neither is so.
     """
     if loaded is None:
         return _Port()
@@ -487,7 +491,7 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
 
 
 def _is_whole(jobs: Sequence[Mapping[str, Any]], table: Table) -> bool:
-    """Whether the jobs of a trial, which start at once, do together what was measured."""
+    """Whether the jobs of a trial start at once and together run the measured operation."""
     kinds = {(job["collective"], job.get("start_ps", 0)) for job in jobs}
     ranks = sum(len(job["hosts"]) for job in jobs)
     return len(kinds) == 1 and ranks == table.ranks and jobs[0]["collective"] == table.collective
@@ -512,7 +516,7 @@ def _port_spec(trial: PlannedTrial) -> dict[str, Any]:
 def _spec(
     source: Source, digest: str, reading: Reading, table: Table, row: Row, port: _Port
 ) -> dict[str, Any]:
-    """Return what was measured, in place of what is run."""
+    """Return the run specification of a measured trial: the measurement, its job and its port."""
     measured = {
         "format": reading.format,
         "benchmark": table.benchmark,
@@ -539,7 +543,7 @@ def _data_bytes(source: Source, table: Table, row: Row) -> int:
     """Return the data size of a result, as a plan of that message size has it.
 
     Raises:
-        MeasuredError: It is beyond what the store can hold.
+        MeasuredError: It is above the limits of the store.
     """
     has_shares = table.size_kind == "message" and table.ranks <= _RANKS_MAX
     size = row.size_bytes * (shares(table.collective, table.ranks) if has_shares else 1)
@@ -592,7 +596,7 @@ def _source_text(reading: Reading) -> str:
 
 
 def _summary(table: Table, row: Row) -> dict[str, Any]:
-    """Return what was measured, as a backend returns what it simulated."""
+    """Return the summary of a measured trial in the form of a backend's summary."""
     count = f"{row.wrong:,} " if row.wrong and row.wrong > 1 else ""
     reason = f"its own check found {count}wrong values" if row.wrong else ""
     status = "incomplete" if row.wrong else "complete"

@@ -1,13 +1,13 @@
-"""Intel MPI Benchmarks, as IMB-MPI1 prints.
+"""Parser of the output of Intel MPI Benchmarks (IMB-MPI1): `is_output` detects it, `read` returns its tables.
 
-Times are microseconds, and the mean over the ranks is taken where there are three. Mbytes/sec are 1e6 bytes
-since version 2018 and 2^20 before (IMB_output.c), so rates are computed from times, and of Uniband and Biband
-from messages per second. The size is the message size: of Alltoall, Gather, Scatter and Allgather what a rank
-gives to each other or puts in, of the others the whole (Intel MPI Benchmarks User Guide, MPI-1 benchmarks).
-PingPong is half a round trip.
+Times are microseconds; of three times the mean over the ranks is used. Mbytes/sec are 1e6 bytes since
+version 2018 and 2^20 before (IMB_output.c), so rates are computed from times, and for Uniband and Biband from
+messages per second. The size is the message size: for Alltoall, Gather, Scatter and Allgather the bytes from
+a rank to each other rank or its own contribution, for the others the whole (Intel MPI Benchmarks User Guide,
+MPI-1 benchmarks). PingPong is half a round trip.
 
-With `-multi` groups of processes run at the same time, and names begin with `Multi-`: with 0 a row is the
-slowest group, with 1 each group has rows of its own, with its number first.
+With `-multi`, groups of processes run at the same time, and names begin with `Multi-`: with 0 a row is the
+slowest group, with 1 each group has its own rows, with its number first.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MESSAGES = "Msg/sec"
 
 @dataclass
 class _Header:
-    """What stands before a table."""
+    """Facts from the lines before a table: version, command line, benchmark, processes, machine."""
 
     version: str = ""
     command: str = ""
@@ -94,7 +94,7 @@ class _Header:
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of Intel MPI Benchmarks."""
+    """Return whether a text has a title of Intel MPI Benchmarks."""
     return any(_SUITE.match(line.text) or _BENCHMARK.match(line.text) for line in document.lines)
 
 
@@ -102,7 +102,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file; those that measure something else are left out with a warning.
 
     Raises:
-        MeasuredError: A row is malformed, or the number of processes is not said.
+        MeasuredError: A row is malformed, or the number of processes is missing.
     """
     return read_each(document, _BENCHMARK, lambda part, told: _read(part, given, told))
 
@@ -143,7 +143,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
 
 
 def _of_groups(header: _Header, *, has_groups: bool) -> str:
-    """Say what a result of several groups is."""
+    """Return the warning about the meaning of a row of several groups."""
     groups = (
         f"{header.groups:,} groups of {header.processes or 0:,} ranks ran {header.benchmark[:60]} at once"
     )
@@ -234,5 +234,5 @@ def _table(
 
 
 def _blocking(name: str) -> str:
-    """Return the collective that a benchmark of IMB-NBC measures alone: `ialltoall_pure` is `alltoall`."""
+    """Return the collective of a benchmark of IMB-NBC without computation: `ialltoall_pure` is `alltoall`."""
     return name.removeprefix("i").removesuffix("_pure") if name.endswith("_pure") else name

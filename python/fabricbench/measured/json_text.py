@@ -1,4 +1,7 @@
-"""Fields of a JSON document, taken by their path, with errors that name it."""
+"""`Fields`: an object of a JSON document, with getters whose errors name the path of a field.
+
+`documents` and `documents_and_lines` parse the JSON documents of a file, one after another.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +54,8 @@ def documents_and_lines(
 
     Args:
         document: The file.
-        hook: Makes an object of its names and values; a ValueError of it refuses the file.
-        cut: Gets a warning where the file ends within its last line, which is then left out; none to refuse.
+        hook: Makes an object of its names and values; its ValueError refuses the file.
+        cut: Receives a warning if the last line is incomplete, which is then left out; none to refuse.
 
     Raises:
         MeasuredError: It is no JSON; the error names the line.
@@ -89,13 +92,13 @@ def documents_and_lines(
 
 
 def _skipped(text: str, index: int) -> int:
-    """Return the place of the next character that is no space."""
+    """Return the index of the next character that is no space."""
     match = _NO_SPACE.search(text, index)
     return match.start() if match else len(text)
 
 
 def _require_characters(document: Document, documents_of_file: Sequence[tuple[int, Any]]) -> None:
-    """Refuse halves of surrogate pairs, which JSON can write and no file can hold.
+    """Refuse halves of surrogate pairs, which JSON can express and UTF-8 cannot.
 
     Raises:
         MeasuredError: There is one.
@@ -118,7 +121,7 @@ class Fields:
     """An object of a JSON document and its path."""
 
     def __init__(self, document: Document, value: Any, path: str, line: int | None = None) -> None:
-        """Take a value that has to be an object.
+        """Store a value that must be an object.
 
         Raises:
             MeasuredError: It is none.
@@ -137,7 +140,7 @@ class Fields:
         return self._document.error(line, f"{shown_value} at {path}", expected, HINT)
 
     def _line_of(self, name: str) -> int | None:
-        """Return the line of the first place where a name stands; a guess that helps to find it."""
+        """Return the line of the first occurrence of a name, which may be another field of that name."""
         position = self._document.text.find(f'"{name}"') if name else 0
         return None if position < 0 else self._document.text.count("\n", 0, position) + 1
 

@@ -1,9 +1,11 @@
-"""nccl-tests, as it prints: sizes are data sizes, GB/s are 1e9 bytes/s, times are microseconds.
+"""Parser of the text output of nccl-tests: `is_output` detects it, `read` returns its tables.
 
-The size is the larger of what a rank sends and receives, its own part included, which is the data size S of a
-plan for every collective (nccl-tests, doc/PERFORMANCE.md and src/common.cu). Versions name the check `error`
-or `#wrong`, and have or have not the columns `redop` and `root`, so columns are taken by their names. What a
-table says of itself is held against the bandwidths that it prints (`nccl_identity`).
+Sizes are data sizes, GB/s are 1e9 bytes/s, times are microseconds. The size is the larger of the bytes that a
+rank sends and receives, including its own part: the data size S of a plan for every collective (nccl-tests,
+doc/PERFORMANCE.md and src/common.cu). Versions differ in the name of the check (`error` or `#wrong`) and in
+the columns `redop` and `root`, so columns are identified by their names. Benchmark and ranks of a table are
+checked against its bandwidths (`nccl_identity`). `COLLECTIVES` maps benchmarks to collectives of a plan;
+`is_by_cpu_time`, `of_whole` and `collective_of` also serve the JSON form.
 """
 
 from __future__ import annotations
@@ -62,13 +64,13 @@ BY_CPU_TIME = (
     "started, not what the network carries"
 )
 _JUDGED_GB_PER_S = 1.0
-"""Least printed rate that tells what it is computed from: smaller ones have too few digits."""
+"""Least printed rate from which its formula can be identified: smaller ones have too few digits."""
 _SAME = 0.02
-"""Share by which a rate may differ from size over a time that is printed with few digits."""
+"""Fraction by which a rate may differ from size over a time that is printed with few digits."""
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of nccl-tests."""
+    """Return whether a text has the head of a table of nccl-tests."""
     return any(_HEADER.match(line.text) for line in document.lines)
 
 
@@ -76,8 +78,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file.
 
     Raises:
-        MeasuredError: A row is malformed, or its bandwidths do not follow from the rest of it; benchmark or
-            ranks are not said and more than one fit.
+        MeasuredError: A row is malformed, or its bandwidths do not follow from the rest of it; or benchmark
+            or ranks are missing and more than one fit.
     """
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
@@ -94,7 +96,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         lines, index = table_lines(document, head + 1, _UNITS)
         if failed := failure(document, index):
             warnings += failed
-            # What was being printed meanwhile is no result.
+            # The row that was being printed at the failure is no result.
             lines = lines[:-1] if lines and reader.is_cut(lines[-1]) else lines
         lines = whole_rows(document, lines, warnings)
         for each in lines:
@@ -114,7 +116,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def is_by_cpu_time(rows: Sequence[Row]) -> bool:
-    """Tell whether all rates of a table are size over `cputime`, so that none is of the operation.
+    """Return whether all rates of a table are size over `cputime`, so that none is of the operation.
 
     nccl-tests computes rates from the time of the operation also with `-C 1`; other builds and edited outputs
     may not.
@@ -129,10 +131,10 @@ def is_by_cpu_time(rows: Sequence[Row]) -> bool:
 
 
 def _columns(document: Document, line: Line) -> list[str]:
-    """Return the columns of a head: those of the operation, then two times those of a placement.
+    """Return the columns of a head: those of the operation, then those of a placement twice.
 
     Raises:
-        MeasuredError: They are others.
+        MeasuredError: The head has other columns.
     """
     columns = line.text.strip().removeprefix("#").split()
     measured = [name for name in columns[3:] if name not in ("redop", "root", "timestamp")]
@@ -147,10 +149,10 @@ def _columns(document: Document, line: Line) -> list[str]:
 
 
 def _placements(document: Document, head: int) -> Sequence[str]:
-    """Return the placements of a table, of which the line above its head names one where there is one.
+    """Return the placements of a table: both, or the only one, which the line above the head names.
 
     Raises:
-        MeasuredError: There is one and nothing names it.
+        MeasuredError: The table has one placement and no line names it.
     """
     line = document.lines[head]
     if line.text.split().count("algbw") > 1:
@@ -167,7 +169,7 @@ def _placements(document: Document, head: int) -> Sequence[str]:
 
 @dataclass
 class _TableReader:
-    """What a table prints, row by row."""
+    """Rows of a table, with the printed numbers and the collective's fields of each for `nccl_identity`."""
 
     document: Document
     head: Line
@@ -210,7 +212,7 @@ class _TableReader:
         )
 
     def is_cut(self, line: Line) -> bool:
-        """Tell whether a row has fewer cells than there are columns."""
+        """Return whether a row has fewer cells than there are columns."""
         return len(line.text.split()) < len(self.columns) - 1
 
     def _cells(self, line: Line) -> tuple[list[str], list[str]]:
@@ -241,7 +243,7 @@ class _TableReader:
             time_us=time_us,
             time_us_min=None if low is None else float(low),
             time_us_max=None if high is None else float(high),
-            # `cputime` is how long the processor was busy; the operation took what algbw says.
+            # `cputime` is the busy time of the processor; the rate of the operation is algbw.
             gb_per_s=float(values["algbw"]) if time_us is None else None,
             placement=placement,
             iterations=self.iterations,
@@ -251,14 +253,14 @@ class _TableReader:
 
 
 def _print(line: int, size: int, part: Mapping[str, str], placement: str) -> Print:
-    """Return the numbers of a result with their digits; that they are numbers is known."""
+    """Return the numbers of a result with their digits; `_result` has checked that they are numbers."""
     time = Interval.printed(part["time"]) if "time" in part else None
     algbw, busbw = Interval.printed(part["algbw"]), Interval.printed(part["busbw"])
     return Print(line, placement, size, time, algbw, busbw, (part["algbw"], part["busbw"]))
 
 
 def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
-    """Read the check: wrong values are counted; `error` of older versions is the largest deviation."""
+    """Return the number of wrong values; none for `error` of older versions, the largest deviation."""
     if cell == "N/A":
         return None
     value = document.number(line, column, cell)
@@ -266,7 +268,7 @@ def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
 
 
 def _missing(table: _TableReader, header: Header, *, is_end: bool) -> Iterator[str]:
-    """Yield that the run was to measure more sizes, and that the times are those of the processor.
+    """Yield warnings if the run was to measure more sizes, and if the times are those of the processor.
 
     Args:
         table: The table.
@@ -288,7 +290,7 @@ def _table_identity(
     table_commands: Sequence[tuple[int, str]],
     commands: Sequence[tuple[int, str]],
 ) -> tuple[Said, str]:
-    """Return what the output says of a table, and the command line that made it.
+    """Return benchmark and ranks of a table by the output, and the command line that started the run.
 
     Args:
         table: The table.
@@ -297,7 +299,7 @@ def _table_identity(
         commands: All command lines of the file.
 
     Raises:
-        MeasuredError: Processes that know nothing of each other printed it.
+        MeasuredError: Several unconnected processes printed the table.
     """
     line = table.head
     if header.has_several_processes(table.leads):
@@ -354,7 +356,7 @@ def _table(
 
 
 def _with_fine_times(reader: _TableReader, benchmark: str, ranks: int, warnings: list[str]) -> Sequence[Row]:
-    """Return results with the time that algbw makes where the printed one has too few digits."""
+    """Return the results, with time computed from algbw where the printed time has too few digits."""
     kind = KINDS.get(plain_name(benchmark))
     rows: list[Row] = []
     for row, printed in zip(reader.rows, reader.prints, strict=True):
@@ -369,7 +371,7 @@ def _with_fine_times(reader: _TableReader, benchmark: str, ranks: int, warnings:
 
 
 def of_whole(rows: Sequence[Row], benchmark: str, ranks: int) -> Sequence[Row]:
-    """Return results whose rate, where they have no time, is of the whole size: hypercube prints less."""
+    """Return results whose rate, if they have no time, is that of the whole size: hypercube prints less."""
     kind = KINDS.get(plain_name(benchmark))
     if kind is None or kind.algorithm_factor == "1":
         return rows
@@ -378,7 +380,7 @@ def of_whole(rows: Sequence[Row], benchmark: str, ranks: int) -> Sequence[Row]:
 
 
 def _settings(header: Header, hosts: Sequence[str]) -> dict[str, str]:
-    """Return options, hosts and devices of a run, all of them where facts show the first ones."""
+    """Return options, hosts and devices of a run: all hosts and devices, where facts have the first ones."""
     lists = {"host": ", ".join(hosts), "device": ", ".join(header.slots)}
     return header.settings | {name: text for name, text in lists.items() if text}
 

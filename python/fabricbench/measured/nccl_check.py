@@ -1,8 +1,10 @@
-"""Whether the bandwidths that nccl-tests prints follow from the rest, and what they fit.
+"""Checks whether bandwidths of nccl-tests follow from the rest of a table, and finds collectives that fit.
 
-`algbw` is size over time and `busbw` a factor of it that depends on the collective and its ranks (nccl-tests,
-doc/PERFORMANCE.md and `GetBw` in src/*.cu). `count` belongs to one rank where each has a share, and in-place
-is not checked of what has none (`reportErrors` in src/alltoall.cu and src/sendrecv.cu).
+`KINDS` has the benchmarks with their factors; `Print` and `Lead` are the numbers of a row, `Evidence` those
+of a table, `Fit` a collective with its ranks, and `fits` returns all that fit. `algbw` is size over time and
+`busbw` is algbw times a factor of the collective and its ranks (nccl-tests, doc/PERFORMANCE.md and `GetBw` in
+src/*.cu). `count` is that of one rank where each has a share of the size. In-place values are not checked for
+benchmarks without an in-place form (`reportErrors` in src/alltoall.cu and src/sendrecv.cu).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from fabricbench.measured.digits import Interval
 Factor = Literal["2(n-1)/n", "(n-1)/n", "1"]
 RANKS_MAX = 1 << 24
 _EXPONENT_US = 1e6
-"""Times below are never printed with an exponent, and have the digits that they have."""
+"""Time [us] below which no exponent is printed, so that a time has all its digits."""
 _COARSE = 0.01
 """Width of a time of two digits or fewer as a fraction of it, at the least."""
 _TYPE_BYTES = {
@@ -35,12 +37,12 @@ class Kind:
 
     Attributes:
         name: Its name without `_perf`.
-        factor: What turns algbw into busbw, of n ranks.
-        has_shares: Whether each rank has a share of the size, of which `count` is one.
+        factor: Ratio of busbw to algbw, for n ranks.
+        has_shares: Whether each rank has a share of the size; `count` is one share.
         reduces: Whether `redop` names an operation.
         has_root: Whether `root` is a rank.
         has_in_place: Whether values of the in-place operation are checked.
-        algorithm_factor: What turns size over time into algbw.
+        algorithm_factor: Ratio of algbw to size over time.
     """
 
     name: str
@@ -57,7 +59,7 @@ class Kind:
         return f"{self.name}_perf"
 
     def shares(self, ranks: int) -> int:
-        """Return how many times the elements of `count` the size is."""
+        """Return the ratio of the size to the bytes of `count` elements."""
         return ranks if self.has_shares else 1
 
 
@@ -77,7 +79,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("hypercube", "(n-1)/n", has_shares=True, algorithm_factor="(n-1)/n"),
     )
 }
-"""The benchmarks of which it is known what they print, by their names without `_perf`."""
+"""Benchmarks with known formulas, by their names without `_perf`."""
 _OLD: Mapping[str, Kind] = {
     name: replace(KINDS[name], algorithm_factor="(n-1)/n") for name in ("all_gather", "reduce_scatter")
 }
@@ -101,7 +103,7 @@ def bandwidths(kind: Kind, ranks: int, size_bytes: int, time_us: float) -> tuple
 
 @dataclass(frozen=True)
 class Print:
-    """What is printed of one result.
+    """Printed numbers of one result.
 
     Attributes:
         line: Number of its line.
@@ -122,7 +124,7 @@ class Print:
     texts: tuple[str, str]
 
     def rate(self, kind: Kind | None, ranks: int) -> Interval:
-        """Return the algorithm bandwidth that size and time make, as far as the time has digits."""
+        """Return the interval of the algorithm bandwidth by size and printed time."""
         if self.time_us is None:
             return Interval(0.0, math.inf)
         scale = factor_of(kind.algorithm_factor, ranks) if kind else 1.0
@@ -131,9 +133,9 @@ class Print:
         return Interval(low, size / self.time_us.low if self.time_us.low else math.inf)
 
     def fine_time_us(self, kind: Kind, ranks: int) -> float | None:
-        """Return the time that algbw makes, where that of the table has two digits or fewer; else none.
+        """Return the time computed from algbw if the printed time has two digits or fewer; else none.
 
-        From 1e7 us on nccl-tests prints `1.3e+07` (`getFloatStr` of src/util.cu); algbw has more digits.
+        From 1e7 us on, nccl-tests prints `1.3e+07` (`getFloatStr` of src/util.cu); algbw has more digits.
         """
         if self.time_us is None or self.time_us.high < _EXPONENT_US:
             return None
@@ -146,15 +148,15 @@ class Print:
         return self.size_bytes / 1e3 * factor_of(kind.algorithm_factor, ranks) / algbw
 
     def has_rate(self, kind: Kind | None, ranks: int) -> bool:
-        """Tell whether algbw is what size and time make."""
+        """Return whether algbw follows from size and time."""
         return self.algbw.meets(self.rate(kind, ranks))
 
     def has_bus(self, kind: Kind, ranks: int) -> bool:
-        """Tell whether busbw is what collective and ranks make of it."""
+        """Return whether busbw follows from collective and ranks."""
         return self.busbw.meets(self.bus(kind, ranks))
 
     def bus(self, kind: Kind, ranks: int) -> Interval:
-        """Return the bus bandwidth that follows from what else is printed."""
+        """Return the interval of the bus bandwidth by the other printed numbers."""
         rate = self.rate(kind, ranks)
         algbw = self.algbw.within(rate) if self.algbw.meets(rate) else self.algbw
         return algbw.times(factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks))
@@ -162,7 +164,7 @@ class Print:
 
 @dataclass(frozen=True)
 class Lead:
-    """What a row says of its collective besides bandwidths.
+    """Fields of a row that identify its collective, without bandwidths.
 
     Attributes:
         line: Number of its line.
@@ -184,41 +186,41 @@ class Lead:
 
     @property
     def shares(self) -> float | None:
-        """How many times the elements of `count` the size is; none where that is not known."""
+        """Ratio of the size to the bytes of `count` elements; none for an unknown type."""
         count_bytes = _TYPE_BYTES.get(self.type_name, 0) * self.count
         return self.size_bytes / count_bytes if count_bytes else None
 
     def may_be(self, kind: Kind) -> bool:
-        """Tell whether operation and root are those of a kind."""
+        """Return whether operation and root are possible for a kind."""
         if self.redop not in (None, "", "none") and not kind.reduces and kind.name != "sendrecv":
             return False  # older versions of sendrecv name an operation
         if self.redop in ("", "none") and kind.reduces:
             return False
         if self.root is None and kind.name == "hypercube":
-            return False  # it is younger than the column
+            return False  # the column is older than this benchmark
         return self.root is None or (self.root != "-1") == kind.has_root
 
     def is_checked_as(self, kind: Kind) -> bool:
-        """Tell whether in-place is checked where a kind has it, as far as anything is checked."""
+        """Return whether in-place values are checked exactly if the kind checks them; true if nothing is."""
         return not self.checked[0] or self.checked[1] == kind.has_in_place
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a table prints, all of which its collective and ranks have to fit."""
+    """Printed numbers of a table; its collective and ranks must fit all of them."""
 
     prints: list[Print]
     leads: list[Lead]
 
     def misfit(self, kind: Kind, ranks: int) -> Print | None:
-        """Return the largest result whose bandwidths a collective of so many ranks does not have."""
+        """Return the largest result whose bandwidths do not fit a collective and ranks; none if all fit."""
         misfits = (
             row for row in self.prints if not row.has_rate(kind, ranks) or not row.has_bus(kind, ranks)
         )
         return max(misfits, key=lambda row: row.size_bytes, default=None)
 
     def lead_against(self, kind: Kind, ranks: int) -> Lead | None:
-        """Return the first row whose count is not that of a collective of so many ranks."""
+        """Return the first row whose count does not fit a collective and its ranks; none if all fit."""
         return next(
             (
                 lead
@@ -229,7 +231,7 @@ class Evidence:
         )
 
     def form_of(self, kind: Kind, ranks: int) -> Kind:
-        """Return a kind as the table prints it: in its old form where only that fits."""
+        """Return the form of a kind that the table prints: the old one if only that fits."""
         old = _OLD.get(kind.name)
         if old is None or any(lead.root is not None for lead in self.leads):
             return kind
@@ -237,13 +239,13 @@ class Evidence:
         return old if is_old and not self.lead_against(old, ranks) else kind
 
     def is_fit(self, kind: Kind, ranks: int) -> bool:
-        """Tell whether everything fits a collective of so many ranks."""
+        """Return whether all numbers fit a collective and its ranks."""
         if ranks < 2 or self.misfit(kind, ranks) or self.lead_against(kind, ranks):
             return False
         return all(lead.may_be(kind) for lead in self.leads)
 
     def ranks_of(self, kind: Kind) -> tuple[int, int] | None:
-        """Return the least and the most ranks that fit a kind; none if no number does."""
+        """Return the least and the most ranks with which a kind fits; none if no number fits."""
         shares = {lead.shares for lead in self.leads if lead.shares is not None}
         if kind.has_shares and shares:
             (first, *others) = shares
@@ -261,7 +263,7 @@ class Evidence:
         return (least, most) if least <= most and self.is_fit(kind, least) else None
 
     def _ranks_of_factor(self, kind: Kind) -> tuple[int, int]:
-        """Return the ranks of which busbw over algbw may be the factor."""
+        """Return the least and the most ranks whose factor may be busbw over algbw."""
         double = 2 if kind.factor == "2(n-1)/n" else 1
         low, high = 0.0, 1.0
         for row in self.prints:
@@ -278,7 +280,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Fit:
-    """A collective that fits a table, and how many ranks."""
+    """A collective that fits a table, with the least and the most ranks."""
 
     kind: Kind
     least: int
@@ -290,7 +292,7 @@ class Fit:
         return self.least if self.least == self.most else None
 
     def __str__(self) -> str:
-        """Say it as an option of the command line."""
+        """Return it as options of the command line."""
         counts = f" --ranks {self.least}" if self.ranks else ""
         if not self.ranks and self.most < RANKS_MAX:
             counts = f" --ranks N of {self.least:,} to {self.most:,}"
@@ -298,7 +300,7 @@ class Fit:
 
 
 def fits(evidence: Evidence, ranks: int | None = None) -> list[Fit]:
-    """Return the collectives that fit a table: of the ranks that are known if any do, otherwise of others."""
+    """Return the collectives that fit a table with the given ranks; if none does, with any number."""
     kinds = [*KINDS.values()]
     if all(lead.root is None for lead in evidence.leads):
         has_operation = any(lead.redop is not None for lead in evidence.leads)
@@ -319,19 +321,19 @@ _NAMES = sorted(
 
 
 def named_in(file_name: str) -> str:
-    """Return the benchmark that the name of a file has, without `_perf`; empty if it has none."""
+    """Return the benchmark that a file name contains, without `_perf`; empty if it contains none."""
     plain = re.sub(r"[^a-z0-9]", "", re.split(r"[/\\]", file_name.lower())[-1])
     return next((name for text, name in _NAMES if text in plain), "")
 
 
 def plain_name(benchmark: str) -> str:
-    """Return a benchmark's name without `_perf`, also where it is written as a plan writes the collective."""
+    """Return a benchmark's name without `_perf`, also from the spelling of the collective in a plan."""
     name = benchmark.rsplit("/", 1)[-1].removesuffix("_mpi").removesuffix("_perf")
     squeezed = re.sub(r"[-_ ]", "", name.lower()).replace("sendreceive", "sendrecv")
     return next((kind for kind in KINDS if kind.replace("_", "") == squeezed), name)
 
 
 def options_of(found: Iterable[Fit]) -> str:
-    """Say what fits as options, at most four."""
+    """Return the options of collectives that fit, at most four."""
     texts = [str(fit) for fit in found]
     return " or ".join(texts[:4]) + (" or others" if len(texts) > 4 else "")

@@ -1,7 +1,7 @@
-"""Which collective of how many ranks a table of nccl-tests is.
+"""`identify` determines the collective and the number of ranks of a table of nccl-tests.
 
-What the output and the user say is held against the bandwidths that are printed. What does not fit is
-refused, and what does fit is proposed.
+Names and numbers in the output (`Said`) and of the user are checked against the printed bandwidths. A table
+that does not fit is refused, with a hint that names the collectives that fit.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _UNKNOWN_HINT = "say which it was: --benchmark all_reduce_perf"
 
 @dataclass(frozen=True)
 class Said:
-    """What the output says of a table.
+    """Benchmark and ranks of a table by the output itself.
 
     Attributes:
-        line: Number of the line where it begins; none of a JSON file.
-        benchmark: The program, as the run of this table names it; empty if it does not.
-        earlier: The program that something before an earlier table names; empty if there is none.
-        listed: How many ranks are listed; none if none are.
-        launched: How many ranks the command line starts; none if it does not say.
-        groups: How many groups of ranks are listed, which ran at the same time.
+        line: Number of the line where the table begins; none for a JSON file.
+        benchmark: The program that the run of this table names; empty if it names none.
+        earlier: The program named before an earlier table; empty if there is none.
+        listed: Number of listed ranks; none without a list.
+        launched: Number of ranks that the command line starts; none if unknown.
+        groups: Number of listed groups of ranks, which ran at the same time.
     """
 
     line: int | None
@@ -69,11 +69,11 @@ class _Table:
 
     @property
     def ranks(self) -> int | None:
-        """The ranks that are said."""
+        """The ranks by the user, else by the list, else by the command line; none without any of them."""
         return self.given.ranks or self.said.listed or self.said.launched
 
     def spans(self, benchmark: str) -> bool:
-        """Tell whether a benchmark of the ranks that are said, or of any if none are, fits the table."""
+        """Return whether a benchmark fits the table with these ranks, or with any number if unknown."""
         kind = KINDS.get(plain_name(benchmark))
         if kind is None:
             return False
@@ -91,14 +91,14 @@ def identify(
 
     Args:
         document: The file.
-        evidence: What the table prints.
-        said: What the output says of it.
-        given: What the user says of the file.
-        warnings: What is taken without being said is added here.
+        evidence: The printed numbers of the table.
+        said: Benchmark and ranks by the output.
+        given: Benchmark and ranks by the user.
+        warnings: Receives a warning for each inferred value.
 
     Raises:
-        MeasuredError: Neither output nor user say what it is and more than one collective fits, or what they
-            say does not fit.
+        MeasuredError: Neither output nor user name the benchmark and more than one collective fits, or the
+            named one does not fit.
     """
     table = _Table(document, evidence, said, given, warnings)
     if said.listed == 1 or table.ranks == 1:
@@ -120,7 +120,7 @@ def identify(
 
 
 def _benchmark(table: _Table) -> str:
-    """Return the name that is said, the run's own first, and of several one that fits."""
+    """Return the first name that fits: the run's, the user's, an earlier table's; inferred without a name."""
     stated, given = table.said, table.given
     names = [name for name in (stated.benchmark, given.benchmark, stated.earlier) if name]
     fitting = next((name for name in names if table.spans(name)), "")
@@ -135,7 +135,7 @@ def _benchmark(table: _Table) -> str:
 
 
 def _warn_of_choice(table: _Table, program: str) -> None:
-    """Warn where one name stands in place of another, or stems from an earlier table and others fit too."""
+    """Warn if one name replaces another, or comes from an earlier table and others fit too."""
     stated, given = table.said, table.given
     names = {plain_name(name) for name in (stated.benchmark, given.benchmark) if name} - {plain_name(program)}
     for name in sorted(names):
@@ -150,7 +150,7 @@ def _warn_of_choice(table: _Table, program: str) -> None:
 
 
 def _inferred(table: _Table) -> str:
-    """Return the one benchmark that fits what is printed and what the file's name says.
+    """Return the one benchmark that fits the printed numbers and the file's name.
 
     Raises:
         MeasuredError: None fits, or several do.
@@ -191,7 +191,7 @@ def _programs(matches: Sequence[Fit]) -> str:
 
 
 def _ranks_unchecked(table: _Table, benchmark: str) -> int:
-    """Return the ranks of a benchmark whose bandwidths are not known; warn with what fits."""
+    """Return the ranks of a benchmark with unknown bandwidths; warn with the collectives that fit."""
     matches = fits(table.evidence, table.ranks)
     if matches and table.evidence.leads:
         table.warnings.append(
@@ -224,10 +224,10 @@ def _warn_of_ranks(table: _Table) -> None:
 
 
 def _ranks(table: _Table, kind: Kind) -> int:
-    """Return the ranks that are said, or else the one number that fits.
+    """Return the stated ranks, or else the one number that fits.
 
     Raises:
-        MeasuredError: None are said, and not exactly one number fits.
+        MeasuredError: No number is stated, and none or several fit.
     """
     _warn_of_ranks(table)
     if table.ranks is not None:
@@ -247,7 +247,7 @@ def _ranks(table: _Table, kind: Kind) -> int:
 
 
 def _require_fit(table: _Table, kind: Kind, ranks: int) -> None:
-    """Refuse a table whose bandwidths or counts are not those of a collective of so many ranks."""
+    """Refuse a table whose bandwidths or counts do not follow from collective and ranks."""
     misfit, lead = table.evidence.misfit(kind, ranks), table.evidence.lead_against(kind, ranks)
     if misfit is not None and not misfit.has_rate(kind, ranks):
         raise _wrong_rate(table, misfit, kind, ranks)
@@ -271,7 +271,7 @@ def _wrong_rate(table: _Table, misfit: Print, kind: Kind | None, ranks: int) -> 
 
 
 def _about(interval: Interval) -> str:
-    """Write what a number should be."""
+    """Return the text of the expected number."""
     if math.isinf(interval.high):
         return f"{interval.low:.4g} or more"
     middle = (interval.low + interval.high) / 2
@@ -279,7 +279,7 @@ def _about(interval: Interval) -> str:
 
 
 def _hint(table: _Table, kind: Kind, ranks: int) -> str:
-    """Say what fits the whole table, or that all but a few rows are right."""
+    """Return the hint of an error: the collectives that fit the table, or that most rows fit this one."""
     matches = fits(table.evidence, ranks)
     if matches:
         return f"what is printed fits {options_of(matches)}"
@@ -290,7 +290,7 @@ def _hint(table: _Table, kind: Kind, ranks: int) -> str:
 
 
 def _without_misfits(evidence: Evidence, kind: Kind, ranks: int) -> Evidence:
-    """Return the rows that fit a collective."""
+    """Return the evidence without the rows that do not fit a collective."""
     misfit_lines = {row.line for row in evidence.prints if Evidence([row], []).misfit(kind, ranks)}
     misfit_lines |= {row.line for row in evidence.leads if Evidence([], [row]).lead_against(kind, ranks)}
     return Evidence(

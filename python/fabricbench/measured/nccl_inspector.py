@@ -1,11 +1,12 @@
-"""NCCL Inspector, the profiler plugin of NCCL: one JSON object for each collective of each rank.
+"""Parser of NCCL Inspector, the profiler plugin of NCCL: one JSON object for each collective of each rank.
 
-Times are whole microseconds and GB/s 1e9 bytes/s. `coll_msg_size_bytes` is what one rank gives in; of
-AllGather and ReduceScatter the data size is that times the ranks (`inspectorComputeCollBw` of the plugin).
-What has the same communicator, collective and size is one result, the mean over its operations, as nccl-tests
-measures. The files of several ranks may stand one after another, and then it is the mean over the ranks too.
-Records of single sends and receives are left out: they are parts of an operation. From version 4.3 on a
-record with header and metadata alone, or with `dump_stats`, holds for those that follow.
+`is_output` detects it, `read` returns its tables. Times are whole microseconds and GB/s 1e9 bytes/s.
+`coll_msg_size_bytes` is the contribution of one rank; for AllGather and ReduceScatter the data size is that
+times the ranks (`inspectorComputeCollBw` of the plugin). Operations of the same communicator, collective and
+size form one result, their mean, as nccl-tests measures. A file may have the records of several ranks; the
+result is then the mean over the ranks too. Records of single sends and receives are left out: they are parts
+of an operation. From version 4.3 on, a record with only header and metadata, or with `dump_stats`, applies to
+the records after it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _KINDS = {
 """The collectives of which Inspector knows the bandwidth, by their names in NCCL."""
 _OF_HEAD = ("header", "metadata")
 _SLOW_RANK_RATIO = 1.25
-"""How many times as long as another a rank takes where a warning says so: a choice, not a law."""
+"""Ratio of the times of two ranks above which a warning is given: a choice, not a law."""
 _TIMES_RANKS = ("all_gather", "reduce_scatter")
 _VERSION = "inspector_output_format_version"
 _OPERATIONS = ("coll_perf", "p2p_perf")
@@ -46,7 +47,7 @@ _HINT = "the line may be cut off or edited: take the file that the plugin wrote,
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is a record of NCCL Inspector."""
+    """Return whether a JSON document is a record of NCCL Inspector."""
     if not isinstance(content, dict) or "header" not in content:
         return False
     metadata = content.get("metadata")
@@ -56,7 +57,7 @@ def is_output(content: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Key:
-    """What the operations of a result have in common."""
+    """Key of a result: the fields that its operations have in common."""
 
     communicator: str
     name: str
@@ -86,7 +87,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A record lacks a field, or its bandwidths do not follow from size, time and ranks.
     """
-    del given  # every record says it all
+    del given  # every record has collective and ranks
     groups: dict[_Key, _Group] = {}
     omitted_counts: Counter[str] = Counter()
     dropped: dict[tuple[str, int], int] = {}
@@ -127,7 +128,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def _head_of(record: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
-    """Return header and metadata that hold for the records that follow; before version 4.3 none do."""
+    """Return header and metadata that apply to the next records; empty before version 4.3."""
     if any(name in record for name in _OPERATIONS):
         return former
     metadata = record.get("metadata")
@@ -138,7 +139,7 @@ def _head_of(record: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
 
 
 def _version(fields: Fields) -> str:
-    """Return the version of the format that a record says; empty if it says none."""
+    """Return the version of the format of a record; empty if it has none."""
     metadata = fields.value.get("metadata")
     version = metadata.get(_VERSION) if isinstance(metadata, dict) else None
     return version if isinstance(version, str) else ""
@@ -176,7 +177,7 @@ def _take(
 
 
 def _omission_reason(name: str, ranks: int, time_us: float, source: str) -> str:
-    """Return what an operation is that is no result; empty of one that is."""
+    """Return the reason why an operation is no result; empty for one that is."""
     if name not in _KINDS:
         return f"operations {shown(name)}, whose bandwidth the plugin does not know,"
     if ranks < 2:
@@ -189,7 +190,7 @@ def _omission_reason(name: str, ranks: int, time_us: float, source: str) -> str:
 
 
 def _spread(document: Document, groups: Mapping[_Key, _Group]) -> Iterator[str]:
-    """Yield the results of which one rank took much longer than another: the mean is of both."""
+    """Yield a warning for each result with one rank much slower than another: the result is their mean."""
     for key, group in groups.items():
         means = {rank: fmean(times) for rank, times in group.of_rank.items()}
         least, most = (pick(means, key=lambda rank: means[rank]) for pick in (min, max))
@@ -209,17 +210,17 @@ def _data_bytes(kind: Kind, ranks: int, message_bytes: int) -> int:
 def _require_bandwidths(
     document: Document, line: int, body: Fields, kind: Kind, ranks: int, size: int, time_us: float
 ) -> None:
-    """Refuse a record whose bandwidths are not those of its size, time and ranks.
+    """Refuse a record whose bandwidths do not follow from its size, time and ranks.
 
     Raises:
-        MeasuredError: They are not; a time of 0 has none.
+        MeasuredError: They do not; a time of 0 is not checked.
     """
     if not time_us:
         return
     names = ("coll_algobw_gbs", "coll_busbw_gbs")
     for name, value in zip(names, bandwidths(kind, ranks, size, time_us), strict=True):
         printed = body.number(name)
-        # As other writers of the format print two decimals.
+        # Other writers of the format print two decimals.
         if not Interval.written(printed, 2).meets(Interval.written(value, 6)):
             operation = f"{body.text('coll')} of {size:,} bytes, {ranks:,} ranks and {time_us:g} us"
             expected = f"{value:.6f}, as {operation} has"

@@ -1,7 +1,7 @@
-"""nccl-tests, as its option `-J` writes it: the values of the text with all their digits (src/util.cu).
+"""Parser of the JSON of nccl-tests (option `-J`): the values of the text with all their digits (src/util.cu).
 
-The file has the environment of the process; of that only NCCL's own variables are kept, since the others may
-be secrets.
+`is_output` detects it, `read` returns its tables. The file has the environment of the process; only NCCL's
+own variables of it are stored, since the others may be secrets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLACEMENTS = (("out_of_place", "out-of-place"), ("in_place", "in-place"))
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is one of nccl-tests."""
+    """Return whether a JSON document is one of nccl-tests."""
     return isinstance(content, dict) and "nccl_version" in content and "results" in content
 
 
@@ -33,7 +33,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str], str]
     """Read the results of a file.
 
     Returns:
-        The tests, what was left out, and the text of the file without the environment.
+        The tests, the warnings, and the text of the file without the environment.
 
     Raises:
         MeasuredError: A field is missing or is no number.
@@ -107,7 +107,7 @@ def _identified(
     given: Given,
     warnings: list[str],
 ) -> tuple[str, int]:
-    """Return the benchmark and the ranks; of a file without results nothing needs to fit."""
+    """Return the benchmark and the ranks; they are not checked for a file without results."""
     name = arguments[0].rsplit("/", 1)[-1].removesuffix("_mpi") if arguments else ""
     groups = len({str(each.value.get("group")) for each in devices}) or 1
     stated = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
@@ -117,7 +117,7 @@ def _identified(
 
 
 def _listed(config: Fields, devices: Sequence[Fields]) -> int | None:
-    """Return how many ranks the file says there are; none if it lists no device.
+    """Return the number of ranks by the list of devices; none if it is empty.
 
     Of a process with several devices only the first is listed (writeDeviceReport in src/util.cu).
     """
@@ -178,7 +178,7 @@ def _rows(fields: Fields, number: int, iterations: Any, evidence: Evidence) -> l
                 part.number(time) if is_timed else None,
                 low,
                 high,
-                # `cpu_time` is how long the processor was busy; the operation took what alg_bw says.
+                # `cpu_time` is the busy time of the processor; the rate of the operation is alg_bw.
                 None if is_timed else part.number("alg_bw"),
                 placement,
                 count if isinstance(count, int) and count > 0 else None,

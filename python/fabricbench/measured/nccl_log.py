@@ -1,8 +1,10 @@
-"""What NCCL's own log (`NCCL_DEBUG=INFO`) adds to the output of nccl-tests: rows in pieces, and its choices.
+"""NCCL's log (`NCCL_DEBUG=INFO`) within the output of nccl-tests: rows split by it, and algorithm choices.
 
-nccl-tests prints a row in three pieces, and what NCCL logs meanwhile stands in between, without a line break
-before it. With `NCCL_DEBUG_SUBSYS=TUNING` NCCL names algorithm and protocol of each call (`ncclGetAlgoInfo`
-and its successors in src/enqueue.cc); there are no times in these lines, so they are no results.
+nccl-tests prints a row in three parts, and NCCL's log lines may be written between them without a line break;
+`mended` joins these rows. With `NCCL_DEBUG_SUBSYS=TUNING` NCCL logs algorithm and protocol of each call
+(`ncclGetAlgoInfo` and its successors in src/enqueue.cc); `choices` reads them. These lines have no times, so
+they are no results. `host_of` returns the host of a log line; `algorithm_name` and `protocol_name` normalise
+names.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from fabricbench.measured.line import Line
 
 _HOST: Final = re.compile(r"([^\s:\[\]<>]{1,255}):\d+:\d+ ")
 _PREFIX_MAX: Final = 400
-"""Characters in which the host of a line is, after the prefixes of a launcher."""
+"""Characters at the start of a line in which its host is searched, after the prefixes of a launcher."""
 _LOG = re.compile(r"^\s*(?:\[[^\]]{1,60}\] )?([^\s:]{1,255}):\d+:\d+ \[[^\]]{1,20}\] NCCL ")
 _DEVICE = re.compile(r"\bRank +\d+ .{0,60}? on +([^\s:]{1,255}) +device ")
 _ROW = re.compile(r"\s*\d+\s+\d+\s+[A-Za-z]\w*\s")
@@ -41,13 +43,13 @@ Choices = Mapping[tuple[str, int], Mapping[str, str]]
 
 
 def host_of(text: str) -> str:
-    """Return the host that a process of NCCL logs at the beginning of a line; empty if there is none."""
+    """Return the host at the beginning of a log line of NCCL; empty if there is none."""
     match = _HOST.search(text, 0, _PREFIX_MAX)
     return match[1] if match else ""
 
 
 def mended(lines: Sequence[Line]) -> list[Line]:
-    """Put rows together that NCCL's log has torn apart; each stands where its last piece was."""
+    """Join the rows that NCCL's log has split; each is at the position of its last part."""
     logs = (_LOG.match(line.text) for line in lines if "] NCCL " in line.text)
     devices = (_DEVICE.search(line.text) for line in lines if " device " in line.text)
     hosts = {match[1] for match in chain(logs, devices) if match}
@@ -64,7 +66,7 @@ def mended(lines: Sequence[Line]) -> list[Line]:
             whole_lines.append(_joined(row, line, line.text))
             row = None
         elif start is None and row is not None and line.text.strip() and not line.is_noise:
-            whole_lines += [row, line]  # whoever reads the row finds what it lacks
+            whole_lines += [row, line]  # the parser of the row reports the missing cells
             row = None
         else:
             whole_lines.append(line)
@@ -72,12 +74,12 @@ def mended(lines: Sequence[Line]) -> list[Line]:
 
 
 def _start_of_log(hosts: Set[str], text: str) -> int | None:
-    """Return where a line of the log begins that stands in a line; none if there is none of a known host."""
+    """Return the position in a line at which a log line of a known host begins; none if there is none."""
     log = _PROCESS.search(text)
     if log is None:
         return None
     word_start = text.rfind(" ", 0, log.start()) + 1
-    # The root of the row may stand right before the host, so the longest host that is known is taken.
+    # The root of the row may be directly before the host, so the longest known host is taken.
     start = next(
         (index for index in range(word_start, log.start()) if text[index : log.start()] in hosts), None
     )
@@ -92,7 +94,7 @@ def _joined(row: Line | None, line: Line, piece: str) -> Line:
 
 
 def choices(lines: Iterable[Line]) -> dict[tuple[str, int], dict[str, str]]:
-    """Return what NCCL chose for each function and number of bytes; several choices are named in turn."""
+    """Return NCCL's choices for each function and number of bytes; several are separated by commas."""
     choices_by_call: dict[tuple[str, int], dict[tuple[str, str, str], None]] = {}
     for match in chain.from_iterable(
         _CHOICE.finditer(line.text) for line in lines if " -> Algo " in line.text
@@ -115,12 +117,12 @@ def _texts(algorithm_choices: Sequence[tuple[str, str, str]]) -> Iterator[tuple[
 
 
 def algorithm_name(text: str) -> str:
-    """Return the name of an algorithm as NCCL writes it, also where there is its number or capitals."""
+    """Return NCCL's spelling of an algorithm, also from its number or another case."""
     return _named(text, _ALGORITHMS)
 
 
 def protocol_name(text: str) -> str:
-    """Return the name of a protocol, likewise."""
+    """Return NCCL's spelling of a protocol, also from its number or another case."""
     return _named(text, _PROTOCOLS)
 
 
@@ -131,10 +133,10 @@ def _named(text: str, names: Sequence[str]) -> str:
 
 
 def chosen_for(found: Choices, benchmark: str, size_bytes: int) -> Mapping[str, str]:
-    """Return what NCCL chose for the calls of a result."""
+    """Return NCCL's choices for the calls of a result; empty without any."""
     return found.get((benchmark, size_bytes)) or found.get(("", size_bytes)) or {}
 
 
 def has_choices(lines: Iterable[Line]) -> bool:
-    """Tell whether there is a line with a choice of NCCL."""
+    """Return whether a line has a choice of NCCL."""
     return any(" -> Algo " in line.text and _CHOICE.search(line.text) for line in lines)

@@ -1,8 +1,9 @@
-"""nccom-test, the benchmark of collectives on AWS Trainium and Inferentia: its table and its JSON report.
+"""Parser of nccom-test, the benchmark of collectives on AWS Trainium and Inferentia: table and JSON report.
 
-Sizes are data sizes, times microseconds, and bandwidths those of nccl-tests. GB/s are 1e9 bytes/s, and 2^30
-in tables of older versions; time and size decide. Operation and ranks are those of the command line
-(`nccom-test -r 64 allr`), which the report (`--report-to-json-file`) lacks; bandwidths have to follow.
+`is_output` and `read` are for the table, `is_report` and `read_report` for the report. Sizes are data sizes,
+times microseconds, and bandwidths those of nccl-tests. GB/s are 1e9 bytes/s, or 2^30 in tables of older
+versions, determined by time and size. Operation and ranks are those of the command line (`nccom-test -r 64
+allr`), which the report (`--report-to-json-file`) lacks; bandwidths must follow from them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _KINDS: Final = {
     **dict.fromkeys(("alltoall", "all-to-all", "a2a"), "alltoall"),
     **dict.fromkeys(("bcast", "broadcast"), "broadcast"),
 }
-"""Operations of nccom-test, and what nccl-tests calls them."""
+"""Names of nccl-tests for the operations of nccom-test."""
 _RANKS: Final = ("-r", "--nworkers", "--nranks")
 _BENCHMARK_HINT: Final = "say it: --benchmark allr (allg, redsct, sendrecv, alltoall, bcast)"
 _TIME: Final = re.compile(r"time(?::(\w+))?\(us\)")
@@ -56,11 +57,11 @@ _GIB: Final = 2**30 / 1e9
 _FAILED: Final = re.compile(
     r"\d+\s+(?:\d+\s+)?((?:Fail(?:ure|ed)|Error|Time(?:d )?out|Out of memory|OOM)\b.*)", re.IGNORECASE
 )
-"""A size that could not be measured, in place of its row."""
+"""Message of a size that could not be measured, instead of its row."""
 _FOOT: Final = re.compile(r"\d+ (?:errors?|failures?|tests?)\b.*", re.IGNORECASE)
 """A line that counts errors below the rows: `1 errors found - test failed`."""
 _AGREES: Final = 0.02
-"""Share by which a bandwidth may differ from what size and time give: times are rounded."""
+"""Fraction by which a bandwidth may differ from size over time: times are rounded."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class _Run:
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text has a table of nccom-test."""
+    """Return whether a text has a table of nccom-test."""
     return any(_HEAD.fullmatch(line.text) for line in document.lines)
 
 
@@ -81,8 +82,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file.
 
     Raises:
-        MeasuredError: A row is malformed, its bandwidths do not follow from size, time and ranks, or nothing
-            says operation and ranks.
+        MeasuredError: A row is malformed, its bandwidths do not follow from size, time and ranks, or
+            operation or ranks are missing.
     """
     commands = command_lines(document.lines, _PROGRAM)
     tables: list[Table] = []
@@ -110,17 +111,17 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def is_report(content: Any) -> bool:
-    """Tell whether a JSON document is a report of nccom-test."""
+    """Return whether a JSON document is a report of nccom-test."""
     rows = content.get("results") if isinstance(content, dict) else None
     first = rows[0] if isinstance(rows, list) and rows else None
     return isinstance(first, dict) and {"size(B)", *_BANDWIDTHS} <= first.keys()
 
 
 def read_report(document: Document, content: Any, given: Given) -> tuple[list[Table], list[str]]:
-    """Read a report, whose operation and ranks the user says.
+    """Read a report, with operation and ranks by the user.
 
     Raises:
-        MeasuredError: They are not said, or a result lacks a field or does not follow from them.
+        MeasuredError: The user gives none, or a result lacks a field or does not follow from them.
     """
     warnings: list[str] = []
     run = _run(document, 1, "", given)
@@ -214,7 +215,7 @@ def _option(words: Sequence[str]) -> int | None:
 
 @dataclass(frozen=True)
 class _Result:
-    """A row, and what is printed of its bandwidths."""
+    """A row, with its bandwidths as printed text."""
 
     line: int
     size: int
@@ -246,7 +247,7 @@ class _Result:
         return cls(line, size, document.number(line, name, cells[name]), printed, values)
 
     def has(self, run: _Run, unit: float) -> bool:
-        """Tell whether both bandwidths are those of size, time and ranks; a time of 0 has none."""
+        """Return whether both bandwidths follow from size, time and ranks; a time of 0 is not checked."""
         if not self._has_factor(run):
             return False
         return not self.time_us or all(
@@ -255,7 +256,7 @@ class _Result:
         )
 
     def _has_factor(self, run: _Run) -> bool:
-        """Tell whether the bus bandwidth is that of collective and ranks, as exactly as both are printed."""
+        """Return whether the bus bandwidth is algbw times the factor, within the digits of both."""
         algbw, busbw = map(Interval.printed, self.bandwidths)
         expected = algbw.times(factor_of(run.kind.factor, run.ranks))
         return busbw.meets(Interval(expected.low * (1 - _ROUNDED), expected.high * (1 + _ROUNDED)))

@@ -1,10 +1,10 @@
-"""OSU micro-benchmarks, as they print, with or without `-f`.
+"""Parser of the output of OSU micro-benchmarks, with or without `-f`: `is_output` and `read`.
 
-Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, what a rank gives to each other
-or puts in (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests are half a round trip;
-those of collectives are the mean over the ranks, and with `-f` also the smallest and largest rank.
-osu_bibw sums up both directions, osu_mbw_mr all pairs. The output does not say how many ranks a collective
-has: the command line before it does, or the user.
+Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, the bytes from a rank to each
+other rank or its own contribution (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests
+are half a round trip; those of collectives are the mean over the ranks, and with `-f` also the smallest and
+largest rank. osu_bibw sums up both directions, osu_mbw_mr all pairs. The output lacks the number of ranks of
+a collective: it is in the command line before it, or given by the user.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MEGA_PER_GIGA = 1000.0
 
 @dataclass(frozen=True)
 class _Kind:
-    """A benchmark: its program and collective, and over how many directions its rate is summed up."""
+    """A benchmark: its program and collective, and the number of directions in its rate."""
 
     program: str
     collective: str
@@ -71,7 +71,7 @@ _KINDS: Mapping[str, _Kind] = {
     "scatter latency": _Kind("osu_scatter", "scatter"),
     "scatterv latency": _Kind("osu_scatterv", "scatter"),
 }
-"""What the titles name, without `MPI` and what the buffers are made of."""
+"""Benchmarks by their titles, without the library such as `MPI-CUDA`."""
 _LIBRARIES = ("mpi", "nccl", "rccl")
 _TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_latency_mp", "osu_bw", "osu_bibw")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
@@ -84,7 +84,7 @@ _RATES = ("bandwidth (mb/s)", "mb/s")
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of an OSU micro-benchmark."""
+    """Return whether a text has a title of an OSU micro-benchmark."""
     return any(_TITLE.match(line.text) for line in document.lines)
 
 
@@ -92,7 +92,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file; benchmarks that measure something else are left out with a warning.
 
     Raises:
-        MeasuredError: A row is malformed, or the number of ranks is not said.
+        MeasuredError: A row is malformed, or the number of ranks is missing.
     """
     return read_each(document, _TITLE, lambda part, told: _read(part, given, told))
 
@@ -145,7 +145,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
 
 
 def _invalid(document: Document, end: int) -> Iterator[str]:
-    """Yield the line with which a benchmark ends whose check of values failed (`-c`)."""
+    """Yield a warning if the check of values (`-c`) failed, which ends the table."""
     line = document.lines[end] if end < len(document.lines) else None
     if line is not None and line.text.strip().startswith(_INVALID):
         yield f"{document.name}:{line.number}: the run failed: {' '.join(line.text.split())[:_SHOWN]}"
@@ -154,7 +154,7 @@ def _invalid(document: Document, end: int) -> Iterator[str]:
 def _meaning(
     document: Document, line: Line, kind: _Kind, rows: Sequence[Row], pairs: int | None
 ) -> Iterator[str]:
-    """Yield what rates are where they are not those that are printed."""
+    """Yield a warning if the rates are not the printed ones."""
     position = f"{document.name}:{line.number}: {kind.program}"
     if kind.directions > 1:
         yield f"{position}: what is printed is the sum of both directions; here it is one, half of it"
@@ -174,7 +174,7 @@ def _kind(title: str) -> _Kind | None:
 
 
 def _columns(document: Document, title_index: int) -> tuple[list[str], int]:
-    """Return the columns of the table below a title, and the place of its first row; none without one."""
+    """Return the columns of the table below a title, and the index of its first row; none without a table."""
     for index in range(title_index + 1, min(title_index + 12, len(document.lines))):
         text = document.lines[index].text.strip()
         if _TITLE.match(text):

@@ -1,9 +1,10 @@
-"""perftest (ib_write_bw, ib_read_lat and so on), as it prints.
+"""Parser of the output of perftest (ib_write_bw, ib_read_lat and so on): `is_output` and `read`.
 
-Rates are MiB/s of 2^20 bytes, also where the head says MB/sec, and with `--report_gbits` Gb/s of 1e9 bits
-(perftest, README and print_report_bw in src/perftest_parameters.c). Of bidirectional tests both directions
-are summed up there, and half of that is the rate of each. Latencies of WRITE and SEND are half a round trip,
-those of READ and atomics a whole one (print_report_lat). Sizes are those of one message, between two ranks.
+Rates are MiB/s of 2^20 bytes, also under the head MB/sec, and with `--report_gbits` Gb/s of 1e9 bits
+(perftest, README and print_report_bw in src/perftest_parameters.c). Bidirectional tests print the sum of both
+directions; half of it is the rate of each. Latencies of WRITE and SEND are half a round trip, those of READ
+and atomics a whole one (print_report_lat). Sizes are those of one message, between two ranks. `meanings`,
+`benchmark_of` and `row_of` also serve the JSON form.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
 _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
 _MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
 _FREED = re.compile(r"\s*(?:deallocat|destroy|free)", re.IGNORECASE)
-"""How lines begin that follow a test with GPU memory; they are not of the next test."""
+"""Beginning of lines after a test with GPU memory; they do not belong to the next test."""
 _BOTH = "what is printed is the sum of both directions; here it is one, half of it"
 _LATENCY = "it measures times; rates here are size over time"
 _AVERAGE = "t_avg[usec]"
@@ -50,7 +51,7 @@ _MEAN, _MEDIAN = "the mean (t_avg)", "the median (t_typical)"
 _CLOCK = re.compile(r"\s*Conflicting CPU frequency values detected")
 _MIXED_HINT = "several tests wrote at the same time: keep each in a file of its own, or label their lines"
 _DEFAULTS = {"end": "client", "memory": "host"}
-"""Settings of a test whose output says nothing else."""
+"""Settings of a test without other values in its output."""
 _FACT_NAMES = {
     "Device": "nic",
     "Mtu": "mtu",
@@ -76,7 +77,7 @@ _MIB, _GBIT = ("[MB/sec]", "[MiB/sec]"), ("[Gb/sec]",)
 
 @dataclass
 class _Header:
-    """What stands before a table."""
+    """Facts and settings from the lines before a table."""
 
     title: str = ""
     facts: dict[str, Value] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class _Header:
     side: str = "local"
 
     def take(self, text: str) -> None:
-        """Read a line before the table; some stand before the title of their test."""
+        """Read a line before the table; some lines are before the title of their test."""
         if title := _TITLE.match(text):
             self.title, self.facts = title[1], {}
             self.settings, self.pending = {"test": title[1], **_DEFAULTS, **self.pending}, {}
@@ -107,7 +108,7 @@ class _Header:
                     self.facts[fact_name] = value[:200]
 
     def _take_address(self, side: str, text: str) -> None:
-        """Keep queue pair and first PSN, which tell the two ends of a test, and the LID of InfiniBand."""
+        """Store queue pair and first PSN, which identify an end of a test, and the LID of InfiniBand."""
         self.side = side
         numbers = dict(_NUMBERED.findall(text))
         self.settings.setdefault(side, f"{numbers.get('QPN', '')} {numbers.get('PSN', '')}".strip())
@@ -116,7 +117,7 @@ class _Header:
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of perftest."""
+    """Return whether a text has the head of a table of perftest."""
     return any(_is_header(line.text) for line in document.lines)
 
 
@@ -130,10 +131,10 @@ def _columns(text: str) -> list[str]:
 
 
 def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
-    """Read every table of a file, those of hosts and processes that wrote at the same time each by itself.
+    """Read every table of a file, separately for hosts and processes that wrote at the same time.
 
     Raises:
-        MeasuredError: A row is malformed, the benchmark is not said, or tests are mixed line by line.
+        MeasuredError: A row is malformed, the benchmark is missing, or tests are mixed line by line.
     """
     tables, warnings = read_each(document, _TITLE, lambda part, told: _read(part, given, told))
     return _with_ends(document, tables, warnings), warnings
@@ -182,7 +183,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
 
 
 def _clocks(document: Document, head: int, end: int, row: Row) -> list[str]:
-    """Return a warning if the processor's clock varied while times were measured: they are cycles of it."""
+    """Return a warning if the processor's clock varied during a test of latency: times are cycles of it."""
     lines = (line for line in document.lines[max(head - 3, 0) : end] if _CLOCK.match(line.text))
     first_line = next(lines, None)
     if first_line is None or row.gb_per_s is not None:
@@ -192,16 +193,16 @@ def _clocks(document: Document, head: int, end: int, row: Row) -> list[str]:
 
 
 def meanings(place: str, row: Row, columns: Iterable[str], *, is_sum: bool) -> list[str]:
-    """Return a warning where rates are not those that are printed: half of a sum, or of a time."""
+    """Return a warning if rates are not the printed ones: half of a sum, or size over time."""
     if row.gb_per_s is not None:
         return [f"{place}: {_BOTH}"] if is_sum else []
     return [f"{place}: {_LATENCY}; the time is {_MEAN if _AVERAGE in columns else _MEDIAN}"]
 
 
 def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str]) -> list[Table]:
-    """Return the tables without their queue pairs, those of the second end of a test marked as such.
+    """Return the tables without their queue pairs; that of the second end of a test is marked as such.
 
-    Both ends have the two first PSNs, which are random numbers, the other way round.
+    Both ends have the same two first PSNs, which are random numbers, with local and remote exchanged.
     """
     lines: dict[tuple[str, str], int] = {}
     marked_tables: list[Table] = []
@@ -291,7 +292,7 @@ def _require_message_rate(
     """Refuse a row whose bandwidth is not its messages per second times their size.
 
     Raises:
-        MeasuredError: It is not. Raw Ethernet counts more than the message, so a quarter more is let pass.
+        MeasuredError: It is not. Raw Ethernet counts more than the message, so a quarter more is allowed.
     """
     messages = numbers.get("MsgRate[Mpps]")
     if not messages or not size:
@@ -306,7 +307,7 @@ def _require_message_rate(
 
 
 def _unit(document: Document, line: int, column: str) -> float:
-    """Return what a rate is worth [GB/s]."""
+    """Return the unit of a rate [GB/s]."""
     if column.endswith(_GBIT):
         return GBIT_PER_S
     if column.endswith(_MIB):

@@ -1,10 +1,10 @@
-"""perftest, as its options `--out_json` and `--out_json_file` write it.
+"""Parser of the JSON of perftest (`--out_json`, `--out_json_file`): `is_output` detects it, `read` reads it.
 
-Until 2023 names and texts have no quotation marks there, and a comma stands before each closing brace
-(linux-rdma/perftest, issue 216), so that is read as well.
+Until 2023 names and texts have no quotation marks there, and each closing brace has a comma before it
+(linux-rdma/perftest, issue 216); `is_unquoted` detects this form and `quoted` turns it into JSON.
 
-The file does not say whether rates are in MiB/s or, with `--report_gbits`, in Gb/s. The message rate does:
-rate and size give bytes per second, which decides between the two.
+The file lacks the unit of rates: MiB/s, or Gb/s with `--report_gbits`. Message rate times size is the rate in
+bytes per second, which determines the unit.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _COMMA = re.compile(r",(\s*[}\]])")
 
 
 def is_unquoted(document: Document) -> bool:
-    """Tell whether a file of perftest has names without quotation marks, or commas before braces."""
+    """Return whether a file of perftest may have names without quotation marks, or commas before braces."""
     return bool(_UNQUOTED.match(document.text)) and document.text.count("\n") < _LINES_MAX
 
 
 def quoted(document: Document) -> Document:
-    """Return a file of perftest as JSON, with its lines where they were."""
+    """Return a file of perftest as JSON with the same lines."""
     lines = [_quoted_line(line) for line in document.text.split("\n")]
     return Document(document.name, _COMMA.sub(r"\1", "\n".join(lines)))
 
@@ -66,12 +66,12 @@ def _quoted_line(line: str) -> str:
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is one of perftest."""
+    """Return whether a JSON document is one of perftest."""
     return isinstance(content, dict) and "test_info" in content and "results" in content
 
 
 def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
-    """Read the results of a file, which may hold several documents.
+    """Read the results of a file with one or more documents.
 
     Raises:
         MeasuredError: A field is missing or is no number.
@@ -131,7 +131,7 @@ def _row(document: Document, part: Fields, directions: int) -> Row:
 
 
 def _unit(part: Fields, size: int) -> str:
-    """Say which unit the rates have: the one that goes with the message rate."""
+    """Return the unit of the rates: the one that agrees with the message rate."""
     average, messages = part.number("BW_average"), part.number("MsgRate")
     gb_per_s = messages * _MEGA * size / 1e9
     return "Gb/sec" if average and gb_per_s / average > _GEOMETRIC_MEAN else "MiB/sec"

@@ -1,7 +1,8 @@
-"""NCCL's RAS report (`ncclras`, text or JSON): which ranks of a communicator are behind, missing or dead.
+"""Parser of NCCL's RAS reports (`ncclras`, text or JSON): ranks of a communicator behind, missing or dead.
 
-Counts are operations that a rank has launched. A report is one moment: counts that differ are usual while a
-job runs, and mean a hang where they are the same in a later report. Several reports may be in one file.
+`read` returns a `RasReport` with the facts of all reports of a file. Counts are operations that a rank has
+launched. A report is one moment: different counts are usual while a job runs, and mean a hang if a later
+report has the same. A file may have several reports.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fabricbench.words import counted
 
 NAME: Final = "nccl-ras"
 _START: Final = re.compile(r"Job summary")
-"""The head of a report; what is cut out of one may be without it."""
+"""The head of a report; an excerpt may be without it."""
 _IS_RAS: Final = re.compile(
     r"\d+ ranks have launched up to operation \d+|Communicator ranks have different .*"
     r"|#\d+-\d+ \([0-9a-f]+\) [A-Z, ]+|Communicators\.\.\. \(\d.*|Missing communicator data from \d+ .*"
@@ -57,7 +58,7 @@ _IN_PROGRESS: Final = 7
 
 @dataclass(frozen=True)
 class RankOf:
-    """A rank that a report names: its GPU, process and node; empty where it does not."""
+    """A rank that a report names, with its GPU, process and node; empty where the report has none."""
 
     rank: int
     gpu: str = ""
@@ -71,13 +72,13 @@ class RankOf:
 
 @dataclass
 class Group:
-    """Ranks of a communicator that have launched as many operations, or have one status.
+    """Ranks of a communicator with the same number of launched operations, or with one status.
 
     Attributes:
         launched: Operations that they have launched; none for a group by status.
-        count: How many ranks they are.
-        named: Those that the report names.
-        status: Their status, of a group by status.
+        count: Number of ranks.
+        named: The ranks that the report names.
+        status: Their status, for a group by status.
     """
 
     launched: int | None
@@ -88,13 +89,13 @@ class Group:
 
 @dataclass
 class Difference:
-    """Ranks of a communicator that differ in what they launched.
+    """Ranks of a communicator that differ in launched operations or status.
 
     Attributes:
         communicator: Its hash.
         operation: The collective, `collective` for all of them, or `status`.
         line: Line of the report.
-        groups: Ranks by what they launched.
+        groups: Ranks by launched operations or status.
         report: Number of the report, from 0.
     """
 
@@ -106,12 +107,12 @@ class Difference:
 
     @property
     def statuses(self) -> set[str]:
-        """Statuses of its groups; none of groups by operations."""
+        """Statuses of its groups; empty for groups by operations."""
         return {group.status for group in self.groups} - {""}
 
     @property
     def most(self) -> int:
-        """Operations launched by the ranks that are ahead."""
+        """Most operations that a rank has launched."""
         return max((group.launched for group in self.groups if group.launched is not None), default=0)
 
     @property
@@ -122,7 +123,7 @@ class Difference:
 
     @property
     def ranks(self) -> int:
-        """How many ranks there are in all."""
+        """Number of ranks of all groups."""
         return sum(group.count for group in self.groups)
 
 
@@ -133,7 +134,7 @@ class Lost:
     Attributes:
         line: Line of the report.
         text: Text of the report.
-        is_dead: It considers them dead, not just unresponsive.
+        is_dead: Whether it considers them dead, not only unresponsive.
         report: Number of the report.
     """
 
@@ -148,15 +149,15 @@ class RasReport:
     """Facts of all reports of a file.
 
     Attributes:
-        reports: How many there are.
+        reports: Number of reports.
         differences: Communicators whose ranks differ.
         lost: Processes and ranks that did not answer.
         errors: Communicators that report errors.
-        communicators: How many communicators are listed; of text those of the groups.
-        job: Nodes, processes and GPUs of the last report, of JSON its communicators, in words; empty where it
-            does not say.
-        groups: For each state that its table of groups names, how many communicators have it.
-        timeouts: What it says of timeouts while it asked the processes.
+        communicators: Number of listed communicators; in text those of the groups.
+        job: Nodes, processes and GPUs of the last report, for JSON its communicators, in words; empty if the
+            report has none.
+        groups: Number of communicators for each state in its table of groups.
+        timeouts: Its line about timeouts while it queried the processes.
     """
 
     reports: int = 0
@@ -170,19 +171,19 @@ class RasReport:
 
     @property
     def summary(self) -> list[str]:
-        """What the last report says of the job and its communicators, in words."""
+        """Job and communicators of the last report, in words."""
         states = ", ".join(f"{count:,} {state}" for state, count in self.groups.items())
         communicators = counted(sum(self.groups.values()), "communicator")
         return [*([self.job] if self.job else []), *([f"{communicators} ({states})"] if states else [])]
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text is a report of RAS."""
+    """Return whether a text is a report of RAS."""
     return any(_IS_RAS.fullmatch(line.text.strip()) for line in document.lines)
 
 
 def is_json(content: Any) -> bool:
-    """Tell whether a JSON document is a report of RAS, or an event of its monitoring mode."""
+    """Return whether a JSON document is a report of RAS, or an event of its monitoring mode."""
     if not isinstance(content, dict):
         return False
     is_listed = isinstance(content.get("communicators"), list) and "nccl_version" in content
@@ -319,7 +320,7 @@ def _differences(communicator: Mapping[str, Any], line: int, report: int) -> Ite
 
 
 def _states(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Difference]:
-    """Yield that ranks are in different states, as the text form calls them."""
+    """Yield the difference if ranks are in different states, by the names of the text form."""
     groups: dict[str, Group] = {}
     for each in communicator.get("ranks", ()):
         status = each.get("status") if isinstance(each, dict) else None
@@ -333,7 +334,7 @@ def _states(communicator: Mapping[str, Any], line: int, report: int) -> Iterator
 
 
 def _state(status: Mapping[str, Any]) -> str:
-    """Return what a rank does; empty of one that ended with an error."""
+    """Return the state of a rank; empty for one that ended with an error."""
     if status.get("abort_flag") is True:
         return "ABORT"
     if status.get("finalize_called") is True or status.get("destroy_flag") is True:

@@ -1,4 +1,4 @@
-"""Causes that NCCL's RAS report speaks for: ranks that are behind or gone."""
+"""Causes with evidence in NCCL's RAS report: lost processes, errors, ranks that differ or are behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REPEAT_HINT: Final = (
 
 
 def lost_processes(case: Examined) -> Iterator[Suspect]:
-    """Processes that RAS does not reach."""
+    """Processes that do not answer RAS."""
     report = case.ras
     if report is None or not report.lost:
         return
@@ -51,7 +51,7 @@ def communicator_errors(case: Examined) -> Iterator[Suspect]:
 
 
 def ranks_differ(case: Examined) -> Iterator[Suspect]:
-    """Ranks of a communicator that are in different states, as while it is set up or ends."""
+    """Ranks of a communicator that called different operations, or are in different states."""
     report = case.ras
     crossed = _crossed(report) if report is not None else []
     if crossed:
@@ -90,10 +90,10 @@ _MISMATCH: Final = (
 
 
 def _crossed(report: RasReport) -> list[str]:
-    """Return where ranks have launched more of one operation and fewer of another than the other ranks.
+    """Return lines on ranks with more calls of one operation and fewer of another than the other ranks.
 
-    The calls of a rank that is late are the first of those of the others, so that none of its counts is above
-    theirs: counts that cross mean other calls.
+    The calls of a late rank are a prefix of those of the others, so that none of its counts is above theirs:
+    counts that cross mean different calls.
     """
     last = [each for each in report.differences if each.report == report.reports - 1]
     lines: list[str] = []
@@ -109,7 +109,7 @@ def _crossed(report: RasReport) -> list[str]:
 
 
 def _deviations(difference: Difference) -> dict[str, int]:
-    """Return by how much ranks, or groups of so many, differ from what most ranks have launched."""
+    """Return the deviation of ranks, or of groups without names, from the count of most ranks."""
     groups = [each for each in difference.groups if each.launched is not None]
     if len(groups) < 2:
         return {}
@@ -160,7 +160,7 @@ def usual_difference(case: Examined) -> Iterator[Suspect]:
 
 
 _USUAL_GAP: Final = 2
-"""Operations by which ranks differ while a job runs, as each is asked at another moment. Assumption."""
+"""Operations by which ranks differ while a job runs, as each is queried at another moment. Assumption."""
 
 
 def _states(difference: Difference) -> str:
@@ -223,7 +223,7 @@ def _rank_list(group: Group) -> str:
 
 
 def _is_unchanged(difference: Difference, report: RasReport) -> bool:
-    """Tell whether an earlier report has the same communicator with the same counts."""
+    """Return whether an earlier report has the same communicator with the same counts."""
 
     def counts(each: Difference) -> Sequence[tuple[int | None, int]]:
         return sorted(((group.launched, group.count) for group in each.groups), key=str)

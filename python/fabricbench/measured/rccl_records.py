@@ -1,8 +1,8 @@
-"""rccl-tests, as `--output_file` writes it: a record for each result, as lines of JSON, a list, or CSV.
+"""Parser of files of rccl-tests (`--output_file`): a record for each result, as JSON lines, a list, or CSV.
 
-Sizes are data sizes, times microseconds and GB/s 1e9 bytes/s, as in the table. Names of fields are read
-without their case. Ranks are `gpus`, or `ranks` times `gpusPerRank`; the bandwidths of a record have to
-follow from size, time and ranks, or it is refused.
+`is_output` and `is_csv` detect them, `read` returns their tables. Sizes are data sizes, times microseconds
+and GB/s 1e9 bytes/s, as in the table. The case of field names is ignored. Ranks are `gpus`, or `ranks` times
+`gpusPerRank`; a record whose bandwidths do not follow from size, time and ranks is refused.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _Record = tuple[int, Mapping[str, str]]
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is a record of rccl-tests, or a list of them."""
+    """Return whether a JSON document is a record of rccl-tests, or a list of them."""
     first = content[0] if isinstance(content, list) and content else content
     return isinstance(first, dict) and _is_record({str(name).lower() for name in first})
 
 
 def is_csv(document: Document) -> bool:
-    """Tell whether a text begins with the head of rccl-tests' CSV."""
+    """Return whether a text begins with the head of rccl-tests' CSV."""
     first = next((line.text for line in document.lines if line.text.strip()), "")
     return bool(_HEAD.fullmatch(first)) and _is_record(set(_head(first)))
 
@@ -86,7 +86,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def _plain(name: str) -> str:
-    """Return a collective as nccl-tests calls it: `AllReduce` and `all_reduce_perf` are `all_reduce`."""
+    """Return the name of nccl-tests for a collective: `AllReduce` and `all_reduce_perf` are `all_reduce`."""
     bare = re.sub(r"[^a-z]", "", name.lower().removesuffix("_perf"))
     return next((each for each in KINDS if each.replace("_", "") == bare), bare)
 
@@ -164,7 +164,7 @@ def _row(document: Document, line: int, record: Mapping[str, str], kind: Kind, r
 
 
 def _require_factor(document: Document, line: int, record: Mapping[str, str], kind: Kind, ranks: int) -> None:
-    """Refuse a bus bandwidth that is not algBw times the factor, as exactly as both are printed.
+    """Refuse a bus bandwidth that is not algBw times the factor, within the digits of both.
 
     Raises:
         MeasuredError: It is not.
@@ -182,11 +182,11 @@ def _require_factor(document: Document, line: int, record: Mapping[str, str], ki
 
 _ROUNDED: Final = 1e-4
 _TOLERANCE: Final = 0.02
-"""Share by which a bandwidth may differ from what the rest gives: times are rounded before or after."""
+"""Fraction by which a bandwidth may differ from size over time: times are rounded before or after."""
 
 
 def _require(document: Document, line: int, name: str, cell: str, value: float, reason: str) -> None:
-    """Refuse a bandwidth that is not what the rest of a record gives.
+    """Refuse a bandwidth that does not follow from the rest of a record.
 
     Raises:
         MeasuredError: It is not.

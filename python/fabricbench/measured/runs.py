@@ -1,8 +1,9 @@
-"""Runs of a file: tables that differ in a setting are separate measurements, never repetitions of each other.
+"""Separates the runs of a file: tables that differ in a setting are no repetitions of each other.
 
+`separated` returns the tables with their settings and differences; `described` returns a difference in words.
 Measurements are repetitions if they have the same type, operation, root, device, hosts, library, options,
-variables and date. A setting that an output does not state is unknown and separates nothing. A variable that
-is not set has its default, so that one run sets it and another does not is a difference.
+variables and date. A setting missing in an output is unknown and separates nothing. An unset variable has its
+default, so runs differ if one sets it and the other does not.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from fabricbench.measured.model import Row, Table
 from fabricbench.measured.text import Document
 
 COMPUTED = ("type", "redop")
-"""Settings that change what GPUs compute and leave the bytes on the network as they are."""
+"""Settings that change the computation on GPUs and not the bytes on the network."""
 _OF_A_ROW = (*COMPUTED, "root")
 _NO_SETTINGS = ("communicator", "measured at", "nodes", "hosts")
 _LABEL = re.compile(r"[A-Za-z0-9][\w.]{0,15}")
 _LABELS_MAX = 3
 _COMPARED_MAX = 64
-"""Runs of a benchmark that differ; each further one is separate where a setting is not said as well."""
+"""Most groups of equal runs of a benchmark; further runs are separate even if a setting is unknown."""
 _SHOWN_MAX = 80
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,60}")
 _ASSIGNED = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(.*)", re.DOTALL)
 _SILENT = re.compile(r"(?:N|R)CCL_DEBUG(?:_\w+)?")
-"""Variables that change what is logged, not how it runs."""
+"""Variables that change only the log."""
 _LOGGED = re.compile(r"\b((?:N|R)CCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
 _EXPORT = re.compile(r"^\s*(?:[>$%+#]+ )?(?:export|setenv)\s+([A-Z][A-Z0-9_]{2,60})[= ](\S+)")
 _UNSET = re.compile(r"^\s*(?:[>$%+#]+ )?(?:unset|unsetenv)\s+([A-Z][A-Z0-9_]{2,60})")
@@ -50,15 +51,15 @@ _SIZES: Mapping[str, tuple[str, ...]] = {
     "osu_": ("-m", "--message-size"),
     "IMB-": ("-msglog", "-msglen"),
 }
-"""Options with a value that say which sizes are measured and where to write, by a part of the program."""
+"""Options with a value for measured sizes and output files, by a part of the program's name."""
 _SIZE_OPTIONS_WITHOUT_VALUE = ("-a", "--all", "--out_json", "-J")
 _NAME_AND_VALUE = ("-genv", "-env", "--mca", "-mca", "--gmca")
 
 
 def separated(document: Document, tables: Sequence[Table]) -> list[Table]:
-    """Return the tables with their settings, those of several types, operations or roots in parts.
+    """Return the tables with their settings, split by type, operation and root.
 
-    Each has in `differs` the settings in which the tables of its benchmark and ranks differ, if they do.
+    `differs` of each has the settings in which the tables of its benchmark and ranks differ, if they do.
 
     Args:
         document: The file.
@@ -87,8 +88,8 @@ def _computed(settings: Mapping[str, str]) -> tuple[str, ...]:
 def _judged(runs: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     """Return the type and operation by which the network is judged.
 
-    Bytes on the network do not depend on them, so of several one is enough: the sum of floats, the default of
-    nccl-tests, if it was measured, else what was measured first.
+    Bytes on the network do not depend on them, so one of several is enough: the sum of floats, the default of
+    nccl-tests, if it was measured, else the first.
     """
     computed = list(dict.fromkeys(map(_computed, runs)))
     default = [each for each in computed if each[0] == "float" and each[1] in ("", "sum", "none")]
@@ -96,7 +97,7 @@ def _judged(runs: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 def _run_names(differences: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return a name of each run by what it differs in: its settings where they are short, else a number."""
+    """Return the name of each run by its described difference: its settings if short, else a number."""
     runs = {described(differs): differs for differs in differences}
     if len(runs) < 2:
         return dict.fromkeys(runs, "")
@@ -107,14 +108,14 @@ def _run_names(differences: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _label(differs: Mapping[str, str]) -> str:
-    """Return a short name of the settings in which a run differs; empty where there is none."""
+    """Return a short name of the settings in which a run differs; empty if they are too long."""
     values = list(differs.values())
     is_short = 0 < len(values) <= _LABELS_MAX
     return "-".join(values) if is_short and all(_LABEL.fullmatch(value) for value in values) else ""
 
 
 def described(differs: Mapping[str, str]) -> str:
-    """Say the settings in which a run differs."""
+    """Return the settings in which a run differs, in words."""
     texts = [_described(name, value) for name, value in differs.items()]
     return ", ".join(texts)
 
@@ -126,7 +127,7 @@ def _described(name: str, value: str) -> str:
 
 
 def _with_settings(document: Document, tables: Sequence[Table]) -> Iterator[Table]:
-    """Yield each table with what the lines from the table before to its last row say of its settings."""
+    """Yield each table with the settings in the lines from the table before to its last row."""
     is_text = not document.text.lstrip().startswith("{")
     raw = document.text.split("\n") if is_text else []
     texts = [line.text for line in document.lines] if is_text else []
@@ -154,7 +155,7 @@ def _with_settings(document: Document, tables: Sequence[Table]) -> Iterator[Tabl
 def _of_region(
     region: Sequence[str], head: int, settings: dict[str, str], exported: dict[str, str]
 ) -> dict[str, str]:
-    """Take library, network and date from the lines of a run; return the variables that its log names."""
+    """Add library, network and date from the lines of a run; return the variables that its log names."""
     logged: dict[str, str] = {}
     for index, text in enumerate(region):
         if exporting := _EXPORT.match(text):
@@ -172,7 +173,7 @@ def _of_region(
 
 
 def _day(raw: Sequence[str], table: Table) -> str:
-    """Return the day that a launcher or option `-T` of nccl-tests puts on the lines of a table."""
+    """Return the day in the lines of a table, by a launcher or option `-T` of nccl-tests; empty without."""
     lines = (table.line, *(row.line for row in table.rows[:1]))
     days = (_DAY.search(raw[line - 1][:400]) for line in lines if 0 < line <= len(raw))
     return next((day[1] for day in days if day), "")
@@ -208,7 +209,7 @@ def _command(command: str) -> tuple[dict[str, str], str]:
 
 
 def _words(command: str) -> list[str]:
-    """Return the words of a command line up to where its output is sent."""
+    """Return the words of a command line up to a pipe or redirection of its output."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -228,7 +229,7 @@ def _parts(table: Table) -> Iterator[Table]:
 
 
 def _differences(runs: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return for each run the settings that differ among all of them; nothing where all may be the same."""
+    """Return for each run the settings that differ among all of them; empty if all may be the same."""
     groups: list[dict[str, str]] = []
     of_run: list[int] = []
     group_of_settings: dict[tuple[tuple[str, str], ...], int] = {}
@@ -259,7 +260,7 @@ def _differs(name: str, groups: Sequence[Mapping[str, str]]) -> bool:
 
 
 def _stating(name: str, groups: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return the runs that state a setting: of a variable also those that state others and not it."""
+    """Return the runs with a known setting; a variable is also known in runs that state other variables."""
     if _VARIABLE.fullmatch(name):
         return [settings for settings in groups if _states_variables(settings)]
     return [settings for settings in groups if name in settings]
@@ -274,7 +275,7 @@ def _may_be_same(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
 
 
 def _without_common_words(groups: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return the settings with only those words of the command lines that not all have."""
+    """Return the settings without the words that all command lines have in common."""
     words = [dict.fromkeys(settings["options"].split()) for settings in groups]
     return [
         {

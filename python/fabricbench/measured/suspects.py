@@ -1,7 +1,8 @@
-"""Names the likely causes of a measurement, each with its evidence, and orders them.
+"""`suspects` returns the likely causes of a measurement, each with its evidence, in order.
 
-A cause is named only with its evidence: a line of the file, or a ratio of what was measured to a rate that
-the file, the user or a plan gives. Each names the test or counter that tells it apart from others.
+A cause is listed only with evidence: a line of the file, or the ratio of a measured value to a rate that the
+file, the user or a plan gives. Each names a test or counter that separates it from other causes. `_RULES` is
+the list of the functions that detect causes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE,
 from fabricbench.measured.switch_causes import CONGESTION, LOSSLESS_DROPS, link_errors, lossless_drops
 
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate", "small-mtu")
-"""Causes that are named of a measurement that has reached what is expected."""
+"""Causes that are listed even if the measurement has reached its target."""
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _VAGUE: Final = ("acs",)
 """Guesses for which half of the rate is enough: left out next to a likely cause."""
@@ -42,9 +43,9 @@ _SPOILING: Final = (
     *("run-failed", "separate-processes", "one-rank", "wrong-values", "inside-a-host", "sockets"),
     AS_EXPECTED,
 )
-"""Certain causes by which a measurement says nothing of RDMA over the network, or nothing is missing."""
+"""Certain causes by which a measurement is no evidence about RDMA over the network, or lacks nothing."""
 _MINOR_PART: Final = 0.5
-"""Part of what is missing that a cause explains, from which on it comes before those that explain less."""
+"""Fraction of the missing bandwidth below which a cause is ordered after those that explain more."""
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     lost_processes,
     communicator_errors,
@@ -92,18 +93,18 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     shared.shared_adapters,
     expected.host_software,
 )
-"""In the order of equally likely causes: what spoils a measurement, then the host outwards, a root before
-its consequences: PCIe that cannot be read before the adapters and paths that NCCL then takes, a link in error
-before the packets that it loses."""
+"""Rules, in the order of equally likely causes: invalid measurements, then from the host outwards, each root
+before its consequences (unreadable PCIe before the adapters and paths that NCCL then takes, a link in error
+before the packets that it loses)."""
 
 
 def suspects(case: Examined) -> list[Suspect]:
     """Return the causes that the evidence allows.
 
-    What is certain is first, then causes that explain most of what is missing, or of which that is not known,
-    then those that explain little; of these the likeliest first, and equal ones in the order of the rules.
-    That no cause is known comes last. Guesses by a ratio alone are left out where a certain cause explains
-    the measurement.
+    Certain causes are first, then causes that explain most of the missing bandwidth or an unknown fraction of
+    it, then those that explain little. Within each group the likeliest are first, and equal ones are in the
+    order of the rules. `unexplained` is last. Guesses by a ratio only are left out if a certain cause
+    explains the measurement.
     """
     causes = [each for rule in _RULES for each in rule(case)]
     if expected.has_reached(case):
@@ -121,7 +122,7 @@ def suspects(case: Examined) -> list[Suspect]:
 
 
 def _drops_before_congestion(causes: Sequence[Suspect]) -> list[Suspect]:
-    """Return the causes, drops of a queue that may be lossless before congestion, which they make likely."""
+    """Return the causes with drops of a possibly lossless queue before congestion, which they make likely."""
     ordered, cause_names = list(causes), [each.cause for each in causes]
     if {LOSSLESS_DROPS, CONGESTION} <= {*cause_names}:
         drops, congestion = cause_names.index(LOSSLESS_DROPS), cause_names.index(CONGESTION)
@@ -131,7 +132,7 @@ def _drops_before_congestion(causes: Sequence[Suspect]) -> list[Suspect]:
 
 
 def _with_additions(causes: Sequence[Suspect]) -> list[Suspect]:
-    """Return the causes, those that add to another right after it."""
+    """Return the causes with each that adds to another directly after that one."""
     cause_names = [each.cause for each in causes]
     ordered = list(causes)
     for each in causes:
@@ -144,7 +145,7 @@ def _with_additions(causes: Sequence[Suspect]) -> list[Suspect]:
 
 
 def _order(each: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
-    """Return the order of a cause: drops of a lossless queue after those that spoil the measurement alone."""
+    """Return the sort key of a cause: only invalid measurements are before drops of a lossless queue."""
     is_last = each.cause in _ONLY_WITHOUT_OTHERS
     spoils = each.cause in _SPOILING and each.confidence == CERTAIN
     is_lossless = each.cause == LOSSLESS_DROPS and each.confidence == LIKELY

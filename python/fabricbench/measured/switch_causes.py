@@ -1,7 +1,7 @@
-"""Causes that counters of switches speak for: drops of lossless queues, congestion, links in error, uplinks.
+"""Causes with evidence in counters of switches: drops of lossless queues, congestion, link errors, uplinks.
 
-Counters of one vendor are not those of another, so none are added up over switches: each line of evidence is
-one counter of one switch, with the place where it is largest and what it counts.
+Counters of different vendors are not comparable, so none are added up over switches: each line of evidence is
+one counter of one switch, with the port or queue where it is largest and its meaning.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _PAUSES: Final = (
     *("pfc_tx_priority_{p}", "pause_rx", "pause_tx"),
 )
 _OF_HOSTS: Final = ("pfc_rx_paused_priority_{p}", "pfc_rx_priority_{p}", "pause_rx", "global_pause_rx")
-"""Pauses that the network sent to a host. Those that a host sends speak for the host (`host_causes`)."""
+"""Pauses that the network sent to a host. Those that a host sends are evidence against it (`host_causes`)."""
 _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
 _RECEIVED_PAUSES: Final = ("pfc_rx_priority_{p}", "pause_rx")
 _ONE_PORT: Final = 0.9
-"""Part of all pauses from which on one port sends nearly all of them."""
+"""Fraction of all pauses above which one port sends nearly all of them."""
 _PORTS_MIN, _PAUSES_MIN = 3, 1000
-"""Fewest ports of hosts that are compared, and fewest frames."""
+"""Least number of ports of hosts, and of pause frames, for this comparison."""
 _LOSSLESS_USE: Final = ("headroom_max_bytes", "pfc_storms")
 _SONIC_LOSSLESS: Final = ("3", "4")
 _MARKS: Final = ("queue_ecn_marked", "ecn_marked", "queue_ecn_selected")
 _HOST_MARKS: Final = ("ecn_marked_received", "cnp_sent", "cnp_handled", "cnp_received")
 _MARKS_MIN: Final = 10_000
-"""Marks and notifications of all hosts from which on they are named: any fabric has some."""
+"""Marks and notifications of all hosts above which they are evidence: any fabric has some."""
 _WEAK: Final = ("rx_discards",)
-"""On some chips with what access lists drop: it never makes a cause likely."""
+"""Counters that include drops by access lists on some chips: they never make a cause likely."""
 LINK_ERRORS: Final = (
     *(
         "fec_uncorrectable",
@@ -62,16 +62,16 @@ LINK_ERRORS: Final = (
 )
 _LINES_MAX: Final = 6
 _UNEVEN: Final = 1.2
-"""Most of an uplink over their mean from which on the hash is named: 17 % less than an even load."""
+"""Ratio of most to mean load of uplinks above which the hash is a cause: 17 % less than an even load."""
 
 READS_THEM: Final = "`--counters AFTER --before BEFORE` sets what switches counted beside it"
 
 
 def congestion_evidence(case: Examined) -> tuple[list[str], int]:
-    """Return what switches counted of drops, pauses and marks, and how sure that makes congestion.
+    """Return lines on drops, pauses and marks, and the confidence in congestion; 0 without any.
 
-    Drops or pauses while the run went on, of a run that reached less than it should, make it likely. Marks
-    alone do not, as rate control works by them. 0 without any.
+    Drops or pauses during a run below its target make it likely. Marks do not, as they are the normal
+    operation of rate control.
     """
     switches = of_kind(case.switches, "switch")
     loss_lines = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
@@ -88,9 +88,10 @@ def _total(counters: Sequence[SwitchCounters], name: str) -> int | float:
 
 
 def paused_by_one_port(case: Examined) -> list[str]:
-    """Return that nearly all pauses that a switch received came from one port that is no uplink.
+    """Return lines on switches that received nearly all pauses at one port that is no uplink.
 
-    What is attached there takes in less than its link brings. Where many ports pause, buffers fill all over.
+    The device at this port receives more slowly than its link. If pauses are on several ports, buffers fill
+    everywhere.
     """
     lines = []
     for switch in of_kind(case.switches, "switch"):
@@ -117,7 +118,7 @@ def paused_by_one_port(case: Examined) -> list[str]:
 
 
 def congestion_denied(case: Examined) -> list[str]:
-    """Return that switches counted neither pauses nor drops, where they count both."""
+    """Return lines on switches with counters of pauses and drops that are all 0."""
     return [
         f"against it: {each.switch} counted neither pauses nor drops"
         for each in of_kind(case.switches, "switch")
@@ -132,11 +133,11 @@ def of_kind(counters: Sequence[SwitchCounters], kind: str) -> list[SwitchCounter
 
 
 def lossless_drops(case: Examined) -> Iterator[Suspect]:
-    """Frames that a switch dropped in a queue or priority group that flow control should keep free of loss.
+    """Frames that a switch dropped in a queue or priority group that flow control should make lossless.
 
-    A priority is lossless where PFC frames or the use of headroom were counted. Queues and priority groups
-    are of the priority of their number, as SONiC maps them by default. Where no PFC frame was counted it is
-    possible of those that are lossless in SONiC's defaults.
+    A priority is lossless if PFC frames or the use of headroom were counted. The number of a queue or
+    priority group is its priority, as by SONiC's default map. Without any PFC frame, drops are a possible
+    cause in the priorities that are lossless in SONiC's defaults.
     """
     switches = of_kind(case.switches, "switch")
     lossless = _lossless(case.switches)
@@ -183,12 +184,12 @@ def _is_sonic(counters: SwitchCounters) -> bool:
 
 
 def _counts_pfc(counters: Sequence[SwitchCounters]) -> bool:
-    """Tell whether a file has counters of PFC at all."""
+    """Return whether a file has any counter of PFC."""
     return any(change.name[:-1] in _PFC_FRAMES for each in counters for change in each.changes)
 
 
 def _lossless(counters: Sequence[SwitchCounters]) -> set[str]:
-    """Return the priorities of which PFC frames, storms or the use of headroom were counted."""
+    """Return the priorities with PFC frames, storms or use of headroom in the counters."""
     priorities = set()
     for each in counters:
         for change in each.changes:
@@ -206,7 +207,7 @@ def _priority(change: Change) -> str:
 
 
 def confidence_of(case: Examined, *, is_strong: bool) -> int:
-    """Return how sure counters make a cause: growth during a run that reached too little is likely."""
+    """Return the confidence by counters: likely if strong ones grew during a run below its target."""
     is_low = case.ratio is not None and case.ratio < GOOD
     return LIKELY if is_strong and is_low and any(each.before for each in case.switches) else POSSIBLE
 
@@ -253,9 +254,10 @@ def link_errors(case: Examined) -> Iterator[Suspect]:
 
 
 def uplink_spread(case: Examined) -> tuple[list[str], int]:
-    """Return how uneven the uplinks were loaded, and how sure that makes collisions; 0 where they were even.
+    """Return lines on the load of uplinks, and the confidence in collisions; 0 if the load is even.
 
-    A collective waits for its slowest part, so it reaches mean over most of what an even spread would.
+    A collective waits for its slowest part, so its bandwidth is mean over most load times that of an even
+    load.
     """
     lines, confidence = [], 0
     for switch in case.switches:
@@ -277,7 +279,7 @@ def uplink_spread(case: Examined) -> tuple[list[str], int]:
 
 
 def missing_loads(switches: Sequence[SwitchCounters], uplinks: Sequence[str]) -> list[str]:
-    """Return the names of uplinks that are ports of a file, with no bytes or packets sent in it.
+    """Return the names of uplinks that have counters, but none of bytes or packets sent.
 
     Args:
         switches: The counters.
@@ -291,14 +293,14 @@ def missing_loads(switches: Sequence[SwitchCounters], uplinks: Sequence[str]) ->
 
 
 def has_port(switches: Sequence[SwitchCounters], pattern: str) -> bool:
-    """Tell whether a port that a pattern names, or a queue of it, has counters."""
+    """Return whether a port that matches a pattern, or a queue of it, has counters."""
     places = {change.place for each in switches for change in each.changes}
     ports = places | {place.rpartition(":")[0] for place in places} - {""}
     return any(is_among(port, pattern) for port in ports)
 
 
 def uplink_load(switch: SwitchCounters, uplinks: Sequence[str]) -> dict[str, int | float]:
-    """Return what each uplink sent, the most first: bytes, or packets where bytes are not counted.
+    """Return the load of each uplink, the largest first: bytes sent, or packets if bytes are not counted.
 
     Args:
         switch: Its counters.

@@ -1,4 +1,8 @@
-"""The text of a file: decoded, cut into numbered lines, its numbers and command lines."""
+"""`Document`: the decoded text of a file in numbered lines, with methods that read cells and report errors.
+
+Functions for all text formats: `table_lines`, `whole_rows` and `failure` return the rows and the end of a
+table, `command_lines`, `command_before`, `launched_processes` and `launched_ranks` read command lines.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from fabricbench.measured.prefixes import with_origins
 MAX_FILE_BYTES = 16 << 20
 MAX_LINES = 200_000
 MAX_LINE = 8000
-"""Longer lines are cut there: none of a benchmark is as long."""
+"""Characters after which a line is cut: no benchmark prints so long a line."""
 MAX_ROWS = 2000
 _COMMANDS_MAX = 2000
 _MAX_SHOWN = 60
@@ -31,15 +35,15 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 _COMMA = re.compile(r"\d+,\d+")
 _GZIP = b"\x1f\x8b"
 _MIXED = re.compile(r"\d+\s+\d+\s+[A-Za-z]\w*\s")
-"""How a row of nccl-tests begins, as far as no log can."""
+"""Beginning of a row of nccl-tests; no log line begins in this form."""
 _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
 _AFTER = re.compile(
     r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+|Out of bounds values|Avg bus bandwidth"
     r"|Collective test|nThread:? \d|nccl-tests version|size\s+count\s+type"
     r"|DATA VALIDATION ERROR\b|\^[CZ\\]|(?:Killed|Terminated|Interrupted?|Aborted|logout)\b"
 )
-"""What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`, the
-check of OSU benchmarks that failed, a key that ended the program, or what a shell says of it."""
+"""Lines that end a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`,
+the failed check of OSU benchmarks, a key that ended the program, or a shell's message about it."""
 _DOTS, _AROUND_DOTS = frozenset(".:\u2026\u00b7\u22ee"), frozenset(" \t[](){}<>#")
 _SNIPPED = re.compile(r"\W{0,20}(?:snip|cut|truncated|omitted)(?:ped)?\W{0,20}", re.IGNORECASE)
 _SHELL_PROMPT = re.compile(r"^(?:\(\S+\)\s*)?(?:[>$%+]+|\[[^\]]{1,100}\][$#>%]|\S*[\w~\])][$#>%])\s+")
@@ -67,8 +71,8 @@ class Document:
         Args:
             name: Name of the file, for errors.
             data: Its bytes.
-            wanted: What it should be; the output of a benchmark by default.
-            hint: What to do where it is not.
+            wanted: Expected content; the output of a benchmark by default.
+            hint: Hint of the error for other content.
             bytes_max: Most bytes that it may have, unpacked.
 
         Raises:
@@ -90,10 +94,10 @@ class Document:
 
     @cached_property
     def lines(self) -> Sequence[Line]:
-        """Its lines, without colours and without what launchers and loggers put before them.
+        """Its lines, without colours and without the prefixes of launchers and loggers.
 
         Raises:
-            MeasuredError: There are too many.
+            MeasuredError: There are more than `MAX_LINES`.
         """
         count = self.text.count("\n") or self.text.count("\r")
         if count > MAX_LINES:
@@ -157,7 +161,7 @@ class Document:
         return value
 
     def cells(self, line: Line, columns: Sequence[str]) -> list[str]:
-        """Cut a row into as many cells as there are columns.
+        """Return the cells of a row, one for each column.
 
         Raises:
             MeasuredError: It has more or fewer.
@@ -170,7 +174,7 @@ class Document:
 
 
 def _unpacked(name: str, data: bytes, bytes_max: int) -> bytes:
-    """Return what a gzip file holds, up to one byte more than may be; other files as they are.
+    """Return the content of a gzip file, up to one byte above the limit; other files unchanged.
 
     Raises:
         MeasuredError: It is cut off or damaged.
@@ -202,29 +206,29 @@ def shown(text: str) -> str:
 
 
 def is_elided(text: str) -> bool:
-    """Tell whether a line is in place of rows that somebody left out: only dots, or a word for it."""
+    """Return whether a line replaces omitted rows: only dots, or a word such as `snip`."""
     characters = set(text)
     is_dots = bool(characters & _DOTS) and characters <= _DOTS | _AROUND_DOTS
     return is_dots or bool(_SNIPPED.fullmatch(text.strip()))
 
 
 def starts_with_number(text: str) -> bool:
-    """Tell whether a line begins like a row of a table."""
+    """Return whether a line begins like a row of a table."""
     return text.lstrip()[:1].isdigit()
 
 
 def table_lines(
     document: Document, index: int, below: re.Pattern[str] | None = None
 ) -> tuple[list[Line], int]:
-    """Return the rows of a table, which begin with a number, and the place where something else follows.
+    """Return the rows of a table, which begin with a number, and the index of the line after the table.
 
     Args:
         document: The file.
-        index: Place of the first line below the head.
-        below: What may stand between the head and the first row; none for nothing.
+        index: Index of the first line below the head.
+        below: Pattern of lines allowed between the head and the first row; none for no such line.
 
     Raises:
-        MeasuredError: A line within the table is neither a row nor known as what libraries write in between.
+        MeasuredError: A line within the table is neither a row nor a known message of a library.
     """
     rows: list[Line] = []
     is_after_gap = False
@@ -251,10 +255,10 @@ def table_lines(
 
 
 def whole_rows(document: Document, rows: list[Line], warnings: list[str]) -> list[Line]:
-    """Return the rows of a table without one that the end of the file cuts off, which a warning names.
+    """Return the rows of a table without a last row cut off at the end of the file, which a warning names.
 
-    Cut off is a last row without a line feed that has fewer cells than the first, or in its last cell fewer
-    decimals.
+    A last row without a line feed is cut off if it has fewer cells than the first row, or fewer decimals in
+    its last cell.
     """
     if len(rows) < 2 or rows[-1] is not document.lines[-1]:
         return rows
@@ -270,7 +274,7 @@ def whole_rows(document: Document, rows: list[Line], warnings: list[str]) -> lis
 
 
 def failure(document: Document, index: int) -> list[str]:
-    """Return a warning if the line that ends a table says that the run failed; none otherwise."""
+    """Return a warning if the line that ends a table reports a failed run; empty otherwise."""
     if index >= len(document.lines) or not FAILED.match(document.lines[index].text):
         return []
     line = document.lines[index]
@@ -331,7 +335,7 @@ def launched_processes(command: str, program: str) -> int | None:
 
 
 def launched_ranks(command: str, program: str) -> int | None:
-    """Return the number of ranks that a launcher was asked for; none if it does not say."""
+    """Return the number of ranks in the options of a launcher; none without launcher or number."""
     before = _words_before(command, program)
     if not _has_launcher(before):
         return None

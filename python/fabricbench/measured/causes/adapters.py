@@ -1,4 +1,4 @@
-"""Causes by the adapters that are used: too few, of two kinds, a bond, ports of a lower rate."""
+"""Causes in the adapters of a run: too few, of two kinds, a bond, ports of a lower rate."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fabricbench.measured.rates import LINE_RATES
 from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
 
 _NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
-"""How the name of an adapter ends, and that of its kind does not: `mlx5_0`, `mlx5_0:1`, not `mlx5`."""
+"""End of the name of one adapter, such as `mlx5_0` or `mlx5_0:1`; the name of a kind, `mlx5`, lacks it."""
 _ONE, _SEVERAL = 0.8, 0.93
-"""Part of the payload rate of one adapter, or of several, from which on it is theirs."""
+"""Fraction of the payload rate of one adapter, or of several, at which a bandwidth is attributed to them."""
 
 
 def few_adapters(case: Examined) -> Iterator[Suspect]:
-    """Fewer adapters than there are, by lists, by the channels of the log, or by the bandwidth."""
+    """Fewer adapters in use than the host has, by lists, by the channels of the log, or by the bandwidth."""
     if case.is_pair or not case.crosses:
         return
     of_list = _by_list(case)
@@ -50,7 +50,7 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
 
 
 def _by_list(case: Examined) -> tuple[int, list[str]] | None:
-    """Return how sure the adapters that the log or a variable lists make it, with the evidence."""
+    """Return confidence and evidence by the adapters that the log or a variable lists; none without any."""
     facts, used = case.facts, len(case.facts.adapters)
     variable = case.setting("NCCL_IB_HCA")
     names = _listed_adapters(variable[1]) if variable else []
@@ -72,9 +72,9 @@ def _by_list(case: Examined) -> tuple[int, list[str]] | None:
 
 
 def _by_channels(case: Examined) -> tuple[int, list[str]] | None:
-    """Return that all channels between hosts that the log has use the same few of the adapters.
+    """Return confidence and evidence if all logged channels between hosts use the same few adapters.
 
-    It is likely if every process of a host logged, as each may use an adapter of its own.
+    It is likely if every process of a host logged, as each may use its own adapter.
     """
     facts = case.facts
     listed = case.adapters or 0
@@ -94,7 +94,7 @@ def _processes_of_a_host(facts: DebugFacts) -> int:
 
 
 def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
-    """Return that the bandwidth is what a whole number of adapters carries."""
+    """Return confidence and evidence if the bandwidth equals that of a whole number of adapters."""
     count = adapters_that_fit(case)
     used = {number for network, number in case.facts.net_devices if network != "NET/Socket"}
     if count is None or case.adapters is None or len(used) > count:
@@ -105,7 +105,7 @@ def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
 
 
 def adapters_that_fit(case: Examined) -> int | None:
-    """Return how many adapters carry what was measured, if it is a whole number below all; none if not."""
+    """Return the number of adapters whose rate fits the bandwidth, if it is below all; none if none fits."""
     rate, adapters, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.hardware_peak
     is_low = case.ratio is not None and case.ratio < GOOD
     if not (is_low and rate and adapters and carried and peak) or case.is_pair or fallen(case):
@@ -119,7 +119,7 @@ def adapters_that_fit(case: Examined) -> int | None:
 
 
 def _listed_adapters(value: str) -> list[str]:
-    """Return the adapters that NCCL_IB_HCA names; none if it leaves some out, or has beginnings of names."""
+    """Return the adapters that NCCL_IB_HCA names; none if it excludes some, or has prefixes of names."""
     names = [name for name in value.removeprefix("=").split(",") if name]
     is_whole = value[:1] == "=" or all(_NUMBERED.search(name) for name in names)
     return names if is_whole and value[:1] != "^" else []
@@ -164,12 +164,12 @@ def odd_adapters(facts: DebugFacts) -> list[str]:
 _MAKE: Final = re.compile(
     r"(mlx\d|bnxt|irdma|i40iw|ionic|efa|hns|qedr|cxgb\d|erdma|mana|xgbe|hfi\d|siw|rxe)_?"
 )
-"""Kernel drivers by which adapters are called; names by slot such as `rocep65s0f0` say no make."""
+"""Kernel drivers in the names of adapters; names by slot, such as `rocep65s0f0`, have no make."""
 _SAME_MAKE: Final = {"i40iw": "irdma"}
 
 
 def _makes(facts: DebugFacts) -> dict[str, str]:
-    """Return the driver of each adapter whose name says it: `mlx` of `mlx5_0`, `bnxt` of `bnxt_re0`."""
+    """Return the driver of each adapter that has it in its name: `mlx` of `mlx5_0`, `bnxt` of `bnxt_re0`."""
     matches = {name: _MAKE.match(name) for name in adapter_names(facts)}
     return {
         name: _SAME_MAKE.get(make[1], make[1].rstrip("0123456789")) for name, make in matches.items() if make
@@ -177,19 +177,19 @@ def _makes(facts: DebugFacts) -> dict[str, str]:
 
 
 def _is_by_make(facts: DebugFacts) -> bool:
-    """Tell whether adapters of one link layer are of several makes."""
+    """Return whether adapters of one link layer are of several makes."""
     return len(set(adapter_names(facts).values())) == 1 and len(set(_makes(facts).values())) > 1
 
 
 def _carries(facts: DebugFacts, odd: Sequence[str]) -> bool:
-    """Tell whether a channel of the log uses one of some adapters, or no channel is logged."""
+    """Return whether a logged channel uses one of the odd adapters, or no channel is logged."""
     used = {number for network, number in facts.net_devices if network.startswith("NET/IB")}
     names = [name.split(":")[0] for name in facts.adapters]
     return not used or any(names[number] in odd for number in used if number < len(names))
 
 
 def bonded(case: Examined) -> Iterator[Suspect]:
-    """One queue pair on a bond takes one of its ports."""
+    """A connection on a bond whose queue pairs use only one of its ports."""
     odd = odd_adapters(case.facts)
     names = [name for name in adapter_names(case.facts) if "bond" in name and name not in odd]
     variable = case.setting("NCCL_IB_HCA")
@@ -221,14 +221,14 @@ def bonded(case: Examined) -> Iterator[Suspect]:
 
 
 def stated_slower_port(case: Examined) -> Iterator[Suspect]:
-    """Ports of a lower rate than others, or than was said, where it is no adapter of another kind."""
+    """Ports of a lower rate than others, or than stated, that are no adapters of another kind."""
     slow = _slow_ports(case)
     if slow and not _is_another_kind(case, slow):
         yield _stated(case, slow)
 
 
 def slower_port(case: Examined) -> Iterator[Suspect]:
-    """A port at a lower rate than was said; none that carries less than was measured at any size."""
+    """A port at a lower rate than stated; none whose rate is below a measured one."""
     slow = _slow_ports(case)
     if slow:
         if _is_another_kind(case, slow):
@@ -267,12 +267,12 @@ _PORT_TELLS: Final = (
 
 
 def _may_fall_back(lower: float, rate: float) -> bool:
-    """Tell whether a port may fall back to a rate: to an eighth, from 200 Gb/s on to 50 Gb/s."""
+    """Return whether a port may fall back to a rate: down to an eighth, from 200 Gb/s on down to 50 Gb/s."""
     return lower < rate and lower >= rate / 8 and (rate < 200 or lower >= 50)
 
 
 def _slow_ports(case: Examined) -> list[PortRate]:
-    """Return the ports that lines of the file give a lower rate, if that may limit what was measured."""
+    """Return the ports with a lower rate by lines of the file, if the rate may limit the measurement."""
     if case.ratio is not None and case.ratio >= GOOD:
         return []
     rate, most = case.hardware.rate_gbps, each_adapter_at_most(case)
@@ -288,7 +288,7 @@ def _slow_ports(case: Examined) -> list[PortRate]:
 
 
 def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
-    """Tell whether the slow adapters are slow on each host, next to faster ones: cards of another kind."""
+    """Return whether the slow adapters are slow on each host, next to faster ones: cards of another kind."""
     hosts = {host for host, _ in case.facts.hardware.ports}
     names = {port.adapter for port in slow}
     everywhere = all(
@@ -301,7 +301,7 @@ def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
 
 
 def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
-    """Return that lines of the file give ports a lower rate."""
+    """Return the cause for ports with a lower rate by lines of the file."""
     first = slow[0]
     ports = case.facts.hardware.ports
     others = [port for port in ports.values() if port.gbps > first.gbps]

@@ -1,4 +1,4 @@
-"""Causes by sizes and repetitions: latency, settings, collisions, reordering, congestion, placement."""
+"""Causes in sizes and repetitions: latency, collisions, reordering, congestion, placement of buffers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from fabricbench.measured.switch_causes import (
 )
 
 _SCATTERED, _SCATTERED_MOST = 1.3, 1.5
-"""Ratio of both placements at two sizes or more, and at one of them, from which on they scatter."""
+"""Ratios of both placements above which they scatter: at two sizes or more, and at one of these."""
 _PLACED = 1.15
 _MOST = 0.5
-"""Part of what the slower placement lacks that the faster one has, from which on the placement decides."""
+"""Fraction of the slower placement's missing bandwidth that the faster reaches if placement is the cause."""
 _BEST = 0.95
 _TIME = re.compile(r"[T ]?\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?")
 _PLACEMENTS = ("out-of-place", "in-place")
@@ -43,7 +43,7 @@ class Repetition:
 
     Attributes:
         values: The bandwidths [GB/s].
-        dates: When they were measured, where a file says it.
+        dates: Dates of the measurements that the file has.
     """
 
     values: Sequence[float] = ()
@@ -51,7 +51,7 @@ class Repetition:
 
 
 def repeated(case: Examined) -> Repetition:
-    """Return the size whose repetitions differ most: of one run, or of equal runs at times of one day."""
+    """Return the repetitions that differ most: one size of one run, or of equal runs of one day."""
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in case.large:
         settings = {name: value for name, value in point.differs.items() if name != "date"}
@@ -73,12 +73,12 @@ def repeated(case: Examined) -> Repetition:
 
 
 def is_uneven(values: Sequence[float]) -> bool:
-    """Tell whether repetitions differ by more than noise does."""
+    """Return whether repetitions differ by more than noise."""
     return len(values) > 1 and max(values) > UNEVEN * min(values)
 
 
 def scattered(case: Examined) -> list[str]:
-    """Say at which sizes both placements differ, if neither is the faster one throughout; else nothing."""
+    """Return lines on the sizes at which placements differ most, if neither is always faster; else none."""
     large_rates = [item for item in _placed(case).items() if item[0] >= FALL_MIN]
     ratios = {size: rates["in-place"] / rates["out-of-place"] for size, rates in large_rates}
     scatter_ratios = {size: ratio for size, ratio in ratios.items() if max(ratio, 1 / ratio) > _SCATTERED}
@@ -107,14 +107,14 @@ def _placed(case: Examined) -> Mapping[int, Mapping[str, float]]:
 
 
 def _scatter_explains(case: Examined) -> float | None:
-    """Return 0 if both placements agree at the size that is judged: their scatter explains nothing there."""
+    """Return 0 if both placements agree at the judged size, where scatter explains nothing; else none."""
     rates = _placed(case).get(case.best.size_bytes) if case.best else None
     agree = rates is not None and max(rates.values()) < _PLACED * min(rates.values())
     return 0.0 if agree else None
 
 
 def reordered(case: Examined) -> Iterator[Suspect]:
-    """Packets that adaptive routing or spraying puts out of order, and go-back-N sends again."""
+    """Packets out of order by adaptive routing or spraying, which go-back-N retransmits."""
     spray = case.setting("NCCL_IB_ADAPTIVE_ROUTING")
     out_of_order = case.setting("NCCL_IB_OOO_RQ")
     scatter = scattered(case)
@@ -134,7 +134,7 @@ def reordered(case: Examined) -> Iterator[Suspect]:
 
 
 def uneven(case: Examined) -> Iterator[Suspect]:
-    """The same size now fast, now slow, or uplinks of which some carry more than others."""
+    """Repetitions of one size that differ, or uplinks with unequal load."""
     worst = repeated(case)
     evidence, confidence = uplink_spread(case)
     explains = None
@@ -162,7 +162,7 @@ def uneven(case: Examined) -> Iterator[Suspect]:
 
 
 def congested(case: Examined) -> Iterator[Suspect]:
-    """Bandwidth that falls beyond a size, or drops, pauses and marks that switches counted."""
+    """Bandwidth that falls above a size, or drops, pauses and marks in counters of switches."""
     evidence, confidence = congestion_evidence(case)
     fall = fallen(case)
     if fall:
@@ -182,12 +182,12 @@ def congested(case: Examined) -> Iterator[Suspect]:
 
 
 _PAIR_RISES = 4 << 20
-"""Size of a message from which on its cost does not decide [B]: 4 MiB are 84 us at 400 Gb/s."""
+"""Size of a message above which its fixed cost is negligible [B]: 4 MiB are 84 us at 400 Gb/s."""
 _RISES = 1.15
 
 
 def _still_rising(sizes: Sequence[tuple[int, float]]) -> str:
-    """Say how bandwidth rises up to the largest size, which is the best; nothing where it does not."""
+    """Return a line about bandwidth that still rises at the largest size; empty if it does not."""
     if len(sizes) < 2:
         return ""
     (before, slower), (last, faster) = sizes[-2:]
@@ -198,7 +198,7 @@ def _still_rising(sizes: Sequence[tuple[int, float]]) -> str:
 
 
 def too_small(case: Examined) -> Iterator[Suspect]:
-    """Sizes at which latency decides."""
+    """Sizes so small that latency limits the bandwidth."""
     sizes = curve(case)
     if (
         not sizes
@@ -243,7 +243,7 @@ def too_small(case: Examined) -> Iterator[Suspect]:
 
 
 def _halves(case: Examined) -> tuple[list[float], dict[str, float]] | None:
-    """Return ratios of in-place to out-of-place at large sizes, and both medians, if they differ steadily."""
+    """Return ratios of in-place to out-of-place at large sizes and both medians, if one is always faster."""
     large = {point.size_bytes for point in case.large}
     rates = [placed_rates for size, placed_rates in _placed(case).items() if size in large]
     ratios = [placed_rates["in-place"] / placed_rates["out-of-place"] for placed_rates in rates]
@@ -260,13 +260,13 @@ def _halves(case: Examined) -> tuple[list[float], dict[str, float]] | None:
 
 
 def is_half_slow(case: Examined) -> bool:
-    """Tell whether one placement is steadily below what is expected while the other reaches it."""
+    """Return whether one placement is steadily below the target."""
     halves = _halves(case)
     return halves is not None and bool(case.target) and min(halves[1].values()) < GOOD * (case.target or 0.0)
 
 
 def placements(case: Examined) -> Iterator[Suspect]:
-    """In-place and out-of-place that differ steadily, the same one faster at every large size."""
+    """In-place and out-of-place that differ, with the same one faster at every large size."""
     halves = _halves(case)
     if halves is None:
         return

@@ -1,4 +1,4 @@
-"""Whether anything is missing: as expected, more than the network carries, or no cause known."""
+"""Rules for measurements without another cause: as expected, above the network's rate, or unexplained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MPI_TELLS = (
 
 
 def has_reached(case: Examined) -> bool:
-    """Whether all large results are what is expected, not the best alone: a model's range is of each size."""
+    """Return whether the large results reach the target: with a model the judged one, otherwise all."""
     if case.ratio is None or case.ratio < GOOD:
         return False
     is_modelled = case.best is not None and case.best.size_bytes in case.expected
@@ -28,7 +28,7 @@ def has_reached(case: Examined) -> bool:
 
 
 def faster_than_network(case: Examined) -> Iterator[Suspect]:
-    """Bandwidth above what the adapters carry, or the model gives."""
+    """Bandwidth above the rate of the adapters, or above the model."""
     if not case.is_above or case.plateau is None or case.target is None:
         return
     is_reduction = case.best is not None and case.best.kind == "all_reduce"
@@ -49,7 +49,7 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
 
 
 def as_expected(case: Examined) -> Iterator[Suspect]:
-    """Nothing is missing."""
+    """Bandwidth at its target, also for the faster placement or at a small MTU."""
     if case.ratio is None or case.ratio < GOOD or case.is_above or any(each.wrong for each in case.points):
         return
     if case.facts.failed or case.facts.errors or case.facts.completions:
@@ -81,7 +81,7 @@ def as_expected(case: Examined) -> Iterator[Suspect]:
 
 
 def host_software(case: Examined) -> Iterator[Suspect]:
-    """What is left when nothing else was found."""
+    """Missing bandwidth without evidence for a cause in the file."""
     if case.ratio is None or case.ratio >= GOOD or case.is_perftest:
         return
     yield Suspect(

@@ -1,4 +1,4 @@
-"""Causes between memory and adapter of a host: paths, PCIe, MTU, GPU memory, queue pairs of a pair test."""
+"""Causes between memory and adapter of a host: path from GPU to adapter, ACS, PCIe slot, path MTU."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fabricbench.measured.rates import LINE_RATES, PCIE
 from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 
 _LARGE_PACKETS = 1.13
-"""What writes of 256 B carry more than those of 128 B."""
+"""Ratio of the payload rate of PCIe writes of 256 B to that of 128 B."""
 
 
 def path_to_adapter(case: Examined) -> Iterator[Suspect]:
-    """An adapter that is far from its GPU."""
+    """An adapter with a long path to its GPU."""
     logged = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
     listed, numbered = _nearest(case), _by_number(case)
     if not (logged or listed or numbered) or (case.ratio is not None and case.ratio >= GOOD):
@@ -58,14 +58,14 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
 _LEVELS = {"PHB": "PHB", "3": "PHB", "SYS": "SYS", "4": "SYS", "5": "SYS"}
 """Values of NCCL_NET_GDR_LEVEL that allow paths over a host bridge, and over the link between processors."""
 _NUMBERS = (((2, 8), 5), ((2, 12), 6), ((2, 26), 7))
-"""Versions of NCCL before which `PATH_SYS` has a number (src/graph/topo.h); `PATH_PHB` is one less in all.
-Later ones have 8 or 9, and 7 is a path by a chip-to-chip link in some of them."""
+"""Number of `PATH_SYS` in versions of NCCL before each of these (src/graph/topo.h); `PATH_PHB` is one less.
+In later versions it is 8 or 9, and 7 is a path by a chip-to-chip link in some of them."""
 _FARTHEST_NEAR = 7
 """The largest number of a path without a host bridge, in any version."""
 
 
 def _by_number(case: Examined) -> tuple[str, str] | None:
-    """Return the kind and the line of the longest path whose number NCCL logs, if it is a far one.
+    """Return the kind and the line of the longest path whose number NCCL logs, if it is PHB or SYS.
 
     The number of the limit is that of NCCL_NET_GDR_LEVEL, if set; otherwise the meaning of a number depends
     on the version. A number that may be PHB or SYS is taken as PHB.
@@ -87,7 +87,7 @@ def _by_number(case: Examined) -> tuple[str, str] | None:
 
 
 def _is_without_direct(case: Examined) -> bool:
-    """Tell whether GPU Direct RDMA is off, not for distance: NCCL then says PHB of any adapter."""
+    """Return whether GPU Direct RDMA is off, not for distance: NCCL then reports PHB for any adapter."""
     facts = case.facts
     return not facts.gdr_far and (bool(facts.gdr_off) or (facts.gdr[False] > 0 and not facts.gdr[True]))
 
@@ -100,7 +100,7 @@ _CROSSED = {
 
 
 def _nearest(case: Examined) -> tuple[str, str] | None:
-    """Return the distance from which on every GPU has its nearest adapter, with its line, if it is far."""
+    """Return the least distance of any GPU to its nearest adapter, with its line, if it is NODE or SYS."""
     nearest = list(case.facts.rails.nearest.values())
     if not nearest:
         return None
@@ -110,7 +110,7 @@ def _nearest(case: Examined) -> tuple[str, str] | None:
 
 
 def access_control(case: Examined) -> Iterator[Suspect]:
-    """PCIe Access Control Services send peer traffic by the root complex."""
+    """PCIe Access Control Services, which redirect peer traffic to the root complex."""
     facts = case.facts
     if facts.acs:
         yield Suspect(
@@ -145,13 +145,13 @@ def access_control(case: Examined) -> Iterator[Suspect]:
 
 
 def _was_better(case: Examined) -> bool:
-    """Tell whether another run of the same hosts reached more than ACS leaves."""
+    """Return whether another run of the same hosts reached more bandwidth than ACS allows."""
     best, peak = case.line_rate, case.hardware_peak
     return best is not None and peak is not None and peak > 0.7 * best
 
 
 def slot(case: Examined) -> Iterator[Suspect]:
-    """A PCIe slot that is narrower or older than the port; none that carries less than was measured."""
+    """A PCIe slot that is narrower or older than the port; none whose rate is below a measured one."""
     each, most, rate = each_adapter(case), each_adapter_at_most(case), case.hardware.rate_gbps
     stated = _narrow_links(case)
     if stated:
@@ -189,7 +189,7 @@ _SLOT_TELLS = (
     "`ib_write_bw` from host memory has the same limit"
 )
 _LEAST_SLOT = 0.25
-"""Part of a port's rate that a slot carries at least, such as Gen3 x16 for 400 Gb/s: less is a rare fault."""
+"""Least rate of a slot as a fraction of the port's, such as Gen3 x16 for 400 Gb/s: less is a rare fault."""
 
 
 def _is_hidden(case: Examined) -> bool:
@@ -197,7 +197,7 @@ def _is_hidden(case: Examined) -> bool:
 
 
 def _narrow_links(case: Examined) -> list[PcieLink]:
-    """Return the PCIe links of adapters that lines of the file show to be slower than the ports behind."""
+    """Return the PCIe links of adapters that are slower than their ports by lines of the file."""
     if _is_hidden(case) or (case.ratio is not None and case.ratio >= GOOD):
         return []
     most, rate = each_adapter_at_most(case), case.hardware.rate_gbps
@@ -261,14 +261,14 @@ def small_mtu(case: Examined) -> Iterator[Suspect]:
 
 
 def _is_limit(case: Examined) -> bool:
-    """Tell whether a size of 1 MiB or more, or several sizes, show that no larger one lifts the bandwidth."""
+    """Return whether the best bandwidth is at 1 MiB or more, or at several sizes, so that it is a limit."""
     best = max((point.busbw or 0.0 for point in case.of_run), default=0.0)
     sizes = {point.size_bytes for point in case.of_run if (point.busbw or 0.0) >= 0.98 * best}
     return len(sizes) > 2 or max(sizes, default=0) >= FALL_MIN
 
 
 def mtu_limit(case: Examined) -> int | None:
-    """Return the path MTU if it explains most of a lack of 3 % or more; none next to a model's range."""
+    """Return the path MTU if it explains most of 3 % or more of missing bandwidth; none with a model."""
     mtu = case.mtu_bytes
     if not mtu or mtu > 1024 or case.expected or case.ratio is None or not case.target or case.ratio > 0.97:
         return None
@@ -277,7 +277,7 @@ def mtu_limit(case: Examined) -> int | None:
 
 
 def _port_at(case: Examined, share: float) -> int | None:
-    """Return the port of a lower rate whose payload at this MTU is what each adapter carried, to 1.5 %."""
+    """Return the lower port rate whose payload at this MTU equals the bandwidth of each adapter, to 1.5 %."""
     each, rate = each_adapter(case), case.hardware.rate_gbps
     if each is None or rate is None:
         return None

@@ -1,4 +1,4 @@
-"""Causes in choices of NCCL and MPI: TCP, GPU Direct RDMA, peer-to-peer, rails, slowing variables."""
+"""Causes in choices of NCCL and MPI: TCP, GPU Direct RDMA, peer-to-peer, slow variables, rails, topology."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
 
 
 def sockets(case: Examined) -> Iterator[Suspect]:
-    """TCP in place of RDMA, by the log or by variables."""
+    """TCP instead of RDMA, by the log, by variables or by the bandwidth."""
     facts = case.facts
     forbidden = _forbidden(case)
     uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
@@ -59,11 +59,11 @@ _TCP_ONLY: Final[Mapping[str, re.Pattern[str]]] = {
     "I_MPI_FABRICS": re.compile(r".*\btcp\b.*"),
     "btl": re.compile(r"(?!.*(?:openib|uct|ofi)).*\btcp\b.*"),
 }
-"""Variables, and the parameter of Open MPI, with the values that leave TCP alone."""
+"""Variables, and the parameter `btl` of Open MPI, with the values that allow only TCP."""
 
 
 def _forbidden(case: Examined) -> tuple[str, str, Seen] | None:
-    """Return the setting that leaves only TCP."""
+    """Return the setting that allows only TCP; none without one."""
     for name, pattern in _TCP_ONLY.items():
         variable = case.setting(name)
         if variable is None and case.best and (value := case.best.settings.get(name)):
@@ -74,7 +74,7 @@ def _forbidden(case: Examined) -> tuple[str, str, Seen] | None:
 
 
 def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
-    """So little bandwidth, after so long a latency, as TCP gives."""
+    """Bandwidth as low, and latency as long, as with TCP."""
     rate, carried, peak = case.hardware.rate_gbps, case.carried, case.peak
     if case.is_perftest or case.ratio is None or not (rate and carried and peak):
         return
@@ -86,7 +86,7 @@ def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
         return
     network, allowed = case.setting("NCCL_NET"), case.setting("NCCL_IB_DISABLE")
     if network or (allowed and fastest is None):
-        return  # RDMA is asked for: the ratio alone is no evidence against it
+        return  # RDMA is requested: the ratio is no evidence against it
     latency = [f"{fastest.time_us:.4g} us for {fastest.size_bytes} B"] if fastest else []
     yield Suspect(
         "sockets",
@@ -100,16 +100,16 @@ def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
 
 
 _SOCKETS_MOST: Final = 0.15
-"""Part of the line rate of a host below which TCP may be used. Assumption: 10 to 50 Gb/s of some streams."""
+"""Fraction of a host's line rate below which TCP is possible. Assumption: 10 to 50 Gb/s of some streams."""
 _SOCKETS_OF_ONE: Final = 0.6
-"""Part of one adapter's rate that nothing but RDMA reaches at any size. Assumption."""
+"""Fraction of one adapter's rate that only RDMA reaches. Assumption."""
 _SMALL: Final = 1024
 _RDMA_LATENCY_US: Final = 15.0
 """Time of a small operation that TCP between hosts does not reach [us]: a message takes 10 us or more."""
 
 
 def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
-    """RDMA by way of host memory."""
+    """RDMA through host memory: GPU Direct RDMA is off."""
     facts = case.facts
     by_rdma = [
         transport for transport in facts.ways if transport.startswith("NET/") and transport != "NET/Socket"
@@ -123,7 +123,7 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
         return
     if not (indirect or facts.gdr_off or facts.gdr_far or is_set_off):
         return
-    # Without reads by GPU Direct RDMA, as of old versions without NVLink, senders alone go by host memory.
+    # Without GPU Direct RDMA reads (old versions without NVLink), only senders use host memory.
     is_send_alone = facts.gdr[True] > 0 and indirect == facts.sent[False] and not facts.gdr_off
     evidence = [str(each) for each in facts.gdr_off[:2]]
     if indirect:
@@ -142,7 +142,7 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
 
 
 def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
-    """Shared memory in place of NVLink or PCIe between the GPUs of a host."""
+    """Shared memory instead of NVLink or PCIe between the GPUs of a host."""
     facts = case.facts
     variable = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
     is_set_off = variable is not None and variable[1] in (
@@ -193,12 +193,12 @@ _HALVING: Final[Mapping[str, tuple[str, ...]]] = {
     "NCCL_MAX_NRINGS": ("1", "2"),
     "NCCL_MAX_CTAS": ("1", "2"),
 }
-"""Of these the ones that cost half or more: LL sends a flag with each 4 B, a channel is a thread block."""
+"""Values of these that cost half or more: LL sends a flag with each 4 B, a channel is a thread block."""
 _HALVED: Final = 0.65
 
 
 def forced_choice(case: Examined) -> Iterator[Suspect]:
-    """Variables that hold NCCL back."""
+    """Variables that limit NCCL to a slower choice than its own."""
     forced = [
         variable
         for name, pattern in _SLOWING.items()
@@ -245,7 +245,7 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
 
 
 def hidden_topology(case: Examined) -> Iterator[Suspect]:
-    """NCCL cannot see PCIe, as in a virtual machine."""
+    """A PCIe topology that NCCL cannot read, as in a virtual machine."""
     hidden = [*filter(None, [case.facts.failures.get("could not read /sys")]), *case.facts.hardware.hidden]
     if not hidden:
         return

@@ -1,4 +1,4 @@
-"""Causes that make a run no measurement of the network: errors, wrong values, ranks that are alone."""
+"""Causes that make a run no measurement of the network: errors, wrong values, single ranks, a single host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricbench.measured.suspect import CERTAIN, Suspect
 
 
 def wrong_values(case: Examined) -> Iterator[Suspect]:
-    """Values that the benchmark's own check found wrong."""
+    """Results with wrong values by the benchmark's own check."""
     wrong = [point for point in case.points if point.wrong]
     if wrong:
         first = wrong[0]
@@ -44,7 +44,7 @@ def failed(case: Examined) -> Iterator[Suspect]:
 
 
 _FLUSHED: Final = 5
-"""`IBV_WC_WR_FLUSH_ERR` of what was posted to a queue pair that had failed before."""
+"""`IBV_WC_WR_FLUSH_ERR`: completion of a request on a queue pair that had failed before."""
 
 
 _MEMORY: Final = (
@@ -98,15 +98,15 @@ _ERRORS: Final[Mapping[int | str | None, tuple[str, str]]] = {
         "the first `NCCL WARN` of all ranks: NCCL_DEBUG=WARN of every process in one file; `dmesg` for Xid",
     ),
 }
-"""By the call that failed, or `ibv_wc_status` of verbs."""
+"""Sentence and test of each error, by the call that failed or `ibv_wc_status` of verbs."""
 
 
 def separate_processes(case: Examined) -> Iterator[Suspect]:
-    """Processes that know nothing of each other: nccl-tests without MPI."""
+    """Unconnected processes, as of nccl-tests without MPI, or a single rank."""
     facts = case.facts
     ranks = {rank for rank, *_ in facts.devices}
     is_single_rank = len(ranks) == 1 and len(facts.devices) == 1 and (facts.ranks or 1) == 1
-    # Of tables that were read each run has a rank 0 of its own.
+    # Each run with a table has its own rank 0.
     if facts.first_ranks > (max(facts.heads, 1) if case.points else 1):
         yield Suspect(
             "separate-processes",

@@ -1,4 +1,7 @@
-"""Runs of a file that differ in a setting: the two farthest apart, and the setting that separates them."""
+"""Causes in settings: runs of a file, or hosts of a run, that differ in one.
+
+`comparison` returns the two runs with the largest ratio of bandwidths, and the settings that separate them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _FOLLOWS: Final[Mapping[str, Sequence[str]]] = {
     "network": ("NCCL_NET", "NCCL_IB_DISABLE", "NCCL_NET_PLUGIN"),
     "device": ("host",),
 }
-"""Settings that follow from others: where one of these differs as well, they are no second difference."""
+"""Settings that follow from others: they are no second difference if one of these differs too."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Comparison:
         low: The lower bandwidth [GB/s], and the settings of its run.
         high: The higher one, likewise.
         names: Settings that differ between both and may have an effect.
-        explains: Part of what is missing that the better run has.
+        explains: Fraction of the missing bandwidth that the better run reaches.
     """
 
     where: str
@@ -65,7 +68,7 @@ class Comparison:
         return described({name: run.get(name, "") for name in self.names} or run)
 
     def is_by(self, *names: str) -> bool:
-        """Tell whether one setting of some names alone separates the runs."""
+        """Return whether only one setting separates the runs, and it is one of these."""
         return len(self.names) == 1 and self.names[0] in names
 
 

@@ -1,4 +1,4 @@
-"""Adapters that ranks of MPI share, where a file does not say how many ranks of a host send beyond it."""
+"""Rule for adapters that ranks of MPI share, if the number of ranks that send to other hosts is unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricbench.measured.examined import Examined, Point
 from fabricbench.measured.suspect import AS_EXPECTED, POSSIBLE, Suspect
 
 _FULL: Final = 0.85
-"""Part of what adapters carry from which on they are full: MPI's own headers and rates by the mean time."""
+"""Fraction of the payload rate at which adapters are full: MPI has headers, and rates use the mean time."""
 _ABOVE: Final = 1.02
 _NODES: Final = re.compile(r"\bsrun\b.*?\s(?:-N ?|--nodes[ =])(\d{1,4})\b")
 _HOSTS: Final = re.compile(r"(?:^|\s)(?:-H|--host|-host|-hosts)[ =](\S+)")
@@ -24,7 +24,7 @@ _BY_NODE: Final = re.compile(
 
 
 def shared_adapters(case: Examined) -> Iterator[Suspect]:
-    """Adapters that are full if all ranks of a host send beyond it, else that no rate is expected of them."""
+    """Adapters that are full if all ranks of a host send to other hosts; else no expected rate is known."""
     best, plateau, rate = case.best, case.plateau, case.line_rate
     if not _is_unknown(case) or best is None or plateau is None or rate is None:
         return
@@ -63,7 +63,7 @@ def _unknown_share(best: Point, plateau: float, rate: float) -> Suspect:
 
 
 def _is_unknown(case: Examined) -> bool:
-    """Tell whether many ranks of MPI measured a rate, and what adapters carry of it is not known."""
+    """Return whether more than two ranks of MPI measured a rate whose load of adapters is unknown."""
     best = case.best
     return best is not None and is_mpi(case) and not case.is_latency and best.ranks > 2 and case.bound is None
 
@@ -75,7 +75,7 @@ def _launch(case: Examined) -> str:
 
 
 def _ranks_of_hosts(case: Examined) -> list[int]:
-    """Return how many ranks a host has, by the command, else all equal shares of two hosts or more."""
+    """Return the ranks of a host by the command, else each equal split of the ranks on two hosts or more."""
     ranks, options = case.best.ranks if case.best else 0, _launch(case)
     if nodes := _NODES.search(options):
         ranks_per_host = ranks // int(nodes[1]) if int(nodes[1]) and ranks % int(nodes[1]) == 0 else 0

@@ -1,4 +1,7 @@
-"""Names the device or tool of counters that cannot be read, by lines and names that only it prints."""
+"""Detects counters of devices and tools that cannot be read, by lines and names that only they print.
+
+`of_text` and `of_json` return the form as `Foreign`, with a hint.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from fabricbench.measured.text import Document
 
 @dataclass(frozen=True)
 class Foreign:
-    """A form that is known and not read.
+    """A known form of counters that cannot be read.
 
     Attributes:
         name: The form, for the error.
-        text: A pattern of a line that it alone has.
+        text: A pattern of a line that no other form has.
         keys: A pattern of names in its JSON.
-        hint: How to get counters that are read from such a device.
+        hint: How to get readable counters from such a device.
     """
 
     name: str

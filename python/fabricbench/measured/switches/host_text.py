@@ -1,7 +1,8 @@
-"""Reads counters of hosts: `ethtool -S`, `rdma statistic` and files of `hw_counters` below /sys.
+"""Reader of counters of hosts: `ethtool -S`, `rdma statistic` and files of `hw_counters` below /sys.
 
-Names are those of a driver: a section is read as of the driver that has most of its names. An
-interface is named by the command line or the line above its section, a port by `mlx5_0/1` or its path.
+`read` is for text, `read_json` for `rdma -j`. Names are those of a driver: a section belongs to the driver
+that has most of its names. An interface is named by the command line or the line above its section, a port by
+`mlx5_0/1` or its path.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ETHTOOL, RDMA, FILES = "ethtool -S", "rdma statistic", "hw_counters"
 """Forms, by the command or folder that gives them."""
 _SOURCES: Final = {ETHTOOL: ("ethtool",), RDMA: ("hw_counters", "rdma"), FILES: ("hw_counters", "rdma")}
 _DRIVERS: Final = {"mlx5": "mlx5", "bnxt": "bnxt_re", "rxe": "rxe", "irdma": "irdma"}
-"""Families by how the name of an RDMA device begins."""
+"""Families by the beginning of the name of an RDMA device."""
 _NO_NAME: Final = "adapter"
 _PROMPT: Final = re.compile(r"\[?[\w.-]+@([\w.-]{1,63})(?:[: ][^\]#$]{0,200})?\]?\s?[#$](?: .*)?")
 _COMMAND: Final = re.compile(r"\bethtool\s+(?:-S|--statistics)\s+([\w.@:-]{1,63})")
@@ -44,7 +45,7 @@ _PAIR: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _LIFESPAN: Final = "lifespan"
-"""A file among `hw_counters` that counts nothing: how long the driver keeps a value that it read [ms]."""
+"""A file among `hw_counters` that is no counter: lifetime of a value in the driver's cache [ms]."""
 _STATE_TAGS: Final = ("state", "physical_state", "netdev")
 """Fields of `rdma link`, which has no counters."""
 
@@ -62,7 +63,7 @@ def read(document: Document) -> Reading | None:
     """Read every section of counters of a host; none if there is none.
 
     Raises:
-        MeasuredError: A section has no interface that tells it from others, or a row of it is cut off.
+        MeasuredError: One of several sections has no interface, or a row is cut off.
     """
     reading = Reading(document, "host", kind="host")
     collector = _Sections(reading)
@@ -78,10 +79,10 @@ def read(document: Document) -> Reading | None:
 
 
 def read_json(document: Document, values: Sequence[Any]) -> Reading | None:
-    """Read `rdma -j statistic show`; none if it is nothing of that.
+    """Read `rdma -j statistic show`; none if it is another document.
 
     Raises:
-        MeasuredError: A value of a counter that is known is no number.
+        MeasuredError: A value of a known counter is no number.
     """
     entries = [each for value in values for each in (value if isinstance(value, list) else [value])]
     rows = [each for each in entries if isinstance(each, dict) and isinstance(each.get("ifname"), str)]
@@ -135,8 +136,8 @@ def _port(device: str, port: object, tags: Mapping[str, object]) -> str:
 class _Sections:
     """Sections of a text, filled line by line.
 
-    State: the sections so far, the one that takes rows, the name that the lines above give to the next one,
-    and the counter whose value is in the next line.
+    State: the sections so far, the open one that receives rows, the name for the next one by the lines above
+    it, and the counter whose value is in the next line.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -147,7 +148,7 @@ class _Sections:
         self._pending = ""
 
     def take(self, line: Line) -> None:
-        """Read a line; one that is nothing of a section is skipped.
+        """Read a line; one outside all sections is skipped.
 
         Raises:
             MeasuredError: It names a second host, or has a name without a value.
@@ -187,7 +188,7 @@ class _Sections:
             section.cells.append((path[4], path[5], line.number))
 
     def _take_row(self, section: _Section, line: Line) -> bool:
-        """Read a row of the open section; tell whether it is one."""
+        """Read a row of the open section; return whether the line is one."""
         text = line.text.strip()
         if section.form == FILES:
             if self._pending and _NUMBER.fullmatch(text):
@@ -205,12 +206,12 @@ class _Sections:
 
 
 def _is_cut(line: Line, lines: Sequence[Line]) -> bool:
-    """Tell whether a name without a value is the last text of a file."""
+    """Return whether a line is a name without a value at the end of a file."""
     return bool(_CUT_ROW.fullmatch(line.text)) and not any(each.text.strip() for each in lines[line.number :])
 
 
 def _of_link(document: Document, line: Line, port: str, rest: str) -> list[_Section]:
-    """Read a line of `rdma statistic show`: names and values in turn; nothing if it is one of `rdma link`.
+    """Read a line of `rdma statistic show`: alternating names and values; empty for a line of `rdma link`.
 
     Raises:
         MeasuredError: Its last name has no value.
@@ -251,7 +252,7 @@ def _pairs(lines: Sequence[Line]) -> list[_Section]:
 
 
 def _require_names(document: Document, sections: Sequence[_Section]) -> None:
-    """Name a single section without an interface, and refuse several of which one has none.
+    """Name a single section without an interface, and refuse several if one has none.
 
     Raises:
         MeasuredError: Two sections may be of one interface or of two.
@@ -270,7 +271,7 @@ def _require_names(document: Document, sections: Sequence[_Section]) -> None:
 
 
 def _require_whole(reading: Reading, section: _Section) -> None:
-    """Leave out a counter in the last line of a file that has no line end: its value may be cut off."""
+    """Leave out a counter in the last line of a file if it has no line end: its value may be cut off."""
     document = reading.document
     last = section.cells[-1][2]
     text = document.text
@@ -304,7 +305,7 @@ def _add(reading: Reading, section: _Section) -> None:
 
 
 def _family(form: str, names: Collection[str]) -> tuple[str, int]:
-    """Return the driver that most of some names are of, and how many; no driver where two have as many."""
+    """Return the driver with the most of some names, and their number; no driver if two have equally many."""
     scores: dict[str, int] = {}
     for name in names:
         for family in {each.family for each in find(name) if each.source in _SOURCES[form]} - {_PORT_FAMILY}:

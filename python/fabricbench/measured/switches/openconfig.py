@@ -1,10 +1,11 @@
-"""OpenConfig's counters as gNMI or RESTCONF answers: JSON of RFC 7951, names with or without module.
+"""Reader of OpenConfig's counters from gNMI or RESTCONF: JSON of RFC 7951, names with or without module.
 
-Read are `state/counters` and `statistics` of openconfig-interfaces and what augments it, and `queue/state` of
-openconfig-qos. The tree may begin anywhere: at the root, at `openconfig-interfaces:interfaces`, as RESTCONF
-answers (RFC 8040, 4.3), or at the path that goes with it, as `gnmic get` writes it (`source`, `updates` with
-`Path` and `values`) and pygnmi (`notification`, `update` with `path` and `val`). Of gnmic the formats `event`
-(a list of `tags` and `values`) and `flat` (lines of `PATH: VALUE`) are read too.
+`read` is for JSON, `has_flat` and `read_flat` for gnmic's format `flat` (lines of `PATH: VALUE`). The
+counters are `state/counters` and `statistics` of openconfig-interfaces and its augmentations, and
+`queue/state` of openconfig-qos. The tree may begin at the root, at `openconfig-interfaces:interfaces`, as in
+responses of RESTCONF (RFC 8040, 4.3), or at a path in the document, as from `gnmic get` (`source`, `updates`
+with `Path` and `values`) and pygnmi (`notification`, `update` with `path` and `val`). gnmic's format `event`
+(a list of `tags` and `values`) is read too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MODULE: Final = re.compile(r"^[A-Za-z_][\w.-]*:")
 _STEP: Final = re.compile(r"([^/\[]+)((?:\[(?:[^\]\\]|\\.)*\])*)")
 _KEY: Final = re.compile(r"\[[^=\]]*=((?:[^\]\\]|\\.)*)\]")
 _KEYS: Final = ("name", "interface-id", "index", "priority", "id")
-"""Leaves that tell the entries of a list apart."""
+"""Leaves that are keys of the entries of a list."""
 _META: Final = ("source", "subscription-name", "subscription_name", "target", "target_name")
 """Tags of gnmic that are no keys of a path."""
 _FLAT: Final = re.compile(
@@ -38,17 +39,17 @@ _ROOTS: Final = (
     *("/qos", "/qos/interfaces", "/qos/interfaces/interface", "/qos/interfaces/interface/output"),
     *("/qos/interfaces/interface/output/queues", "/qos/interfaces/interface/output/queues/queue"),
 )
-"""Where a tree may begin."""
+"""Paths at which a tree may begin."""
 
 _Step = tuple[str, str]
 """A name without its module, and the key of the entry; empty without one."""
 
 
 def read(document: Document, values: Sequence[Any]) -> Reading:
-    """Read every counter that a document has.
+    """Read every counter of a document.
 
     Raises:
-        MeasuredError: It is nested too deep, a known counter has no number, or there are several switches.
+        MeasuredError: It is nested too deep, or a known counter has no number.
     """
     reading = Reading(document, "openconfig")
     is_one = len(set(_sources(values, 0))) < 2
@@ -68,7 +69,7 @@ def _is_events(value: Any) -> bool:
 
 
 def _sources(value: Any, depth: int) -> Iterator[str]:
-    """Yield the switches that answers of gnmic name."""
+    """Yield the switches that responses of gnmic name."""
     if isinstance(value, list) and depth < _SOURCES_DEPTH:
         for entry in value:
             yield from _sources(entry, depth + 1)
@@ -80,7 +81,7 @@ def _sources(value: Any, depth: int) -> Iterator[str]:
 
 
 def _at(reading: Reading, source: str, line: int | None, moment: Any, *, is_one: bool) -> None:
-    """Take the switch and the moment of what follows; in a file of several the switch goes before ports."""
+    """Set switch and moment of the next counters; with several switches, the switch is a prefix of ports."""
     if not is_one:
         reading.scope = f"{_host(source)}:" if source else ""
     elif source:
@@ -134,15 +135,15 @@ def _host(source: str) -> str:
 
 
 def has_flat(document: Document) -> bool:
-    """Tell whether a text has a line of gnmic's format `flat`."""
+    """Return whether a text has a line of gnmic's format `flat`."""
     return any(_FLAT.fullmatch(line.text) for line in document.lines)
 
 
 def read_flat(document: Document) -> Reading:
-    """Read lines of `PATH: VALUE`, each of several targets with `[TARGET]` before it.
+    """Read lines of `PATH: VALUE`; with several targets each has `[TARGET]` before it.
 
     Raises:
-        MeasuredError: A known counter has no number, or there are several switches.
+        MeasuredError: A known counter has no number, or has two values.
     """
     reading = Reading(document, "openconfig")
     matches = [(line, match) for line in document.lines if (match := _FLAT.fullmatch(line.text))]
@@ -213,7 +214,7 @@ def _walk_entries(reading: Reading, content: Any, path: tuple[_Step, ...]) -> No
 
 
 def _unwrapped(value: Any, path: Sequence[_Step]) -> Any:
-    """Return what stands below a path where its last name is said once more, as SONiC answers."""
+    """Return the value without an object that repeats the last name of its path, as SONiC's responses do."""
     if isinstance(value, dict) and len(value) == 1 and path:
         (name, content), *_ = value.items()
         if _MODULE.sub("", name) == path[-1][0]:
@@ -230,7 +231,7 @@ def _steps(path: str) -> Iterator[_Step]:
 
 
 def _key(entry: Any) -> str:
-    """Return what tells an entry of a list from others."""
+    """Return the key of an entry of a list; empty without one."""
     if not isinstance(entry, dict):
         return ""
     for holder in (entry, entry.get("state"), entry.get("config")):
@@ -249,13 +250,13 @@ def _is_counter(path: Sequence[_Step]) -> bool:
 
 
 def _name(path: Sequence[_Step]) -> str:
-    """Return the path of a counter without keys, from the root where that is known."""
+    """Return the path of a counter without keys, from the root if known."""
     return _full("/" + "/".join(name for name, _ in path))
 
 
 @cache
 def _full(bare: str) -> str:
-    """Return a path from the root: where it is a counter that is known, or else stands beside one."""
+    """Return a path from the root: the first at which it is a known counter, or else is next to one."""
     for root in _ROOTS:
         if definition("openconfig", f"{root}{bare}"):
             return f"{root}{bare}"
@@ -265,7 +266,7 @@ def _full(bare: str) -> str:
 
 @cache
 def _holders() -> frozenset[str]:
-    """Return the containers of the counters that are known."""
+    """Return the containers of the known counters."""
     return frozenset(
         each.vendor_name.rpartition("/")[0] for each in counters() if each.family == "openconfig"
     )

@@ -1,4 +1,4 @@
-"""Names of ports and patterns of them, as `--uplinks` takes them."""
+"""Names and patterns of ports for `--uplinks`: `is_among` matches a port, `expanded` expands a pattern."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _RANGE: Final = re.compile(r"(\d{1,6})\.\.(\d{1,6})(?:\.\.(\d{1,6}))?")
 _OUTER: Final = re.compile(r"[,|](?![^{(\[]*[})\]])")
 """Separators outside braces and brackets."""
 _EXPANDED_MAX: Final = 4096
-"""Names of a pattern; one with more is taken up to there."""
+"""Most names of a pattern; further ones are ignored."""
 
 
 def is_among(port: str, pattern: str) -> bool:
-    """Tell whether a port is one that a pattern names."""
+    """Return whether a port matches a pattern."""
     return any(fnmatchcase(port, each) for each in expanded(pattern))
 
 
 def expanded(pattern: str) -> list[str]:
-    """Return the shell patterns that a pattern with lists, braces or alternatives stands for."""
+    """Return the shell patterns to which a pattern with lists, braces or alternatives expands."""
     patterns: list[str] = []
     for part in _OUTER.split(pattern):
         for pattern_text in _expand(part.strip()):

@@ -1,9 +1,9 @@
-"""What SONiC writes as JSON: a dump of its COUNTERS_DB, and `-j` of `portstat`, `queuestat` and `wredstat`.
+"""Reader of SONiC's JSON: dumps of its COUNTERS_DB, and `-j` of `portstat`, `queuestat` and `wredstat`.
 
-A dump is that of `sonic-db-dump -n COUNTERS_DB -y`, which `show techsupport` has as `dump/COUNTERS_DB*.json`
+A dump is that of `sonic-db-dump -n COUNTERS_DB -y`, which is `dump/COUNTERS_DB*.json` in `show techsupport`
 (redis-dump-load: `{key: {"type": "hash", "value": {...}}}`), of the `redis-dump` in Ruby (a document for each
-key), or plain `{key: {...}}` as the tests of sonic-utilities have it. `COUNTERS:oid:0x...` has the counters
-of a port, queue, priority group or pool; `COUNTERS_*_NAME_MAP` gives their names (sonic-utilities,
+key), or plain `{key: {...}}` as in the tests of sonic-utilities. `COUNTERS:oid:0x...` has the counters of a
+port, queue, priority group or pool; `COUNTERS_*_NAME_MAP` has their names (sonic-utilities,
 `scripts/queuestat`).
 """
 
@@ -20,9 +20,9 @@ from fabricbench.measured.text import Document, shown
 _MAP: Final = re.compile(r"COUNTERS_(\w+)_NAME_MAP")
 _TYPES: Final = "COUNTERS_QUEUE_TYPE_MAP"
 _QUEUE_KINDS: Final = {"SAI_QUEUE_TYPE_MULTICAST": "MC", "SAI_QUEUE_TYPE_UNICAST_VOQ": "VOQ"}
-"""Kinds of queues that `show queue counters` names beside their number (sonic-utilities, `queuestat`)."""
+"""Kinds of queues that `show queue counters` prints before their number (sonic-utilities, `queuestat`)."""
 _NUMBERED: Final = ("PG", "QUEUE")
-"""Kinds of objects that are called by their port and a number."""
+"""Kinds of objects that are named by their port and a number."""
 _COUNTERS: Final = "COUNTERS:"
 _WATERMARKS: Final = "USER_WATERMARKS:"
 """Watermarks as `show` prints them; those below `COUNTERS:` are since the last poll."""
@@ -42,12 +42,12 @@ _WATERMARK_HINT: Final = "write the table without -j, whose title says it, or du
 
 
 def read(document: Document, values: Sequence[Any], above: str) -> Reading | None:
-    """Read what SONiC writes as JSON; none if it is nothing of that.
+    """Read SONiC's JSON; none if it is another document.
 
     Args:
         document: The file.
         values: Its JSON documents.
-        above: What is printed before them, such as when the counters were cleared.
+        above: The line before them, such as the time at which the counters were cleared.
 
     Raises:
         MeasuredError: A value of a known counter is no number.
@@ -136,7 +136,7 @@ def _place(kind: str, name: str, queue_kind: str) -> str:
 
 
 def _kind(content: Mapping[str, Any]) -> str:
-    """Return whose counters an object of `-j` has; empty if it is none."""
+    """Return the command whose `-j` wrote an object; empty if it is none."""
     if any(name in content for name in _OF_PORTS):
         return "show interfaces counters -j"
     if any(isinstance(each, dict) and _OF_QUEUES.keys() & each.keys() for each in content.values()):
