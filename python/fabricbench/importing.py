@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
-PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.items()}
+PROGRAMS: dict[str, str] = {collective_name: f"{name}_perf" for name, collective_name in COLLECTIVES.items()}
 """For each collective of a plan that nccl-tests has, its program."""
 MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
 """Most characters of a file stored with each of its trials, and with all of them together."""
@@ -422,14 +422,14 @@ def _short_hash(text: str) -> str:
 
 def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
     """Return the name of a table in place of a plan's name; tests that cannot be compared differ in it."""
-    same_benchmark = [each for each in tables if each.benchmark == table.benchmark]
+    same_benchmark = [other for other in tables if other.benchmark == table.benchmark]
     if options.plan is not None and not options.name:
         return "-".join([options.plan.plan.name, *([] if table.is_judged else [table.run])])
-    benchmarks = {each.benchmark for each in tables}
+    benchmarks = {other.benchmark for other in tables}
     parts = [options.name] if options.name else []
     parts += [table.benchmark] if not options.name or len(benchmarks) > 1 else []
-    parts += [str(table.ranks)] if len({each.ranks for each in same_benchmark}) > 1 else []
-    parts += [table.part] if table.part and len({each.part for each in same_benchmark}) > 1 else []
+    parts += [str(table.ranks)] if len({other.ranks for other in same_benchmark}) > 1 else []
+    parts += [table.part] if table.part and len({other.part for other in same_benchmark}) > 1 else []
     parts += [table.run] if table.run else []
     return "-".join(parts)
 

@@ -17,8 +17,8 @@ class MeasuredError(UserError):
     """
 
     def __init__(self, name: str, line: int | None, found: str, expected: str, hint: str) -> None:
-        place = name if line is None else f"{name}:{line}"
-        super().__init__(f"{place}: found {found}; expected {expected}")
+        position = name if line is None else f"{name}:{line}"
+        super().__init__(f"{position}: found {found}; expected {expected}")
         self.name = name
         self.line = line
         self.found = found

@@ -81,11 +81,11 @@ def reordered(case: Examined) -> Iterator[Suspect]:
 
 def _is_order(case: Examined) -> bool:
     """Return whether numerous packets out of order, without a sign of loss, show that they were reordered."""
-    changes = [each for counters in case.switches for each in counters.changes]
-    hosts = [each for counters in of_kind(case.switches, "host") for each in counters.changes]
-    out_of_order = sum(each.value or 0 for each in hosts if each.name in _OUT_OF_ORDER)
-    timeouts = [each.value or 0 for each in hosts if each.name in _TIMEOUTS]
-    is_lost = any(each.value for each in changes if each.name in _SIGNS_OF_LOSS)
+    changes = [change for counters in case.switches for change in counters.changes]
+    hosts = [change for counters in of_kind(case.switches, "host") for change in counters.changes]
+    out_of_order = sum(change.value or 0 for change in hosts if change.name in _OUT_OF_ORDER)
+    timeouts = [change.value or 0 for change in hosts if change.name in _TIMEOUTS]
+    is_lost = any(change.value for change in changes if change.name in _SIGNS_OF_LOSS)
     least = _MANY if not of_kind(case.switches, "switch") else _SOME
     return bool(timeouts) and not any(timeouts) and not is_lost and out_of_order >= least
 

@@ -104,7 +104,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A row is malformed, or the number of processes is missing.
     """
-    return read_each(document, _BENCHMARK, lambda part, told: _read(part, given, told))
+    return read_each(document, _BENCHMARK, lambda part, part_warnings: _read(part, given, part_warnings))
 
 
 def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:

@@ -158,7 +158,7 @@ def _placements(document: Document, head: int) -> Sequence[str]:
     if line.text.split().count("algbw") > 1:
         return _PLACEMENTS
     above = document.lines[head - 1].text if head else ""
-    named_placements = [each for each in _PLACEMENTS if re.search(rf"\b{each}\b", above)]
+    named_placements = [placement for placement in _PLACEMENTS if re.search(rf"\b{placement}\b", above)]
     if len(named_placements) == 1:
         return named_placements
     expected = "a line above that says in-place or out-of-place"
@@ -202,8 +202,11 @@ class _TableReader:
         redop = common.get("redop", "" if "redop" in self.columns else None)
         parts_of = dict(zip(self.placements, parts, strict=True))
         checked = [
-            parts_of.get(each, {}).get("#wrong", parts_of.get(each, {}).get("error", "N/A")) != "N/A"
-            for each in _PLACEMENTS
+            parts_of.get(name_of_placement, {}).get(
+                "#wrong", parts_of.get(name_of_placement, {}).get("error", "N/A")
+            )
+            != "N/A"
+            for name_of_placement in _PLACEMENTS
         ]
         self.leads.append(
             Lead(

@@ -239,8 +239,8 @@ def _gb_per_s(transfers: float, width: int) -> float:
 
 def slower_ports(facts: HardwareFacts, gbps: float | None) -> list[PortRate]:
     """Return the ports with a lower rate than the given one, or than the fastest of the file."""
-    fastest = max((each.gbps for each in facts.ports.values()), default=0.0)
-    return [each for each in facts.ports.values() if each.gbps < 0.95 * (gbps or fastest)]
+    fastest = max((port.gbps for port in facts.ports.values()), default=0.0)
+    return [port for port in facts.ports.values() if port.gbps < 0.95 * (gbps or fastest)]
 
 
 def by_adapter(facts: HardwareFacts) -> Mapping[str, list[PortRate]]:

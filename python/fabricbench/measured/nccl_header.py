@@ -113,7 +113,7 @@ class Header:
     @property
     def devices(self) -> Sequence[Device]:
         """The devices of the run."""
-        return next((each for each in reversed(self.lists) if each), [])
+        return next((devices for devices in reversed(self.lists) if devices), [])
 
     def has_several_processes(self, rows: Sequence[Lead]) -> bool:
         """Return whether unconnected processes printed a table into the same output.

@@ -135,7 +135,7 @@ def _benchmark(table: _Table) -> str:
 
 
 def _warn_of_choice(table: _Table, program: str) -> None:
-    """Warn if one name replaces another, or comes from an earlier table and others fit too."""
+    """Warn if one name replaces another, or is that of an earlier table and others fit too."""
     stated, given = table.said, table.given
     names = {plain_name(name) for name in (stated.benchmark, given.benchmark) if name} - {plain_name(program)}
     for name in sorted(names):

@@ -117,7 +117,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         *(f"{document.name}: {count:,} {kind} are not imported" for kind, count in omitted_counts.items()),
         *_spread(document, groups),
     ]
-    if unknown := [each for each in versions if each and each not in _VERSIONS]:
+    if unknown := [version for version in versions if version and version not in _VERSIONS]:
         warnings.append(
             f"{document.name}: version {', '.join(map(shown, unknown))} of the format is not known: read as "
             f"{_VERSIONS[-1]}"

@@ -95,7 +95,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
 def _texts(fields: Fields, name: str) -> list[str]:
     """Return the texts of a list; none if it is no list."""
     value = fields.value.get(name)
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _identified(
@@ -109,7 +109,7 @@ def _identified(
 ) -> tuple[str, int]:
     """Return the benchmark and the ranks; they are not checked for a file without results."""
     name = arguments[0].rsplit("/", 1)[-1].removesuffix("_mpi") if arguments else ""
-    groups = len({str(each.value.get("group")) for each in devices}) or 1
+    groups = len({str(device.value.get("group")) for device in devices}) or 1
     stated = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
     if not evidence.prints:
         return name, stated.listed or 1

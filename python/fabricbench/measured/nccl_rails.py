@@ -98,7 +98,7 @@ class RailReader:
 
     def _note(self, gpu: str, distances: Sequence[str], number: int, text: str) -> None:
         """Store the least distance of a GPU to an adapter."""
-        ascending_distances = [each for each in DISTANCES if each in distances]
+        ascending_distances = [distance for distance in DISTANCES if distance in distances]
         if ascending_distances:
             seen = Seen(number, " ".join(text.split())[:SHOWN_MAX])
             self.facts.nearest.setdefault(gpu, (ascending_distances[0], seen))

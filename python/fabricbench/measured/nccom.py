@@ -142,14 +142,14 @@ def _table(
     warnings: list[str],
 ) -> Table:
     """Return a table whose bandwidths are all of 1e9 bytes/s, or all of 2^30."""
-    results = [_Result.of(document, number, each) for number, each in cells]
-    unit = next((unit for unit in (1.0, _GIB) if all(each.has(run, unit) for each in results)), None)
+    results = [_Result.of(document, number, result) for number, result in cells]
+    unit = next((unit for unit in (1.0, _GIB) if all(result.has(run, unit) for result in results)), None)
     if unit is None:
-        raise next(each.misfit(document, run) for each in results if not each.has(run, 1.0))
+        raise next(result.misfit(document, run) for result in results if not result.has(run, 1.0))
     if unit != 1.0:
         warnings.append(f"{document.name}:{line}: its GB/s are of 2^30 bytes, by size and time; here of 1e9")
     name = collective_of(run.kind.name)
-    rows = [each.row(unit) for each in results]
+    rows = [result.row(unit) for result in results]
     return Table(f"nccom-{name}", name, run.ranks, "data", line, rows, command=run.command)
 
 

@@ -136,7 +136,9 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A row is malformed, the benchmark is missing, or tests are mixed line by line.
     """
-    tables, warnings = read_each(document, _TITLE, lambda part, told: _read(part, given, told))
+    tables, warnings = read_each(
+        document, _TITLE, lambda part, part_warnings: _read(part, given, part_warnings)
+    )
     return _with_ends(document, tables, warnings), warnings
 
 

@@ -77,7 +77,9 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         MeasuredError: A field is missing or is no number.
     """
     warnings: list[str] = []
-    tables = [_table(document, Fields(document, each, ""), given, warnings) for each in documents(document)]
+    tables = [
+        _table(document, Fields(document, content, ""), given, warnings) for content in documents(document)
+    ]
     return tables, warnings
 
 
@@ -86,7 +88,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
     title = info.text("test")
     listed = fields.value.get("results")
     results = listed if isinstance(listed, list) else [listed]
-    parts = [Fields(document, each, "results") for each in results]
+    parts = [Fields(document, result, "results") for result in results]
     is_rate = any("BW_average" in part.value for part in parts)
     benchmark = perftest.benchmark_of(
         title.replace("_BW", " BW").replace("_Latency", " Latency"), is_rate=is_rate

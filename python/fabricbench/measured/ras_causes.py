@@ -23,15 +23,15 @@ def lost_processes(case: Examined) -> Iterator[Suspect]:
     report = case.ras
     if report is None or not report.lost:
         return
-    last = [each for each in report.lost if each.report == report.reports - 1] or report.lost
-    is_dead = any(each.is_dead for each in last)
+    last = [lost for lost in report.lost if lost.report == report.reports - 1] or report.lost
+    is_dead = any(lost.is_dead for lost in last)
     yield Suspect(
         "process-lost",
         "a process of the job is dead: the collectives of its ranks never end"
         if is_dead
         else "a process of the job does not answer (stopped, hung or cut off): its ranks' collectives wait",
         CERTAIN if is_dead else LIKELY,
-        [f"line {each.line}: {each.text}" for each in last[:_LINES_MAX]],
+        [f"line {lost.line}: {lost.text}" for lost in last[:_LINES_MAX]],
         "the process on its node: `ps`, the last lines of its log, `dmesg` (out of memory, Xid); the "
         "management network between the nodes, which RAS uses",
     )
@@ -45,7 +45,7 @@ def communicator_errors(case: Examined) -> Iterator[Suspect]:
             "communicator-error",
             "NCCL reports an error in a communicator: its operations fail or never end",
             LIKELY,
-            [f"line {each.line}: {each.text}" for each in report.errors[:_LINES_MAX]],
+            [f"line {error.line}: {error.text}" for error in report.errors[:_LINES_MAX]],
             "NCCL_DEBUG=WARN of these ranks: the first `NCCL WARN` says why; `dmesg` (Xid) of their nodes",
         )
 
@@ -95,37 +95,46 @@ def _crossed(report: RasReport) -> list[str]:
     The calls of a late rank are a prefix of those of the others, so that none of its counts is above theirs:
     counts that cross mean different calls.
     """
-    last = [each for each in report.differences if each.report == report.reports - 1]
+    last = [difference for difference in report.differences if difference.report == report.reports - 1]
     lines: list[str] = []
-    for name in dict.fromkeys(each.communicator for each in last):
-        deviations = [(each, _deviations(each)) for each in last if each.communicator == name]
-        less = [(each, who) for each, by in deviations for who, by_how_much in by.items() if by_how_much < 0]
-        more = {who for _, by in deviations for who, by_how_much in by.items() if by_how_much > 0}
-        if any(who in more for _, who in less):
+    for name in dict.fromkeys(difference.communicator for difference in last):
+        deviations = [
+            (difference, _deviations(difference)) for difference in last if difference.communicator == name
+        ]
+        less = [
+            (difference, rank_name)
+            for difference, deviation in deviations
+            for rank_name, gap in deviation.items()
+            if gap < 0
+        ]
+        more = {rank_name for _, deviation in deviations for rank_name, gap in deviation.items() if gap > 0}
+        if any(rank_name in more for _, rank_name in less):
             lines += [
-                f"line {each.line}: communicator {name}: {_counts(each)}" for each, by in deviations if by
+                f"line {difference.line}: communicator {name}: {_counts(difference)}"
+                for difference, deviation in deviations
+                if deviation
             ]
     return lines
 
 
 def _deviations(difference: Difference) -> dict[str, int]:
     """Return the deviation of ranks, or of groups without names, from the count of most ranks."""
-    groups = [each for each in difference.groups if each.launched is not None]
+    groups = [group for group in difference.groups if group.launched is not None]
     if len(groups) < 2:
         return {}
-    usual = max(groups, key=lambda each: each.count)
+    usual = max(groups, key=lambda group: group.count)
     deviations: dict[str, int] = {}
     for group in groups:
         if group is not usual:
-            names = [str(each.rank) for each in group.named] or [f"{group.count} ranks"]
+            names = [str(rank.rank) for rank in group.named] or [f"{group.count} ranks"]
             deviations |= dict.fromkeys(names, (group.launched or 0) - (usual.launched or 0))
     return deviations
 
 
 def _counts(difference: Difference) -> str:
     return f"{difference.operation}: " + ", ".join(
-        f"{each.count} at {each.launched}{_rank_list(each)}"
-        for each in sorted(difference.groups, key=lambda group: -group.count)
+        f"{group.count} at {group.launched}{_rank_list(group)}"
+        for group in sorted(difference.groups, key=lambda group: -group.count)
     )
 
 
@@ -165,7 +174,8 @@ _USUAL_GAP: Final = 2
 
 def _states(difference: Difference) -> str:
     return ", ".join(
-        f"{each.count} {each.status}{_rank_list(each) if each.named else ''}" for each in difference.groups
+        f"{group.count} {group.status}{_rank_list(group) if group.named else ''}"
+        for group in difference.groups
     )
 
 
@@ -201,7 +211,7 @@ def ranks_behind(case: Examined) -> Iterator[Suspect]:
 def _summary(difference: Difference) -> str:
     behind = difference.behind
     gap = difference.most - (behind[0].launched or 0)
-    count = sum(each.count for each in behind)
+    count = sum(group.count for group in behind)
     unit = "operation" if gap == 1 else "operations"
     ranks = "rank is" if count == 1 else "ranks are"
     up_to = "" if len(behind) == 1 else "up to "
@@ -225,8 +235,8 @@ def _rank_list(group: Group) -> str:
 def _is_unchanged(difference: Difference, report: RasReport) -> bool:
     """Return whether an earlier report has the same communicator with the same counts."""
 
-    def counts(each: Difference) -> Sequence[tuple[int | None, int]]:
-        return sorted(((group.launched, group.count) for group in each.groups), key=str)
+    def counts(report_difference: Difference) -> Sequence[tuple[int | None, int]]:
+        return sorted(((group.launched, group.count) for group in report_difference.groups), key=str)
 
     return any(
         other.report < difference.report

@@ -22,7 +22,7 @@ def _slots() -> tuple[tuple[str, float], ...]:
         for width in _WIDTHS:
             transfers = (_GIGATRANSFERS << (generation - 3)) * width
             names.setdefault(transfers, []).append(f"Gen{generation} x{width}")
-    return tuple((" or ".join(names[each]), each / 8 * _PCIE_EFFICIENCY) for each in sorted(names))
+    return tuple((" or ".join(names[rate]), rate / 8 * _PCIE_EFFICIENCY) for rate in sorted(names))
 
 
 PCIE: Final = _slots()

@@ -88,7 +88,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 def _plain(name: str) -> str:
     """Return the name of nccl-tests for a collective: `AllReduce` and `all_reduce_perf` are `all_reduce`."""
     bare = re.sub(r"[^a-z]", "", name.lower().removesuffix("_perf"))
-    return next((each for each in KINDS if each.replace("_", "") == bare), bare)
+    return next((kind for kind in KINDS if kind.replace("_", "") == bare), bare)
 
 
 def _of_json(document: Document, cut: list[str]) -> Iterator[_Record]:
@@ -114,9 +114,8 @@ def _of_csv(document: Document) -> Iterator[_Record]:
             continue  # a file to which a second run was appended
         columns = head
         if len(cells) == len(head) + 1 and "ranks" in head and "nodes" not in head:
-            ranks_index = head.index(
-                "ranks"
-            )  # builds with MPI leave the name of the first of four numbers out
+            # Builds with MPI leave the name of the first of four numbers out.
+            ranks_index = head.index("ranks")
             columns = [*head[:ranks_index], "nodes", *head[ranks_index:]]
         if len(cells) != len(columns) or not cells[-1]:
             cells_text = f"{len([cell for cell in cells if cell])} cells in {shown(line.text.strip())}"

@@ -92,7 +92,11 @@ def _judged(runs: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     nccl-tests, if it was measured, else the first.
     """
     computed = list(dict.fromkeys(map(_computed, runs)))
-    default = [each for each in computed if each[0] == "float" and each[1] in ("", "sum", "none")]
+    default = [
+        setting_pair
+        for setting_pair in computed
+        if setting_pair[0] == "float" and setting_pair[1] in ("", "sum", "none")
+    ]
     return next(iter(default or computed))
 
 
@@ -195,8 +199,8 @@ def _command(command: str) -> tuple[dict[str, str], str]:
             variables[words[index]] = words[index + 1]
             index += 2
         elif word.startswith("--export="):
-            assignments = (_ASSIGNED.fullmatch(each) for each in value.split(","))
-            variables |= {each[1]: each[2] for each in assignments if each}
+            assignments = (_ASSIGNED.fullmatch(assignment) for assignment in value.split(","))
+            variables |= {assignment[1]: assignment[2] for assignment in assignments if assignment}
             variables |= {value.split(",")[0]: word.split("=", 2)[2]} if word.count("=") == 2 else {}
         elif assigned := _ASSIGNED.fullmatch(word):
             variables[assigned[1]] = assigned[2]
@@ -204,7 +208,9 @@ def _command(command: str) -> tuple[dict[str, str], str]:
         else:
             options.append(word)
             if not sizes and _PROGRAM.fullmatch(word):
-                sizes = next(each for part, each in _SIZES.items() if part in word or part == "IMB-")
+                sizes = next(
+                    size_options for part, size_options in _SIZES.items() if part in word or part == "IMB-"
+                )
     return variables, " ".join(options)
 
 

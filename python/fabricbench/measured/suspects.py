@@ -106,24 +106,28 @@ def suspects(case: Examined) -> list[Suspect]:
     order of the rules. `unexplained` is last. Guesses by a ratio only are left out if a certain cause
     explains the measurement.
     """
-    causes = [each for rule in _RULES for each in rule(case)]
+    causes = [suspect for rule in _RULES for suspect in rule(case)]
     if expected.has_reached(case):
-        causes = [each for each in causes if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
-    likely = [each for each in causes if each.confidence >= LIKELY and not _explains_minor_part(each)]
+        causes = [
+            suspect for suspect in causes if suspect.confidence == CERTAIN or suspect.cause in _AT_THE_TARGET
+        ]
+    likely = [
+        suspect for suspect in causes if suspect.confidence >= LIKELY and not _explains_minor_part(suspect)
+    ]
     omitted_causes = (*_ONLY_WITHOUT_OTHERS, *_VAGUE) if likely else ()
-    is_certain = any(each.confidence == CERTAIN for each in likely)
+    is_certain = any(suspect.confidence == CERTAIN for suspect in likely)
     listed_causes = [
-        each
-        for each in causes
-        if not (each.cause in omitted_causes and each.confidence == POSSIBLE)
-        and not (is_certain and each.is_guess)
+        suspect
+        for suspect in causes
+        if not (suspect.cause in omitted_causes and suspect.confidence == POSSIBLE)
+        and not (is_certain and suspect.is_guess)
     ]
     return _with_additions(_drops_before_congestion(sorted(listed_causes, key=_order)))
 
 
 def _drops_before_congestion(causes: Sequence[Suspect]) -> list[Suspect]:
     """Return the causes with drops of a possibly lossless queue before congestion, which they make likely."""
-    ordered, cause_names = list(causes), [each.cause for each in causes]
+    ordered, cause_names = list(causes), [suspect.cause for suspect in causes]
     if {LOSSLESS_DROPS, CONGESTION} <= {*cause_names}:
         drops, congestion = cause_names.index(LOSSLESS_DROPS), cause_names.index(CONGESTION)
         if congestion < drops:
@@ -133,26 +137,26 @@ def _drops_before_congestion(causes: Sequence[Suspect]) -> list[Suspect]:
 
 def _with_additions(causes: Sequence[Suspect]) -> list[Suspect]:
     """Return the causes with each that adds to another directly after that one."""
-    cause_names = [each.cause for each in causes]
+    cause_names = [suspect.cause for suspect in causes]
     ordered = list(causes)
-    for each in causes:
-        base = next((cause for cause in cause_names if cause in each.adds_to), None)
+    for suspect in causes:
+        base = next((cause for cause in cause_names if cause in suspect.adds_to), None)
         if base is not None:
-            ordered.remove(each)
-            base_index = next(index for index, cause in enumerate(ordered) if cause.cause == base)
-            ordered.insert(base_index + 1, each)
+            ordered.remove(suspect)
+            base_index = next(index for index, other in enumerate(ordered) if other.cause == base)
+            ordered.insert(base_index + 1, suspect)
     return ordered
 
 
-def _order(each: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
+def _order(suspect: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
     """Return the sort key of a cause: only invalid measurements are before drops of a lossless queue."""
-    is_last = each.cause in _ONLY_WITHOUT_OTHERS
-    spoils = each.cause in _SPOILING and each.confidence == CERTAIN
-    is_lossless = each.cause == LOSSLESS_DROPS and each.confidence == LIKELY
+    is_last = suspect.cause in _ONLY_WITHOUT_OTHERS
+    spoils = suspect.cause in _SPOILING and suspect.confidence == CERTAIN
+    is_lossless = suspect.cause == LOSSLESS_DROPS and suspect.confidence == LIKELY
     rank = 0 if spoils else 1 if is_lossless else 2
-    little = _explains_minor_part(each)
-    return is_last, rank, each.confidence < CERTAIN, little, -each.confidence, each.is_guess
+    little = _explains_minor_part(suspect)
+    return is_last, rank, suspect.confidence < CERTAIN, little, -suspect.confidence, suspect.is_guess
 
 
-def _explains_minor_part(each: Suspect) -> bool:
-    return each.explains is not None and each.explains < _MINOR_PART
+def _explains_minor_part(suspect: Suspect) -> bool:
+    return suspect.explains is not None and suspect.explains < _MINOR_PART

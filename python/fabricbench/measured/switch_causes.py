@@ -34,7 +34,7 @@ _PAUSES: Final = (
     *("pfc_tx_priority_{p}", "pause_rx", "pause_tx"),
 )
 _OF_HOSTS: Final = ("pfc_rx_paused_priority_{p}", "pfc_rx_priority_{p}", "pause_rx", "global_pause_rx")
-"""Pauses that the network sent to a host. Those that a host sends are evidence against it (`host_causes`)."""
+"""Pauses that the network sent to a host. Those sent by a host are evidence of a slow host: `host_causes`."""
 _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
 _RECEIVED_PAUSES: Final = ("pfc_rx_priority_{p}", "pause_rx")
 _ONE_PORT: Final = 0.9
@@ -120,16 +120,16 @@ def paused_by_one_port(case: Examined) -> list[str]:
 def congestion_denied(case: Examined) -> list[str]:
     """Return lines on switches with counters of pauses and drops that are all 0."""
     return [
-        f"against it: {each.switch} counted neither pauses nor drops"
-        for each in of_kind(case.switches, "switch")
-        if each.named(*_PAUSES) and each.named(*SWITCH_LOSSES)
-        if not any(change.value for change in each.named(*SWITCH_LOSSES, *_PAUSES))
+        f"against it: {switch.switch} counted neither pauses nor drops"
+        for switch in of_kind(case.switches, "switch")
+        if switch.named(*_PAUSES) and switch.named(*SWITCH_LOSSES)
+        if not any(change.value for change in switch.named(*SWITCH_LOSSES, *_PAUSES))
     ]
 
 
 def of_kind(counters: Sequence[SwitchCounters], kind: str) -> list[SwitchCounters]:
     """Return the counters of switches, or those of hosts."""
-    return [each for each in counters if each.kind == kind]
+    return [device for device in counters if device.kind == kind]
 
 
 def lossless_drops(case: Examined) -> Iterator[Suspect]:
@@ -146,7 +146,7 @@ def lossless_drops(case: Examined) -> Iterator[Suspect]:
     reason = f"priority {', '.join(sorted(lossless))}: PFC frames or headroom were counted, so it is lossless"
     confidence = LIKELY if is_low else POSSIBLE
     if not lines and not lossless:
-        lines = _queue_drops([each for each in switches if _is_sonic(each)], _SONIC_LOSSLESS)
+        lines = _queue_drops([switch for switch in switches if _is_sonic(switch)], _SONIC_LOSSLESS)
         reason = "queues 3 and 4 are lossless in SONiC's defaults; " + (
             "not one PFC frame was counted: flow control is off or not asked for there, or the queue is no "
             "lossless one: `show pfc priority`, config_db.json"
@@ -180,19 +180,19 @@ def _queue_drops(switches: Sequence[SwitchCounters], priorities: Collection[str]
 
 
 def _is_sonic(counters: SwitchCounters) -> bool:
-    return any(each.counter is not None and each.counter.family == "sonic" for each in counters.changes)
+    return any(change.counter is not None and change.counter.family == "sonic" for change in counters.changes)
 
 
 def _counts_pfc(counters: Sequence[SwitchCounters]) -> bool:
     """Return whether a file has any counter of PFC."""
-    return any(change.name[:-1] in _PFC_FRAMES for each in counters for change in each.changes)
+    return any(change.name[:-1] in _PFC_FRAMES for device in counters for change in device.changes)
 
 
 def _lossless(counters: Sequence[SwitchCounters]) -> set[str]:
     """Return the priorities with PFC frames, storms or use of headroom in the counters."""
     priorities = set()
-    for each in counters:
-        for change in each.changes:
+    for device in counters:
+        for change in device.changes:
             if change.counter is not None and change.after and change.name[:-1] in _PFC_FRAMES:
                 priorities.add(change.name[-1])
             elif change.after and change.name in _LOSSLESS_USE:
@@ -209,7 +209,7 @@ def _priority(change: Change) -> str:
 def confidence_of(case: Examined, *, is_strong: bool) -> int:
     """Return the confidence by counters: likely if strong ones grew during a run below its target."""
     is_low = case.ratio is not None and case.ratio < GOOD
-    return LIKELY if is_strong and is_low and any(each.before for each in case.switches) else POSSIBLE
+    return LIKELY if is_strong and is_low and any(device.before for device in case.switches) else POSSIBLE
 
 
 def counted_lines(switches: Sequence[SwitchCounters], names: Sequence[str]) -> Iterator[str]:
@@ -219,7 +219,9 @@ def counted_lines(switches: Sequence[SwitchCounters], names: Sequence[str]) -> I
             by_vendor: dict[str, list[Change]] = {}
             for change in switch.named(name):
                 by_vendor.setdefault(change.vendor_name, []).append(change)
-            yield from (_line(switch, each) for each in by_vendor.values() if any(one.value for one in each))
+            yield from (
+                _line(switch, group) for group in by_vendor.values() if any(change.value for change in group)
+            )
 
 
 def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
@@ -288,14 +290,14 @@ def missing_loads(switches: Sequence[SwitchCounters], uplinks: Sequence[str]) ->
     return [
         port
         for port in uplinks
-        if has_port(switches, port) and not any(uplink_load(each, [port]) for each in switches)
+        if has_port(switches, port) and not any(uplink_load(switch, [port]) for switch in switches)
     ]
 
 
 def has_port(switches: Sequence[SwitchCounters], pattern: str) -> bool:
     """Return whether a port that matches a pattern, or a queue of it, has counters."""
-    places = {change.place for each in switches for change in each.changes}
-    ports = places | {place.rpartition(":")[0] for place in places} - {""}
+    objects = {change.place for switch in switches for change in switch.changes}
+    ports = objects | {name.rpartition(":")[0] for name in objects} - {""}
     return any(is_among(port, pattern) for port in ports)
 
 

@@ -78,7 +78,7 @@ def _by_channels(case: Examined) -> tuple[int, list[str]] | None:
     """
     facts = case.facts
     listed = case.adapters or 0
-    used = sorted(each for each in facts.net_devices if each[0] != "NET/Socket")
+    used = sorted(device for device in facts.net_devices if device[0] != "NET/Socket")
     if not used or len(used) >= listed or (case.ratio is not None and case.ratio >= GOOD):
         return None
     local = case.local_ranks
@@ -255,12 +255,12 @@ def slower_port(case: Examined) -> Iterator[Suspect]:
                 f"{gbps:.4g} Gb/s for each adapter: {100 * gbps / fitting[0]:.0f} % of {fitting[0]} Gb/s",
                 *reached(case),
             ],
-            _PORT_TELLS,
+            _PORT_TEST,
             is_guess=True,
         )
 
 
-_PORT_TELLS: Final = (
+_PORT_TEST: Final = (
     "`ibstat` (Rate) or `ethtool` (Speed) of both ends and of the switch; a splitter cable or a second host "
     "port that is not used; tx bytes of each port"
 )
@@ -317,5 +317,5 @@ def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
             + (f", others at {max(port.gbps for port in others):g} Gb/s" if others else ""),
             *reached(case),
         ],
-        _PORT_TELLS,
+        _PORT_TEST,
     )

@@ -94,7 +94,7 @@ def fallen(case: Examined) -> str:
     values = curve(case)
     if len(values) < 3:
         return ""
-    best, last = max(values, key=lambda each: each[1]), values[-1]
+    best, last = max(values, key=lambda size_and_rate: size_and_rate[1]), values[-1]
     if last[0] > best[0] >= FALL_MIN and last[1] < _FALLEN * best[1]:
         return f"{best[1]:.4g} GB/s at {best[0]} B, {last[1]:.4g} GB/s at {last[0]} B"
     return ""

@@ -10,7 +10,7 @@ from fabricbench.measured.causes.hosts import mtu_limit
 from fabricbench.measured.examined import GOOD, Examined
 from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 
-_MPI_TELLS = (
+_MPI_TEST = (
     "`ib_write_bw` between the same hosts: line rate there means MPI (`ucx_info -d`, UCX_LOG_LEVEL=info, "
     "`fi_info` say which transport), less means port, PCIe or fabric; two hosts on one leaf against two on "
     "different leaves"
@@ -50,7 +50,7 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
 
 def as_expected(case: Examined) -> Iterator[Suspect]:
     """Bandwidth at its target, also for the faster placement or at a small MTU."""
-    if case.ratio is None or case.ratio < GOOD or case.is_above or any(each.wrong for each in case.points):
+    if case.ratio is None or case.ratio < GOOD or case.is_above or any(point.wrong for point in case.points):
         return
     if case.facts.failed or case.facts.errors or case.facts.completions:
         return
@@ -90,7 +90,7 @@ def host_software(case: Examined) -> Iterator[Suspect]:
         "step)",
         POSSIBLE,
         reached(case),
-        _MPI_TELLS
+        _MPI_TEST
         if is_mpi(case)
         else "NCCL_DEBUG=INFO in the same file; `ib_write_bw -q 4` by adapter: line rate there means NCCL's "
         "channels, buffers "

@@ -73,7 +73,7 @@ def _by_number(case: Examined) -> tuple[str, str] | None:
     rails = case.facts.rails
     if not rails.direct or not case.crosses:
         return None
-    distance, limit, seen = max(rails.direct.values(), key=lambda each: each[0])
+    distance, limit, seen = max(rails.direct.values(), key=lambda direct: direct[0])
     level = _LEVELS.get((case.setting("NCCL_NET_GDR_LEVEL") or ("", ""))[1].upper())
     system = next((number for version, number in _NUMBERS if rails.version and rails.version < version), None)
     if level is not None:
@@ -104,7 +104,7 @@ def _nearest(case: Examined) -> tuple[str, str] | None:
     nearest = list(case.facts.rails.nearest.values())
     if not nearest:
         return None
-    kind, seen = min(nearest, key=lambda each: DISTANCES.index(each[0]))
+    kind, seen = min(nearest, key=lambda distance_and_line: DISTANCES.index(distance_and_line[0]))
     count = f"{len(nearest)} GPU{'s' if len(nearest) > 1 else ''} without a nearer adapter than {kind}"
     return (kind, f"{seen} ({count})") if kind in ("NODE", "SYS") else None
 
@@ -152,19 +152,19 @@ def _was_better(case: Examined) -> bool:
 
 def slot(case: Examined) -> Iterator[Suspect]:
     """A PCIe slot that is narrower or older than the port; none whose rate is below a measured one."""
-    each, most, rate = each_adapter(case), each_adapter_at_most(case), case.hardware.rate_gbps
+    bandwidth, most, rate = each_adapter(case), each_adapter_at_most(case), case.hardware.rate_gbps
     stated = _narrow_links(case)
     if stated:
         yield _stated_slot(case, stated)
         return
-    if each is None or most is None or case.ratio is None or case.ratio >= GOOD or fallen(case):
+    if bandwidth is None or most is None or case.ratio is None or case.ratio >= GOOD or fallen(case):
         return
     if slower_ports(case.facts.hardware, rate) or (case.facts.hardware.links and not _is_hidden(case)):
         return  # a port of the file is slow, or the links of adapters are in it, and none is narrow
     fitting = [
         (name, limit)
         for name, limit in PCIE
-        if 0.82 * limit <= each
+        if 0.82 * limit <= bandwidth
         and most <= _LARGE_PACKETS * limit
         and _LEAST_SLOT * (rate or 0) / 8 <= limit < 0.98 * (rate or 0) / 8
     ]
@@ -175,16 +175,16 @@ def slot(case: Examined) -> Iterator[Suspect]:
             f"an adapter carries what a slot of PCIe {name} carries",
             POSSIBLE,
             [
-                f"{each:.4g} GB/s for each adapter; {name} carries {limit:.3g} GB/s, with large packets "
+                f"{bandwidth:.4g} GB/s for each adapter; {name} carries {limit:.3g} GB/s, with large packets "
                 f"{_LARGE_PACKETS * limit:.3g}",
                 *reached(case),
             ],
-            _SLOT_TELLS,
+            _SLOT_TEST,
             is_guess=True,
         )
 
 
-_SLOT_TELLS = (
+_SLOT_TEST = (
     "`lspci -vv -s ADAPTER | grep LnkSta`: speed and width of the adapter, the GPU and the bridges between; "
     "`ib_write_bw` from host memory has the same limit"
 )
@@ -220,7 +220,7 @@ def _stated_slot(case: Examined, links: Sequence[PcieLink]) -> Suspect:
             f"{len(links)} of {len(case.facts.hardware.links)} links of adapters are so narrow",
             *reached(case),
         ],
-        _SLOT_TELLS,
+        _SLOT_TEST,
     )
 
 
@@ -278,8 +278,10 @@ def mtu_limit(case: Examined) -> int | None:
 
 def _port_at(case: Examined, share: float) -> int | None:
     """Return the lower port rate whose payload at this MTU equals the bandwidth of each adapter, to 1.5 %."""
-    each, rate = each_adapter(case), case.hardware.rate_gbps
-    if each is None or rate is None:
+    per_adapter, rate = each_adapter(case), case.hardware.rate_gbps
+    if per_adapter is None or rate is None:
         return None
-    fitting = (lower for lower in LINE_RATES if lower < rate and 0.985 <= 8 * each / (lower * share) <= 1.005)
+    fitting = (
+        lower for lower in LINE_RATES if lower < rate and 0.985 <= 8 * per_adapter / (lower * share) <= 1.005
+    )
     return next(fitting, None)

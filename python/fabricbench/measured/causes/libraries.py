@@ -29,7 +29,7 @@ def sockets(case: Examined) -> Iterator[Suspect]:
         return
     log_line = facts.where.get("via NET/Socket") or facts.where.get("network")
     evidence = [str(log_line)] if log_line else []
-    evidence += [str(each) for each in failures]
+    evidence += [str(failure) for failure in failures]
     evidence += [str(forbidden[2])] if forbidden else []
     yield Suspect(
         "sockets",
@@ -38,15 +38,15 @@ def sockets(case: Examined) -> Iterator[Suspect]:
         else "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
         CERTAIN if uses else LIKELY,
         [*evidence, *reached(case)],
-        _RDMA_TELLS if is_mpi(case) else _ADAPTERS_TELL,
+        _RDMA_TEST if is_mpi(case) else _ADAPTERS_TEST,
     )
 
 
-_RDMA_TELLS: Final = (
+_RDMA_TEST: Final = (
     "`ucx_info -d`, `fi_info` or UCX_LOG_LEVEL=info must name an RDMA transport (rc_mlx5, dc_mlx5, verbs); "
     "`ib_write_bw` between the same hosts"
 )
-_ADAPTERS_TELL: Final = (
+_ADAPTERS_TEST: Final = (
     "`ibv_devinfo` inside the same container or job must list the adapters (/dev/infiniband, libibverbs, "
     "memlock unlimited); then the log says `NET/IB : Using` and `via NET/IB`"
 )
@@ -93,9 +93,9 @@ def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
         "so little, and long latency, as TCP gives: RDMA may not be used",
         POSSIBLE,
         [*latency, *reached(case)],
-        _RDMA_TELLS
+        _RDMA_TEST
         if is_mpi(case)
-        else f"NCCL_DEBUG=INFO: `via NET/Socket` or `NET/Socket : Using` is it; {_ADAPTERS_TELL}",
+        else f"NCCL_DEBUG=INFO: `via NET/Socket` or `NET/Socket : Using` is it; {_ADAPTERS_TEST}",
     )
 
 
@@ -125,7 +125,7 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
         return
     # Without GPU Direct RDMA reads (old versions without NVLink), only senders use host memory.
     is_send_alone = facts.gdr[True] > 0 and indirect == facts.sent[False] and not facts.gdr_off
-    evidence = [str(each) for each in facts.gdr_off[:2]]
+    evidence = [str(off_line) for off_line in facts.gdr_off[:2]]
     if indirect:
         count = f"{indirect} of {indirect + facts.gdr[True]} channels between hosts without /GDRDMA"
         evidence.append(f"{count}, first {facts.where['no gdr']}")
@@ -213,7 +213,7 @@ def forced_choice(case: Examined) -> Iterator[Suspect]:
         LIKELY
         if is_half and any(name in _HALVING and value in _HALVING[name] for name, value, _ in forced)
         else POSSIBLE,
-        list(dict.fromkeys(str(each[2]) for each in forced)),
+        list(dict.fromkeys(str(setting[2]) for setting in forced)),
         "the same without them",
     )
 

@@ -32,15 +32,15 @@ def wrong_values(case: Examined) -> Iterator[Suspect]:
 def failed(case: Examined) -> Iterator[Suspect]:
     """A run that ended with an error."""
     facts = case.facts
-    completions = sorted(facts.completions.items(), key=lambda each: each[0] == _FLUSHED)
+    completions = sorted(facts.completions.items(), key=lambda completion: completion[0] == _FLUSHED)
     errors: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
     if not errors and not facts.failed:
         return
     is_hang = not errors and "Watchdog" in facts.failed[0].text
     key = errors[0][0] if errors else "watchdog" if is_hang else None
-    sentence, tells = _ERRORS.get(key, _ERRORS[None])
+    sentence, test = _ERRORS.get(key, _ERRORS[None])
     lines = [*(error_line for _, error_line in errors[:1]), *facts.failed[:1]]
-    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(str, lines))), tells)
+    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(str, lines))), test)
 
 
 _FLUSHED: Final = 5

@@ -113,13 +113,13 @@ _FORMS: Final[Sequence[Foreign]] = (
 def of_text(document: Document) -> Foreign | None:
     """Return the form that a text has; none if it is none of them."""
     texts = [line.text for line in document.lines]
-    return next((each for each in _FORMS if any(each.text.fullmatch(text) for text in texts)), None)
+    return next((form for form in _FORMS if any(form.text.fullmatch(text) for text in texts)), None)
 
 
 def of_json(values: Sequence[Any]) -> Foreign | None:
     """Return the form of JSON by its names; none if it is none of them."""
     names = set(_names(values, 0))
-    return next((each for each in _FORMS if any(each.keys.fullmatch(name) for name in names)), None)
+    return next((form for form in _FORMS if any(form.keys.fullmatch(name) for name in names)), None)
 
 
 _DEPTH_MAX: Final = 6
@@ -135,5 +135,5 @@ def _names(value: Any, depth: int) -> Iterator[str]:
             yield str(name)
             yield from _names(content, depth + 1)
     elif isinstance(value, list):
-        for each in value[:_NAMES_MAX]:
-            yield from _names(each, depth + 1)
+        for item in value[:_NAMES_MAX]:
+            yield from _names(item, depth + 1)

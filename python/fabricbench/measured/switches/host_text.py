@@ -70,7 +70,7 @@ def read(document: Document) -> Reading | None:
     for line in document.lines:
         if line.text.strip():
             collector.take(line)
-    sections = [each for each in collector.sections if each.cells] or _pairs(document.lines)
+    sections = [section for section in collector.sections if section.cells] or _pairs(document.lines)
     _require_names(document, sections)
     for section in sections:
         _require_whole(reading, section)
@@ -178,7 +178,7 @@ class _Sections:
     def _take_path(self, path: re.Match[str], line: Line) -> None:
         """Read a path of a counter, with its value or above it."""
         port = f"{path[1]}/{path[2]}"
-        section = next((each for each in self.sections if each.place == port), None)
+        section = next((candidate for candidate in self.sections if candidate.place == port), None)
         if section is None:
             self._begin(section := _Section(FILES, port))
         if path[5] is None:
@@ -207,7 +207,9 @@ class _Sections:
 
 def _is_cut(line: Line, lines: Sequence[Line]) -> bool:
     """Return whether a line is a name without a value at the end of a file."""
-    return bool(_CUT_ROW.fullmatch(line.text)) and not any(each.text.strip() for each in lines[line.number :])
+    return bool(_CUT_ROW.fullmatch(line.text)) and not any(
+        next_line.text.strip() for next_line in lines[line.number :]
+    )
 
 
 def _of_link(document: Document, line: Line, port: str, rest: str) -> list[_Section]:
@@ -257,8 +259,8 @@ def _require_names(document: Document, sections: Sequence[_Section]) -> None:
     Raises:
         MeasuredError: Two sections may be of one interface or of two.
     """
-    nameless = [each for each in sections if not each.place]
-    if nameless and len([each for each in sections if each.form == ETHTOOL]) > 1:
+    nameless = [section for section in sections if not section.place]
+    if nameless and len([section for section in sections if section.form == ETHTOOL]) > 1:
         line = nameless[0].cells[0][2] if nameless[0].cells else None
         hint = (
             "keep the command line `ethtool -S IFACE` above each section, or give one file for each interface"
@@ -266,8 +268,8 @@ def _require_names(document: Document, sections: Sequence[_Section]) -> None:
         raise document.error(
             line, "several NIC statistics, one of an interface without name", "their interfaces", hint
         )
-    for each in nameless:
-        each.place = _NO_NAME
+    for section in nameless:
+        section.place = _NO_NAME
 
 
 def _require_whole(reading: Reading, section: _Section) -> None:
@@ -308,7 +310,9 @@ def _family(form: str, names: Collection[str]) -> tuple[str, int]:
     """Return the driver with the most of some names, and their number; no driver if two have equally many."""
     scores: dict[str, int] = {}
     for name in names:
-        for family in {each.family for each in find(name) if each.source in _SOURCES[form]} - {_PORT_FAMILY}:
+        for family in {counter.family for counter in find(name) if counter.source in _SOURCES[form]} - {
+            _PORT_FAMILY
+        }:
             scores[family] = scores.get(family, 0) + 1
     best = max(scores.values(), default=0)
     best_families = [family for family, score in scores.items() if score == best]
@@ -325,4 +329,4 @@ def _by_device(port: str) -> str:
 
 @cache
 def _is_of(family: str, name: str) -> bool:
-    return any(each.family == family for each in find(name))
+    return any(counter.family == family for counter in find(name))

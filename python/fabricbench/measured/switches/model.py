@@ -62,7 +62,7 @@ def parsed(cell: object) -> Value:
 @cache
 def definition(family: str, vendor_name: str) -> Counter | None:
     """Return the definition of a counter; none if it is unknown."""
-    return next((each for each in find(vendor_name) if each.family == family), None)
+    return next((counter for counter in find(vendor_name) if counter.family == family), None)
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def compared(after: Reading, before: Reading | None) -> SwitchCounters:
         missing = len(before.counts.keys() - after.counts.keys())
         notes += [f"{missing:,} counters of {before.document.name} are no longer there"] if missing else []
     changes = [_change(after.family, key, count, before) for key, count in after.counts.items()]
-    fallen = sum(1 for each in changes if each.note == _FALLEN)
+    fallen = sum(1 for change in changes if change.note == _FALLEN)
     if fallen:
         notes.append(
             f"{fallen:,} of {len(changes):,} counters fell: the {after.kind} restarted, or was cleared"

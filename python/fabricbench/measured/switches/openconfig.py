@@ -193,8 +193,8 @@ def _walk_object(
         base = (*_steps(before if isinstance(before, str) else ""), *path, *_steps(update_path))
         inner = value.get("values", value.get("val"))
         inner = list(inner.values()) if "values" in value and isinstance(inner, dict) else [inner]
-        for each in inner:
-            _walk(reading, _unwrapped(each, base), base, since)
+        for content_of_path in inner:
+            _walk(reading, _unwrapped(content_of_path, base), base, since)
         return
     prefix = value.get("prefix")
     base = (*path, *_steps(prefix)) if isinstance(prefix, str) and not path else path
@@ -268,5 +268,5 @@ def _full(bare: str) -> str:
 def _holders() -> frozenset[str]:
     """Return the containers of the known counters."""
     return frozenset(
-        each.vendor_name.rpartition("/")[0] for each in counters() if each.family == "openconfig"
+        counter.vendor_name.rpartition("/")[0] for counter in counters() if counter.family == "openconfig"
     )

@@ -21,7 +21,7 @@ _EXPANDED_MAX: Final = 4096
 
 def is_among(port: str, pattern: str) -> bool:
     """Return whether a port matches a pattern."""
-    return any(fnmatchcase(port, each) for each in expanded(pattern))
+    return any(fnmatchcase(port, shell_pattern) for shell_pattern in expanded(pattern))
 
 
 def expanded(pattern: str) -> list[str]:

@@ -59,8 +59,8 @@ def read(document: Document, values: Sequence[Any], above: str) -> Reading | Non
     hashes = _unique_hashes(document, _hashes(values))
     if any(key.startswith((_COUNTERS, _WATERMARKS)) or _MAP.fullmatch(key) for key in hashes):
         return _dump(document, hashes)
-    tables = [each for value in values if isinstance(value, dict) for each in value.values()]
-    kinds = [_kind(each) for each in tables if isinstance(each, dict)]
+    tables = [table for value in values if isinstance(value, dict) for table in value.values()]
+    kinds = [_kind(table) for table in tables if isinstance(table, dict)]
     if not any(kinds):
         return None
     reading = Reading(document, "sonic")
@@ -114,7 +114,9 @@ def _dump(document: Document, hashes: Mapping[str, Mapping[str, Any]]) -> Readin
     marked = {key.removeprefix(_WATERMARKS) for key in hashes if key.startswith(_WATERMARKS)}
     nameless = 0
     for key, content in hashes.items():
-        prefix = next((each for each in (_COUNTERS, _WATERMARKS) if key.startswith(each)), None)
+        prefix = next(
+            (candidate for candidate in (_COUNTERS, _WATERMARKS) if key.startswith(candidate)), None
+        )
         if prefix is None:
             continue
         oid = key.removeprefix(prefix)
@@ -139,7 +141,7 @@ def _kind(content: Mapping[str, Any]) -> str:
     """Return the command whose `-j` wrote an object; empty if it is none."""
     if any(name in content for name in _OF_PORTS):
         return "show interfaces counters -j"
-    if any(isinstance(each, dict) and _OF_QUEUES.keys() & each.keys() for each in content.values()):
+    if any(isinstance(queue, dict) and _OF_QUEUES.keys() & queue.keys() for queue in content.values()):
         return "show queue counters --json"
     return ""
 
