@@ -2,8 +2,9 @@
 
 `import_results` reads a file and stores its trials, all of them or none: the whole file is parsed first and
 its trials become visible together. `look` counts results and stores nothing. `plan_sizes` returns the sizes
-with which a plan simulates a measurement. For `explain` this file also has `look_into` (reads a file),
-`switch_counters` (reads counters of switches and hosts) and `fabric_of` (the plan that a file fits).
+with which a plan simulates a measurement, `pooled_jobs` the jobs that together run one. `Source` is a file,
+`Options` are those of the user, `Imported` is the result. For `explain` this file also has `look_into` (reads
+a file), `switch_counters` (reads counters of switches and hosts) and `fabric_of` (the `Fabric` of a file).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Causes with evidence in counters of hosts: slow receiver, reordering, packet loss, receiver not ready."""
+"""Causes with evidence in counters of hosts: slow receiver, reordering, packet loss, receiver not ready.
+
+Rules: `slow_receiver`, `reordered`, `lost_packets`, `not_ready`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Measured results in the form of a benchmark's output: `Row`, `Table` and `Reading`; `Given` by the user."""
+"""Measured results in the form of a benchmark's output: `Row`, `Table` and `Reading`; `Given` by the user.
+
+`times_of_ranks` reads the least and the largest time of a rank from the columns of a row.
+"""
 
 from __future__ import annotations
 

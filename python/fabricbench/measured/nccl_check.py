@@ -1,10 +1,11 @@
 """Checks whether bandwidths of nccl-tests follow from the rest of a table, and finds collectives that fit.
 
-`KINDS` has the benchmarks with their factors; `Print` and `Lead` are the numbers of a row, `Evidence` those
-of a table, `Fit` a collective with its ranks, and `fits` returns all that fit. `algbw` is size over time and
-`busbw` is algbw times a factor of the collective and its ranks (nccl-tests, doc/PERFORMANCE.md and `GetBw` in
-src/*.cu). `count` is that of one rank where each has a share of the size. In-place values are not checked for
-benchmarks without an in-place form (`reportErrors` in src/alltoall.cu and src/sendrecv.cu).
+`KINDS` has each benchmark as `Kind` with its factors (`factor_of`, `bandwidths`); `Print` and `Lead` are the
+numbers of a row, `Evidence` those of a table, `Fit` a collective with its ranks, and `fits` returns all that
+fit, `options_of` their options. `named_in` and `plain_name` read names of benchmarks. `algbw` is size over
+time and `busbw` is algbw times a factor of the collective and its ranks (nccl-tests, doc/PERFORMANCE.md and
+`GetBw` in src/*.cu). `count` is that of one rank where each has a share of the size. In-place values are not
+checked for benchmarks without an in-place form (`reportErrors` in src/alltoall.cu and src/sendrecv.cu).
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Rates of ports and PCIe links of adapters (`HardwareFacts`), read from NCCL's log and outputs of tools.
 
+`HardwareReader` reads the lines into `PortRate` and `PcieLink`; `slower_ports` returns the ports below a
+rate, `by_adapter` the rates of each adapter.
+
 NCCL logs the rate of each port (`speed=400000`, Mb/s, src/transport/net_ib.cc) and with
 NCCL_DEBUG_SUBSYS=GRAPH the detected topology (`+ PCI[12.0] - NIC/6000`, `+ NET[25.0] - NET/0`, GB/s,
 ncclTopoPrint of src/graph/topo.cc) or writes it as XML (NCCL_TOPO_DUMP_FILE). Other tools: `ibstat`,

@@ -2,9 +2,9 @@
 
 nccl-tests prints a row in three parts, and NCCL's log lines may be written between them without a line break;
 `mended` joins these rows. With `NCCL_DEBUG_SUBSYS=TUNING` NCCL logs algorithm and protocol of each call
-(`ncclGetAlgoInfo` and its successors in src/enqueue.cc); `choices` reads them. These lines have no times, so
-they are no results. `host_of` returns the host of a log line; `algorithm_name` and `protocol_name` normalise
-names.
+(`ncclGetAlgoInfo` and its successors in src/enqueue.cc); `choices` reads them, `has_choices` detects them and
+`chosen_for` returns those of a result. These lines have no times, so they are no results. `host_of` returns
+the host of a log line; `algorithm_name` and `protocol_name` normalise names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Parser of NCCL's RAS reports (`ncclras`, text or JSON): ranks of a communicator behind, missing or dead.
 
-`read` returns a `RasReport` with the facts of all reports of a file. Counts are operations that a rank has
-launched. A report is one moment: different counts are usual while a job runs, and mean a hang if a later
-report has the same. A file may have several reports.
+`read` returns a `RasReport` with the facts of all reports of a file; `is_output` and `is_json` detect them. A
+`Difference` has the ranks (`RankOf`) of a communicator in groups (`Group`); `Lost` is a line about ranks or
+processes that did not answer. Counts are operations that a rank has launched. A report is one moment:
+different counts are usual while a job runs, and mean a hang if a later report has the same. A file may have
+several reports.
 """
 
 from __future__ import annotations
@@ -129,7 +131,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Lost:
-    """Processes or ranks that did not answer.
+    """A line of a report about processes or ranks that did not answer, or about an error.
 
     Attributes:
         line: Line of the report.

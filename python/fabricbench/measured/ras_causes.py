@@ -1,4 +1,7 @@
-"""Causes with evidence in NCCL's RAS report: lost processes, errors, ranks that differ or are behind."""
+"""Causes with evidence in NCCL's RAS report: lost processes, errors, ranks that differ or are behind.
+
+Rules: `lost_processes`, `communicator_errors`, `ranks_differ`, `usual_difference`, `ranks_behind`.
+"""
 
 from __future__ import annotations
 

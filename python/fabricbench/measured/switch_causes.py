@@ -2,6 +2,10 @@
 
 Counters of different vendors are not comparable, so none are added up over switches: each line of evidence is
 one counter of one switch, with the port or queue where it is largest and its meaning.
+
+Rules: `lossless_drops`, `link_errors`. Evidence for other rules: `congestion_evidence`, `congestion_denied`,
+`paused_by_one_port`, `uplink_spread`. For counters in general: `counted_lines`, `confidence_of`, `of_kind`,
+`uplink_load`, `missing_loads`, `has_port`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`Document`: the decoded text of a file in numbered lines, with methods that read cells and report errors.
 
 Functions for all text formats: `table_lines`, `whole_rows` and `failure` return the rows and the end of a
-table, `command_lines`, `command_before`, `launched_processes` and `launched_ranks` read command lines.
+table, `starts_with_number` and `is_elided` classify a line, `command_lines`, `command_before`,
+`launched_processes` and `launched_ranks` read command lines, `shown` quotes a text for a message.
 """
 
 from __future__ import annotations

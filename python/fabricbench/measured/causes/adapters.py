@@ -1,4 +1,8 @@
-"""Causes in the adapters of a run: too few, of two kinds, a bond, ports of a lower rate."""
+"""Causes in the adapters of a run: too few, of two kinds, a bond, ports of a lower rate.
+
+Rules: `few_adapters`, `mixed_adapters`, `bonded`, `stated_slower_port`, `slower_port`. `adapters_that_fit` is
+the number of adapters by the bandwidth, `odd_adapters` those of another kind.
+"""
 
 from __future__ import annotations
 

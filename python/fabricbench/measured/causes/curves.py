@@ -1,4 +1,8 @@
-"""Causes in sizes and repetitions: latency, collisions, reordering, congestion, placement of buffers."""
+"""Causes in sizes and repetitions: latency, collisions, reordering, congestion, placement of buffers.
+
+Rules: `too_small`, `uneven`, `reordered`, `congested`, `placements`. `repeated` returns the repetitions of a
+size (`Repetition`), `is_uneven` compares them; `scattered` and `is_half_slow` compare both placements.
+"""
 
 from __future__ import annotations
 

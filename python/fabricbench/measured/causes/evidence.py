@@ -1,4 +1,9 @@
-"""Evidence that several rules use: fraction of the target, bandwidth by size and adapter, the tool."""
+"""Evidence that several rules use: fraction of the target, bandwidth by size and adapter, the tool.
+
+`reached` is the line with the fraction of the target; `curve` is bandwidth by size and `fallen` a fall in it;
+`each_adapter`, `each_adapter_at_most` and `is_near` are for limits of an adapter; `tool`, `is_mpi` and
+`measure_larger` are for the tool of the measurement.
+"""
 
 from __future__ import annotations
 

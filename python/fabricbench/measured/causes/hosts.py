@@ -1,4 +1,8 @@
-"""Causes between memory and adapter of a host: path from GPU to adapter, ACS, PCIe slot, path MTU."""
+"""Causes between memory and adapter of a host: path from GPU to adapter, ACS, PCIe slot, path MTU.
+
+Rules: `path_to_adapter`, `access_control`, `slot`, `small_mtu`. `mtu_limit` is a path MTU that limits the
+bandwidth.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Causes of a test of a pair of hosts: memory of GPUs, connections by rdma_cm, queue pairs."""
+"""Causes in a test of a pair of hosts: memory of GPUs, connections by rdma_cm, queue pairs.
+
+Rules: `gpu_memory`, `rdma_cm`, `compared_queue_pairs`, `one_queue_pair`.
+"""
 
 from __future__ import annotations
 

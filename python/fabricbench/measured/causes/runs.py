@@ -1,4 +1,7 @@
-"""Causes that make a run no measurement of the network: errors, wrong values, single ranks, a single host."""
+"""Causes that make a run no measurement of the network: errors, wrong values, single ranks, a single host.
+
+Rules: `wrong_values`, `failed`, `separate_processes`, `inside_a_host`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Causes in settings: runs of a file, or hosts of a run, that differ in one.
 
-`comparison` returns the two runs with the largest ratio of bandwidths, and the settings that separate them.
+Rules: `different_settings`, `hosts_differ`. `comparison` returns the two runs with the largest ratio of
+bandwidths, and the settings that separate them, as `Comparison`.
 """
 
 from __future__ import annotations

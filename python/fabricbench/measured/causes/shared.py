@@ -1,4 +1,4 @@
-"""Rule for adapters that ranks of MPI share, if the number of ranks that send to other hosts is unknown."""
+"""Rule `shared_adapters`: adapters that ranks of MPI share, if the number of ranks of a host is unknown."""
 
 from __future__ import annotations
 
