@@ -306,7 +306,7 @@ class Examined:
 
     @property
     def bound(self) -> float | None:
-        """The bus bandwidth of the result that is judged at the line rate [GB/s]; none if not known."""
+        """The bus bandwidth of the judged result at the line rate [GB/s]; none if unknown."""
         share = self.share(self.best) if self.best else None
         return None if self.line_rate is None or share is None else self.line_rate * share
 

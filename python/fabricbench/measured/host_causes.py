@@ -40,7 +40,7 @@ _OUT_OF_ORDER: Final = ("out_of_sequence_packets", "out_of_sequence_dropped", "l
 _TIMEOUTS: Final = ("timeouts", "adaptive_timeouts", "retries_exceeded")
 _SIGNS_OF_LOSS: Final = (*_TIMEOUTS, *SWITCH_LOSSES, *LINK_ERRORS, "rx_discards", "pci_buffer_drops")
 _MANY, _SOME = 100_000, 1000
-"""Packets out of order above which reordering is the cause: of as many losses some would end in a timeout.
+"""Packets out of order above which reordering is the cause: of so many losses some would end in a timeout.
 Fewer are enough if there are counters of switches, without drops. Assumption."""
 _NOT_READY: Final = ("receiver_not_ready", "rnr_naks", "rnr_naks_sent", "rnr_retries_exceeded")
 _LINES_MAX: Final = 6

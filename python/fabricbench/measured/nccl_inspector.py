@@ -33,7 +33,7 @@ _KINDS = {
     "Broadcast": "broadcast",
     "Reduce": "reduce",
 }
-"""The collectives of which Inspector knows the bandwidth, by their names in NCCL."""
+"""The collectives whose bandwidth Inspector computes, by their names in NCCL."""
 _OF_HEAD = ("header", "metadata")
 _SLOW_RANK_RATIO = 1.25
 """Ratio of the times of two ranks above which a warning is given: a choice, not a law."""

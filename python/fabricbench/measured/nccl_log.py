@@ -39,7 +39,7 @@ _FUNCTIONS = {
     "alltoall": "alltoall",
 }
 Choices = Mapping[tuple[str, int], Mapping[str, str]]
-"""By function, empty where a line names none, and bytes: `algorithm`, `protocol` and `channels`."""
+"""`algorithm`, `protocol` and `channels` by function, empty if the line has none, and number of bytes."""
 
 
 def host_of(text: str) -> str:

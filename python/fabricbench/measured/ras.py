@@ -260,7 +260,7 @@ class _Text:
             self._take_lost(text, line, report)
 
     def _name(self, difference: Difference, match: re.Match[str]) -> None:
-        """Take a rank that is named: of the group above it, or a group of its own."""
+        """Add a named rank to the last group, or as a new group if its line has a count or status."""
         rank = RankOf(int(match[1]), match[5], match[6], match[7])
         if match[2] or match[3] or match[4]:
             launched = None if match[4] else int(match[2] or 0)
@@ -305,7 +305,7 @@ def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:
 
 
 def _differences(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Difference]:
-    """Yield the collectives of which ranks of a communicator have launched different numbers."""
+    """Yield the collectives that ranks of a communicator have launched in different numbers."""
     ranks = [rank for rank in communicator.get("ranks", ()) if isinstance(rank, dict)]
     names = dict.fromkeys(name for rank in ranks for name in rank.get("collective_counts", {}))
     for name in names:

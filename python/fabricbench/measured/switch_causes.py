@@ -285,7 +285,7 @@ def uplink_spread(case: Examined) -> tuple[list[str], int]:
 
 
 def missing_loads(switches: Sequence[SwitchCounters], uplinks: Sequence[str]) -> list[str]:
-    """Return the names of uplinks that have counters, but none of bytes or packets sent.
+    """Return the names of uplinks with counters, but without those of bytes or packets sent.
 
     Args:
         switches: The counters.

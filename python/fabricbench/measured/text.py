@@ -201,7 +201,7 @@ RANKS_HINT = "say it: --ranks N"
 
 
 def shown(text: str) -> str:
-    """Quote a text for an error, cut where it is long."""
+    """Return a text in quotation marks for a message, cut if it is long."""
     cut = text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
     return '"' + "".join(each if each.isprintable() else "?" for each in cut) + '"'
 

@@ -40,7 +40,7 @@ RAS_HINT: Final = "`fabricbench explain FILE` says which ranks are behind"
 
 
 def tool_of(document: Document) -> str:
-    """Return the tool that printed a text; empty if it is none of them."""
+    """Return the tool that printed a text; empty if no tool matches."""
     texts = [line.text.strip() for line in document.lines[:_LINES_MAX]]
     return next((name for name, each in _TEXTS if any(each.fullmatch(text) for text in texts)), "")
 
@@ -49,7 +49,7 @@ _LINES_MAX: Final = 2_000
 
 
 def tool_of_json(content: Any) -> str:
-    """Return the tool that wrote a JSON document; empty if it is none of them."""
+    """Return the tool that wrote a JSON document; empty if no tool matches."""
     if not isinstance(content, dict):
         return ""
     start = content.get("start")

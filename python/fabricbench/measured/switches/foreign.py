@@ -111,13 +111,13 @@ _FORMS: Final[Sequence[Foreign]] = (
 
 
 def of_text(document: Document) -> Foreign | None:
-    """Return the form that a text has; none if it is none of them."""
+    """Return the known form of a text; none if no form matches."""
     texts = [line.text for line in document.lines]
     return next((form for form in _FORMS if any(form.text.fullmatch(text) for text in texts)), None)
 
 
 def of_json(values: Sequence[Any]) -> Foreign | None:
-    """Return the form of JSON by its names; none if it is none of them."""
+    """Return the known form of JSON by its names; none if no form matches."""
     names = set(_names(values, 0))
     return next((form for form in _FORMS if any(form.keys.fullmatch(name) for name in names)), None)
 
