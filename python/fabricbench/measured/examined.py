@@ -166,12 +166,12 @@ class Examined:
 
     @property
     def plateau(self) -> float | None:
-        """The bandwidth of the result that is judged [GB/s]."""
+        """The bandwidth of the judged result [GB/s]."""
         return self.best.busbw if self.best else None
 
     @cached_property
     def of_run(self) -> list[Point]:
-        """The results of the run that is judged, of all sizes."""
+        """The results of the judged run, of all sizes."""
         return [point for point in self.judged if point.busbw and self.best and point.run == self.best.run]
 
     @property
@@ -233,7 +233,7 @@ class Examined:
 
     @property
     def nodes(self) -> int | None:
-        """Hosts that take part in the result that is judged."""
+        """Hosts that take part in the judged result."""
         return self.nodes_of(self.best)
 
     def nodes_of(self, point: Point | None) -> int | None:
@@ -284,7 +284,7 @@ class Examined:
         return own or self.perftest.get(name, "")
 
     def setting(self, *names: str) -> tuple[str, str, Seen] | None:
-        """Return the first of some variables that is set in the run that is judged, with its line."""
+        """Return the first of some variables that is set in the judged run, with its line."""
         differs = self.best.differs if self.best else {}
         for name in names:
             if name not in differs:

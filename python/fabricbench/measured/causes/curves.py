@@ -99,7 +99,7 @@ def scattered(case: Examined) -> list[str]:
 
 
 def _placed(case: Examined) -> Mapping[int, Mapping[str, float]]:
-    """Return the bandwidths of both placements by size, of the run that is judged."""
+    """Return the bandwidths of both placements by size, of the judged run."""
     sizes: dict[int, dict[str, list[float]]] = {}
     for point in case.of_run:
         sizes.setdefault(point.size_bytes, {}).setdefault(point.placement, []).append(point.busbw or 0.0)

@@ -49,7 +49,7 @@ def read(document: Document, values: Sequence[Any]) -> Reading:
     """Read every counter of a document.
 
     Raises:
-        MeasuredError: It is nested too deep, or a known counter has no number.
+        MeasuredError: It is nested too deep, a known counter has no number, or there are several switches.
     """
     reading = Reading(document, "openconfig")
     is_one = len(set(_sources(values, 0))) < 2
@@ -143,7 +143,7 @@ def read_flat(document: Document) -> Reading:
     """Read lines of `PATH: VALUE`; with several targets each has `[TARGET]` before it.
 
     Raises:
-        MeasuredError: A known counter has no number, or has two values.
+        MeasuredError: A known counter has no number or two values, or there are several switches.
     """
     reading = Reading(document, "openconfig")
     matches = [(line, match) for line in document.lines if (match := _FLAT.fullmatch(line.text))]
