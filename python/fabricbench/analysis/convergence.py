@@ -89,20 +89,20 @@ def convergence(
     joining = {name for name in active if starts[name] == onset_ps}
     if not joining or joining == active:
         return Convergence(reason=_NO_ONSET)
-    known = Convergence(onset_ps=onset_ps)
+    result = Convergence(onset_ps=onset_ps)
     if reason := _hindrance(run_spec, samples):
-        return replace(known, reason=reason)
+        return replace(result, reason=reason)
     flows = _flows(tables, active)
-    known = replace(known, flows=len(flows))
-    capacities, reason = _lay(flows, tables)
+    result = replace(result, flows=len(flows))
+    capacities, reason = _set_links(flows, tables)
     if reason:
-        return replace(known, reason=reason)
+        return replace(result, reason=reason)
     before = {qp: flow.links for qp, flow in flows.items() if flow.job not in joining}
     shares = fair_shares({qp: flow.links for qp, flow in flows.items()}, capacities)
     if all(shares[qp] == share for qp, share in fair_shares(before, capacities).items()):
-        return replace(known, reason="those that begin last share no bottleneck with the others")
-    known = replace(known, fair_share_bps=min(shares.values()))
-    return _settled(known, flows, shares, samples.rates, summary["end_ps"])
+        return replace(result, reason="those that begin last share no bottleneck with the others")
+    result = replace(result, fair_share_bps=min(shares.values()))
+    return _with_time(result, flows, shares, samples.rates, summary["end_ps"])
 
 
 def _ends(summary: Mapping[str, Any]) -> dict[str, int]:
@@ -139,11 +139,13 @@ def _flows(tables: Tables, active: Collection[str]) -> dict[int, _Flow]:
             if row["job"] in active and ends[0] != ends[1]:
                 flow = flows.setdefault(row["qp"], _Flow(row["job"], ends))
                 end_ps = row["completed_ps_max"]
-                flow.end_ps = max((each for each in (flow.end_ps, end_ps) if each is not None), default=None)
+                flow.end_ps = max(
+                    (time_ps for time_ps in (flow.end_ps, end_ps) if time_ps is not None), default=None
+                )
     return flows
 
 
-def _lay(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, int], str]:
+def _set_links(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, int], str]:
     """Set the links of each flow; return the rate of each link, and why paths are unknown, empty if known."""
     capacities: dict[Link, int] = {}
     peers: dict[Link, str] = {}
@@ -182,25 +184,28 @@ def fair_shares(flows: Mapping[int, Collection[Link]], capacities: Mapping[Link,
         flows: The links on the path of each flow, at least one.
         capacities: The rate of each link [bit/s].
     """
-    left = {link: float(capacities[link]) for links in flows.values() for link in links}
-    on: dict[Link, set[int]] = {link: set() for link in left}
+    spare_bps = {link: float(capacities[link]) for links in flows.values() for link in links}
+    flows_on: dict[Link, set[int]] = {link: set() for link in spare_bps}
     for flow, links in flows.items():
         for link in links:
-            on[link].add(flow)
+            flows_on[link].add(flow)
     shares: dict[int, float] = {}
-    while any(on.values()):
-        full = min((link for link in on if on[link]), key=lambda link: left[link] / len(on[link]))
-        share = left[full] / len(on[full])
-        for flow in list(on[full]):
+    while any(flows_on.values()):
+        bottleneck = min(
+            (link for link in flows_on if flows_on[link]),
+            key=lambda link: spare_bps[link] / len(flows_on[link]),
+        )
+        share = spare_bps[bottleneck] / len(flows_on[bottleneck])
+        for flow in list(flows_on[bottleneck]):
             shares[flow] = share
             for link in flows[flow]:
-                on[link].discard(flow)
-                left[link] -= share
+                flows_on[link].discard(flow)
+                spare_bps[link] -= share
     return shares
 
 
-def _settled(
-    known: Convergence,
+def _with_time(
+    result: Convergence,
     flows: Mapping[int, _Flow],
     shares: Mapping[int, float],
     rates: Mapping[int, Sequence[tuple[int, int]]],
@@ -210,48 +215,50 @@ def _settled(
     sampled = [qp for qp in flows if qp in rates]
     if len(sampled) < len(flows):
         reason = f"rates of {len(sampled)} of {len(flows)} queue pairs were sampled (`observe.series_qps`)"
-        return replace(known, reason=reason)
-    onset_ps = known.onset_ps or 0
+        return replace(result, reason=reason)
+    onset_ps = result.onset_ps or 0
     end_ps = min(run_end_ps if flow.end_ps is None else flow.end_ps for flow in flows.values())
-    inside = {qp: [each for each in rates[qp] if onset_ps < each[0] < end_ps] for qp in sampled}
-    if not all(inside.values()):
-        return replace(known, reason="a queue pair has no sample between the onset and the first end")
-    times = sorted({time_ps for samples in inside.values() for time_ps, _ in samples})
-    apart_ps = max(after - before for before, after in pairwise([onset_ps, *times]))
-    known = replace(known, interval_ps=apart_ps)
-    off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in inside.items())
-    held = [time_ps for time_ps in times if time_ps > off_ps]
-    if len(held) < AVERAGED:
-        least, most = _last_ratios(inside, shares)
+    samples_until_end = {
+        qp: [sample for sample in rates[qp] if onset_ps < sample[0] < end_ps] for qp in sampled
+    }
+    if not all(samples_until_end.values()):
+        return replace(result, reason="a queue pair has no sample between the onset and the first end")
+    times = sorted({time_ps for samples in samples_until_end.values() for time_ps, _ in samples})
+    interval_ps = max(after - before for before, after in pairwise([onset_ps, *times]))
+    result = replace(result, interval_ps=interval_ps)
+    off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in samples_until_end.items())
+    fair_times = [time_ps for time_ps in times if time_ps > off_ps]
+    if len(fair_times) < AVERAGED:
+        least, most = _last_ratios(samples_until_end, shares)
         reason = (
             "the rates never stay within 10 % of the fair share: in the end they are "
             f"{least:.2f} to {most:.2f} times theirs"
         )
-        return replace(known, reason=reason)
-    took_ps = held[0] - onset_ps
-    if took_ps < _LEAST_MEANS * AVERAGED * apart_ps:
+        return replace(result, reason=reason)
+    duration_ps = fair_times[0] - onset_ps
+    if duration_ps < _LEAST_MEANS * AVERAGED * interval_ps:
         reason = (
-            f"samples are up to {apart_ps / _PS_PER_US:g} us apart, too far for a time of "
-            f"{took_ps / _PS_PER_US:g} us"
+            f"samples are up to {interval_ps / _PS_PER_US:g} us apart, too far for a time of "
+            f"{duration_ps / _PS_PER_US:g} us"
         )
-        return replace(known, reason=reason)
-    return replace(known, us=took_ps / _PS_PER_US)
+        return replace(result, reason=reason)
+    return replace(result, us=duration_ps / _PS_PER_US)
 
 
 def _last_off_ps(samples: Sequence[tuple[int, int]], share_bps: float, onset_ps: int) -> int:
     """Return the last time at which the mean rate of a flow is not near its fair share, or the onset."""
-    last, window = onset_ps, deque[int](maxlen=AVERAGED)
+    last_ps, window = onset_ps, deque[int](maxlen=AVERAGED)
     for time_ps, value in samples:
         window.append(value)
         if abs(sum(window) / len(window) - share_bps) > WITHIN * share_bps:
-            last = time_ps
-    return last
+            last_ps = time_ps
+    return last_ps
 
 
 def _last_ratios(
-    inside: Mapping[int, Sequence[tuple[int, int]]], shares: Mapping[int, float]
+    samples_by_qp: Mapping[int, Sequence[tuple[int, int]]], shares: Mapping[int, float]
 ) -> tuple[float, float]:
     """Return the smallest and the largest ratio of the last mean rate of a flow to its fair share."""
-    last = {qp: [value for _, value in samples[-AVERAGED:]] for qp, samples in inside.items()}
+    last = {qp: [value for _, value in samples[-AVERAGED:]] for qp, samples in samples_by_qp.items()}
     ratios = [sum(values) / len(values) / shares[qp] for qp, values in last.items()]
     return min(ratios), max(ratios)

@@ -146,24 +146,24 @@ class Curve:
 def steps(record: Record) -> list[Step]:
     """Return the failures and repairs of a run in order of time."""
     events = [row for batch in record.tables.batches("events") for row in batch.to_pylist()]
-    what: dict[int, list[str]] = {}
+    descriptions: dict[int, list[str]] = {}
     for event in events:
         if event["kind"] in FAILURE_KINDS:
             text = f"{FAILURE_KINDS[event['kind']]}: {event['detail']}"
-            what.setdefault(event["time_ps"], []).append(text)
-    times = sorted(what)
+            descriptions.setdefault(event["time_ps"], []).append(text)
+    times = sorted(descriptions)
     end_ps = int(record.summary["end_ps"])
     convergence_ps = record.run_spec["fabric"].get("convergence_time_ps", 0)
     converged = {event["time_ps"] for event in events if event["kind"] == CONVERGED}
-    found = []
+    steps_in_order = []
     for index, at_ps in enumerate(times):
         until_ps = times[index + 1] if index + 1 < len(times) else max(end_ps, at_ps)
         then_ps = at_ps + convergence_ps
         is_seen = then_ps if then_ps in converged else None
         since_ps = times[index - 1] if index else 0
-        left = uplinks_left(record, at_ps)
-        found.append(Step(at_ps, what[at_ps], is_seen, since_ps, until_ps, left))
-    return found
+        uplinks = uplinks_left(record, at_ps)
+        steps_in_order.append(Step(at_ps, descriptions[at_ps], is_seen, since_ps, until_ps, uplinks))
+    return steps_in_order
 
 
 def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
@@ -172,29 +172,29 @@ def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
     Jobs that had not run long before the first step, or whose rate was not sampled, are left out, as are
     steps that change nothing a job uses.
     """
-    happened = steps(record)
-    if not happened:
+    all_steps = steps(record)
+    if not all_steps:
         return []
     delivered, lost = _curves(record)
-    found = []
+    effects = []
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
         curve = delivered.get(job["name"]) if only in (None, job["name"]) else None
         end_ps = outcome["end_ps"] or record.summary["end_ps"]
-        course = _Course.of(curve, outcome["start_ps"], happened[0].at_ps, end_ps) if curve else None
+        course = _Course.of(curve, outcome["start_ps"], all_steps[0].at_ps, end_ps) if curve else None
         if course is not None:
             rounds = _rounds(record, job["name"], outcome["start_ps"])
             last_ps = _last_delivery(record, job["name"]) if outcome["end_ps"] is None else None
-            found += [
+            effects += [
                 course.through(job["name"], step, lost, rounds, last_ps)
-                for step in happened
+                for step in all_steps
                 if step.at_ps < end_ps and _concerns(record, job["name"], step)
             ]
-    return found
+    return effects
 
 
 def _concerns(record: Record, job: str, step: Step) -> bool:
     """Return whether a job uses something that fails or is repaired in a step."""
-    names = (what.partition(": ")[2].split(",")[0] for what in step.what)
+    names = (description.partition(": ")[2].split(",")[0] for description in step.what)
     return any(record.concerns(job, name) for name in names)
 
 
@@ -338,7 +338,7 @@ def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
     from fabricbench.analysis.chunk_counts import gather_facts
     from fabricbench.analysis.chunks import ChunkFacts
 
-    outcome = next(each for each in record.summary["jobs"] if each["name"] == job)
+    outcome = next(row for row in record.summary["jobs"] if row["name"] == job)
     rounds = rounds_of(outcome)
     if rounds < 2:
         return []

@@ -78,8 +78,8 @@ def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) ->
 
 def kept_percent(beside: Summary, alone: Summary) -> float | None:
     """Return the bus bandwidth of a job next to others, relative to alone [%]; none unless both completed."""
-    kept, whole = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
-    return 100 * kept / whole if kept and whole else None
+    next_to_others, by_itself = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
+    return 100 * next_to_others / by_itself if next_to_others and by_itself else None
 
 
 def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
@@ -94,8 +94,8 @@ def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
     }
 
 
-def _ratio(beside: float | None, alone: float | None) -> float | None:
-    return beside / alone if beside is not None and alone else None
+def _ratio(next_to_others: float | None, alone: float | None) -> float | None:
+    return next_to_others / alone if next_to_others is not None and alone else None
 
 
 @dataclass(frozen=True)

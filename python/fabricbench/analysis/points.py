@@ -176,19 +176,19 @@ class _Ports:
     @classmethod
     def read(cls, summary: Mapping[str, Any], tables: Tables) -> _Ports:
         columns = ("node", "tier", "peer", "tx_bytes", "ecn_marked", "pfc_tx", "pfc_rx", "paused_ps")
-        found, to_switch = cls(dropped=_lost_at_hosts(summary)), []
+        counters, to_switch = cls(dropped=_lost_at_hosts(summary)), []
         for batch in tables.batches("ports", (*columns, *_DROPS)):
             is_host = kernels.equal(batch.column("tier"), _HOST_TIER)
             hosts = kernels.filtered(batch, is_host)
             switches = kernels.filtered(batch, kernels.less(_HOST_TIER, batch.column("tier")))
-            found.hosts.update(hosts.column("node").to_pylist())
+            counters.hosts.update(hosts.column("node").to_pylist())
             to_switch.append(switches.select(("peer", "tx_bytes")))
-            found._add(batch, switches, hosts)
+            counters._add(batch, switches, hosts)
         for rows in to_switch:
             for peer, sent_bytes in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-                if peer in found.hosts:
-                    found.to_hosts_bytes = sum_of(found.to_hosts_bytes, sent_bytes)
-        return found
+                if peer in counters.hosts:
+                    counters.to_hosts_bytes = sum_of(counters.to_hosts_bytes, sent_bytes)
+        return counters
 
     def _add(self, ports: pa.RecordBatch, switches: pa.RecordBatch, hosts: pa.RecordBatch) -> None:
         # Counters that a device does not have, such as one of a lab, are left out of the sum.
@@ -202,8 +202,8 @@ class _Ports:
         self.paused_at_hosts_ps = _plus(self.paused_at_hosts_ps, hosts, "paused_ps")
 
 
-def _plus(known: int | None, rows: pa.RecordBatch, column: str) -> int | None:
-    return sum_of(known, measured_total(rows.column(column)))
+def _plus(value: int | None, rows: pa.RecordBatch, column: str) -> int | None:
+    return sum_of(value, measured_total(rows.column(column)))
 
 
 @dataclass
@@ -224,10 +224,10 @@ class _Ends:
 
     @classmethod
     def read(cls, run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables) -> _Ends:
-        found, fct, latency = cls(), _Spread(), _Spread()
+        sums, fct, latency = cls(), _Spread(), _Spread()
         is_all = observed_chunks(run_spec) == ALL
         for batch in tables.batches(table_of_sums(run_spec)):
-            found._add(batch, by_chunk=is_all)
+            sums._add(batch, by_chunk=is_all)
             latency.add_latencies(batch, "rx_frames" if is_all else "latency_frames")
             if is_all:
                 fct.add(kernels.filtered(batch, kernels.equal(batch.column("status"), "complete")))
@@ -235,9 +235,9 @@ class _Ends:
             for row in batch.to_pylist():
                 if row["status"] == "complete":
                     fct.add_alike(row["fct_ps"], row["chunks"])
-        found.fct_ps, found.latency_ps = fct.values(), latency.values()
-        found._add_rest(summary)
-        return found
+        sums.fct_ps, sums.latency_ps = fct.values(), latency.values()
+        sums._add_rest(summary)
+        return sums
 
     def _add(self, rows: pa.RecordBatch, *, by_chunk: bool) -> None:
         for name in _SUMS:

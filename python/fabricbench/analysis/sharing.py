@@ -51,8 +51,8 @@ def occupancies(tables: Tables, links: Sequence[Link]) -> dict[Link, Occupancy]:
     of_link = {link: rows for link, rows in paths.group_by("node", "port") if link in set(links)}
     if not of_link:
         return {}
-    known = pl.concat(of_link.values())["qp"].unique().to_list()
-    chunks = _frame(tables, "chunks", pl.col("qp").is_in(known), pl.col("completed_ps").is_not_null())
+    qps = pl.concat(of_link.values())["qp"].unique().to_list()
+    chunks = _frame(tables, "chunks", pl.col("qp").is_in(qps), pl.col("completed_ps").is_not_null())
     return {(str(node), int(port)): _occupancy(rows, chunks) for (node, port), rows in of_link.items()}
 
 
@@ -65,14 +65,14 @@ def _occupancy(paths: pl.DataFrame, chunks: pl.DataFrame) -> Occupancy:
     return Occupancy(flows, len(names), most, tuple(_counted([names[qp] for qp in at_once])), shared_ps)
 
 
-def _frame(tables: Tables, table: str, *wanted: pl.Expr) -> pl.DataFrame:
+def _frame(tables: Tables, table: str, *filters: pl.Expr) -> pl.DataFrame:
     import polars as pl
 
     columns = {
         "paths": ["qp", "job", "src_rank", "dst_rank", "hop", "node", "port"],
         "chunks": ["qp", "start_ps", "completed_ps"],
     }[table]
-    parts = [pl.DataFrame(batch).filter(*wanted) for batch in tables.batches(table, columns)]
+    parts = [pl.DataFrame(batch).filter(*filters) for batch in tables.batches(table, columns)]
     return pl.concat(parts) if parts else pl.DataFrame(schema=columns)
 
 
@@ -100,8 +100,8 @@ def _at_once(chunks: pl.DataFrame) -> tuple[int, list[int], int]:
     running = events["change"].cum_sum()
     most = int(str(running.max()))
     until_most = events.head(int(str(running.arg_max())) + 1)
-    left = until_most.group_by("qp").agg(pl.col("change").sum()).sort("qp")
-    at_once = [qp for qp, count in left.iter_rows() for _ in range(count)]
+    in_flight = until_most.group_by("qp").agg(pl.col("change").sum()).sort("qp")
+    at_once = [qp for qp, count in in_flight.iter_rows() for _ in range(count)]
     spans = events["time_ps"].diff().shift(-1)
     return most, at_once, int(spans.filter(running > 1).sum())
 
@@ -165,18 +165,18 @@ def placements(tables: Tables) -> dict[str, Placement]:
         .agg("others")
     )
     times = _beside(tables, on_link.filter(pl.col("others") > 0), paths)
-    found: dict[str, list[PairPlacement]] = {}
+    pairs_by_job: dict[str, list[PairPlacement]] = {}
     for job, source, target, others in met.iter_rows():
-        found.setdefault(job, []).append(PairPlacement(source, target, tuple(others)))
-    return {job: Placement(tuple(pairs), times[job]) for job, pairs in found.items()}
+        pairs_by_job.setdefault(job, []).append(PairPlacement(source, target, tuple(others)))
+    return {job: Placement(tuple(pairs), times[job]) for job, pairs in pairs_by_job.items()}
 
 
 def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[str, tuple[float, ...]]:
     """Return for each job the fractions of time with no, one, two, three or more others on a link."""
     import polars as pl
 
-    known = pl.col("qp").is_in(paths["qp"].unique().to_list())
-    chunks = _frame(tables, "chunks", known, pl.col("completed_ps").is_not_null())
+    has_path = pl.col("qp").is_in(paths["qp"].unique().to_list())
+    chunks = _frame(tables, "chunks", has_path, pl.col("completed_ps").is_not_null())
     spans = (pl.col("completed_ps") - pl.col("start_ps")).sum()
     first = paths.filter(pl.col("hop") == 0)
     totals = dict(first.join(chunks, on="qp").group_by("job").agg(spans).iter_rows())

@@ -50,7 +50,11 @@ def unreached(run_spec: Mapping[str, Any], end_ps: int) -> list[Unreached]:
     for failure in planned:
         if failure["at_ps"] > end_ps and failure["kind"] not in _REPAIRS:
             first.setdefault(_what(failure), failure["at_ps"])
-    return [Unreached(what, at_ps, end_ps) for what, at_ps in first.items() if what not in happened]
+    return [
+        Unreached(description, at_ps, end_ps)
+        for description, at_ps in first.items()
+        if description not in happened
+    ]
 
 
 def _what(failure: Mapping[str, Any]) -> str:

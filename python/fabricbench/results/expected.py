@@ -27,7 +27,7 @@ TOGETHER: Final = "together"
 """Names in place of a job's: the slowest job of each trial; all jobs as one operation."""
 LOOKED_AT: Final = 12
 """Trials per range whose causes are searched for, spread evenly from the fastest to the slowest."""
-_TELLS: Final = 0.5
+_DECIDING_FRACTION: Final = 0.5
 """Fraction of the variance between groups from which the number of queue pairs is reported as deciding."""
 
 
@@ -197,24 +197,24 @@ def expectations(
         for row in rows:
             key = (str(facts.axes), facts.variant, row.job, facts.data_size_bytes)
             groups.setdefault(key, []).append(row)
-    found = [_expected(rows, false_alarm, allowance, causes) for rows in groups.values()]
-    return [each for each in found if each is not None]
+    results = [_expected(rows, false_alarm, allowance, causes) for rows in groups.values()]
+    return [result for result in results if result is not None]
 
 
 def _reports_by_trial(trials: Sequence[Trial]) -> dict[str, list[JobReport]]:
-    found: dict[str, list[JobReport]] = {trial.id: [] for trial in trials}
+    reports_by_trial: dict[str, list[JobReport]] = {trial.id: [] for trial in trials}
     for report in reports_of_run(trials):
-        found[report.trial.id].append(report)
-    return found
+        reports_by_trial[report.trial.id].append(report)
+    return reports_by_trial
 
 
 def _row(draw: Draw, report: JobReport) -> _Row:
     summary = report.summary
     values = {metric.name: summary.value(metric.name) for metric in METRICS}
-    known = {name: float(value) for name, value in values.items() if value is not None}
-    is_complete = summary.status == "complete" and TIME.name in known
+    measured = {name: float(value) for name, value in values.items() if value is not None}
+    is_complete = summary.status == "complete" and TIME.name in measured
     return _Row(
-        draw, summary.job, summary.collective, summary.ranks, summary.data_size_bytes, is_complete, known
+        draw, summary.job, summary.collective, summary.ranks, summary.data_size_bytes, is_complete, measured
     )
 
 
@@ -297,22 +297,22 @@ def _expected(
 def _deciding(rows: Sequence[_Row], causes: Causes | None) -> list[str]:
     """Return sentences on the factors that decide the time, as far as trials show them."""
     times = [row.metrics[TIME.name] for row in rows]
-    told: list[str] = []
+    sentences: list[str] = []
     if len(rows) > 1 and max(times) - min(times) <= 5e-5 * max(times):
-        told.append(f"nothing that is drawn: all {len(rows)} trials take the same time")
+        sentences.append(f"nothing that is drawn: all {len(rows)} trials take the same time")
     elif len(rows) > 1:
-        told += _by_number(rows)
+        sentences += _by_number(rows)
     if causes is not None:
-        told += _by_cause(rows, causes)
-    return told
+        sentences += _by_cause(rows, causes)
+    return sentences
 
 
 def _by_number(rows: Sequence[_Row]) -> list[str]:
     """Return sentences on the effect of the queue pairs on the busiest link, and of the placement."""
     pairs = [row.draw.busiest["queue_pairs"] if row.draw.busiest else None for row in rows]
-    told = []
-    share = variance_share([row.metrics[TIME.name] for row in rows], pairs)
-    if share is not None and share >= _TELLS and None not in pairs:
+    sentences = []
+    fraction = variance_share([row.metrics[TIME.name] for row in rows], pairs)
+    if fraction is not None and fraction >= _DECIDING_FRACTION and None not in pairs:
         groups: dict[int, list[float]] = {}
         for count, row in zip(pairs, rows, strict=True):
             groups.setdefault(int(count or 0), []).append(row.metrics[TIME.name])
@@ -320,15 +320,17 @@ def _by_number(rows: Sequence[_Row]) -> list[str]:
             f"{count}: {Range.of(groups[count]).median:.5g} ms ({len(groups[count])})"
             for count in sorted(groups)
         ]
-        told.append(
-            f"queue pairs on the busiest link between switches explain {100 * share:.0f} % of the variance; "
+        sentences.append(
+            f"queue pairs on the busiest link between switches explain {100 * fraction:.0f} % of the variance; "
             f"median time (trials) by their number: {', '.join(texts)}"
         )
     placements = [row.draw.placement for row in rows]
     of_placement = variance_share([row.metrics[TIME.name] for row in rows], placements)
     if of_placement is not None and len(set(placements)) > 1:
-        told.append(f"the placement explains {100 * of_placement:.0f} % of the variance, the seed the rest")
-    return told
+        sentences.append(
+            f"the placement explains {100 * of_placement:.0f} % of the variance, the seed the rest"
+        )
+    return sentences
 
 
 def variance_share(values: Sequence[float], groups: Sequence[object]) -> float | None:
@@ -355,19 +357,19 @@ def _by_cause(rows: Sequence[_Row], causes: Causes) -> list[str]:
     """Return a sentence on the causes that `explain` finds first, over trials from fast to slow."""
     ordered = sorted(rows, key=lambda row: row.metrics[TIME.name])
     step = max(1, (len(ordered) - 1) // (LOOKED_AT - 1)) if len(ordered) > 1 else 1
-    looked = ordered[::-1][::step][:LOOKED_AT]
-    counts = Counter(title for row in looked for title in causes(row.draw.trial))
+    inspected = ordered[::-1][::step][:LOOKED_AT]
+    counts = Counter(title for row in inspected for title in causes(row.draw.trial))
     if not counts:
         return []
     texts = ", ".join(f"{title} in {count}" for title, count in counts.most_common(3))
-    return [f"causes that `explain` finds first, of {len(looked)} trials: {texts}"]
+    return [f"causes that `explain` finds first, of {len(inspected)} trials: {texts}"]
 
 
 def mean_bandwidths(found: Sequence[Expected]) -> list[float]:
     """Return the mean bus bandwidth over sizes, for each seed and placement that has all sizes [GB/s]."""
     by_draw: dict[tuple[int, int], list[float]] = {}
-    for each in found:
-        for draw, value in each.values:
+    for expected in found:
+        for draw, value in expected.values:
             by_draw.setdefault(draw, []).append(value)
     return [math.fsum(values) / len(values) for values in by_draw.values() if len(values) == len(found)]
 
@@ -408,11 +410,11 @@ def checked(draws: Sequence[Draw], packets: Sequence[Trial]) -> list[Checked]:
 def _slowest_ms(trials: Sequence[Trial]) -> dict[tuple[str, str, int], float]:
     """Return the time of the slowest job of each variant and size, for the first seed [ms]."""
     first = [trial for trial in trials if trial.facts.iteration == 0]
-    found: dict[tuple[str, str, int], float] = {}
+    slowest_ms: dict[tuple[str, str, int], float] = {}
     for id_, reports in _reports_by_trial(first).items():
         facts = next(trial.facts for trial in first if trial.id == id_)
         times = [report.summary.value(TIME.name) for report in reports]
-        known = [float(time) for time in times if time is not None]
-        if len(known) == len(times) > 0:
-            found[facts.variant, str(facts.axes), facts.data_size_bytes] = max(known)
-    return found
+        measured_times = [float(time) for time in times if time is not None]
+        if len(measured_times) == len(times) > 0:
+            slowest_ms[facts.variant, str(facts.axes), facts.data_size_bytes] = max(measured_times)
+    return slowest_ms

@@ -67,11 +67,11 @@ def is_time(metric: str) -> bool:
 
 
 def _changed(trial: Trial) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    rows_by_host: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for batch in trial.tables.batches("counters"):
         for row in batch.to_pylist():
             # Counters of a lab's links belong to its devices, not to hosts.
             if row["before"] != row["after"] and row["source"] != "lab":
                 host = row.pop("host")
-                found[host].append({"counter": row.pop("name"), **row})
-    return found
+                rows_by_host[host].append({"counter": row.pop("name"), **row})
+    return rows_by_host
