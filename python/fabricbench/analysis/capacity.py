@@ -34,7 +34,9 @@ class UplinksLeft:
 def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
     """Return the switches with fewer or slower uplinks just after `at_ps`, by name."""
     failures = record.run_spec["fabric"].get("failures", [])
-    past = sorted((one for one in failures if one["at_ps"] <= at_ps), key=lambda one: one["at_ps"])
+    past = sorted(
+        (failure for failure in failures if failure["at_ps"] <= at_ps), key=lambda failure: failure["at_ps"]
+    )
     tiers = _tiers(record)
     links = [
         link
@@ -43,15 +45,15 @@ def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
         if tiers.get(link["to"], 0) > tiers.get(link["from"], 0) > 0
     ]
     rates = _rates(links, past)
-    found = []
+    switches = []
     for switch in sorted({link["from"] for link in links}):
         own = [index for index, link in enumerate(links) if link["from"] == switch]
-        full = sum(links[index]["rate_bps"] for index in own)
-        left = sum(rates[index] for index in own)
-        if left < full:
+        full_bps = sum(links[index]["rate_bps"] for index in own)
+        up_bps = sum(rates[index] for index in own)
+        if up_bps < full_bps:
             up = sum(1 for index in own if rates[index])
-            found.append(UplinksLeft(switch, up, len(own), 100 * left / full))
-    return found
+            switches.append(UplinksLeft(switch, up, len(own), 100 * up_bps / full_bps))
+    return switches
 
 
 def _tiers(record: Record) -> dict[str, int]:
@@ -83,11 +85,11 @@ def _rates(links: list[dict[str, Any]], failures: list[Mapping[str, Any]]) -> li
 
 def _named(links: list[dict[str, Any]], name: str) -> list[int]:
     """Return the links that a failure names: all parallel cables, or one of them by its index."""
-    pair, _, place = name.partition(":")
+    pair, _, index_text = name.partition(":")
     own = [
         index
         for index, link in enumerate(links)
         if pair in (f"{link['from']}-{link['to']}", f"{link['to']}-{link['from']}")
     ]
     own.sort(key=lambda index: links[index]["from_port"])
-    return own[int(place) : int(place) + 1] if place else own
+    return own[int(index_text) : int(index_text) + 1] if index_text else own

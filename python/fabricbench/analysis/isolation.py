@@ -58,15 +58,17 @@ def surroundings(run_spec: Mapping[str, Any], qps: Collection[int]) -> dict[str,
         **fabric,
         "load_balancing": balancing,
         "switch": _without_marks(fabric["switch"], of_tcp),
-        "switch_settings": [_without_marks(each, of_tcp) for each in fabric.get("switch_settings", ())],
+        "switch_settings": [
+            _without_marks(settings, of_tcp) for settings in fabric.get("switch_settings", ())
+        ],
     }
     return {"fabric": own, "transport": run_spec["transport"], "observe": run_spec.get("observe")}
 
 
 def _without_marks(switch: Mapping[str, Any], priorities: Collection[int]) -> dict[str, Any]:
     ecn = switch.get("ecn")
-    left = [each for each in ecn["priorities"] if each not in priorities] if ecn else []
-    return {**switch, "ecn": {**ecn, "priorities": left} if ecn and left else None}
+    remaining = [priority for priority in ecn["priorities"] if priority not in priorities] if ecn else []
+    return {**switch, "ecn": {**ecn, "priorities": remaining} if ecn and remaining else None}
 
 
 def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:

@@ -46,5 +46,5 @@ def filtered(rows: Any, mask: pa.Array) -> Any:
 def quantile(values: pa.ChunkedArray, positions: Sequence[float]) -> list[Any]:
     """Return the values at positions from 0 to 1 among the sorted ones, the nearest to each."""
     options = QuantileOptions(list(positions), interpolation="nearest")
-    found: list[Any] = call_function("quantile", [values], options).to_pylist()
-    return found
+    values_at_positions: list[Any] = call_function("quantile", [values], options).to_pylist()
+    return values_at_positions

@@ -56,19 +56,19 @@ def measured_summary(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) ->
         "chunks_failed": None,
     }
     is_complete = outcome["status"] == COMPLETE
-    found = _times(result) | _rates(run_spec, job, result) if is_complete else {}
-    return Summary.of(JobKind.COLLECTIVE, facts, found)
+    metrics = _times(result) | _rates(run_spec, job, result) if is_complete else {}
+    return Summary.of(JobKind.COLLECTIVE, facts, metrics)
 
 
 def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the mean time of an operation and, where known, the shortest and longest."""
     names = {"completion_time_ms": "time_us", "round_ms_min": "time_us_min", "round_ms_max": "time_us_max"}
-    known = {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
+    times = {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
     # Earlier records have no times by rank.
     if result["time_us"] is None or result.get("rank_us_min") is None or result["rank_us_max"] is None:
-        return known
+        return times
     of_ranks = {"rank_ms_min": "rank_us_min", "rank_ms_mean": "time_us", "rank_ms_max": "rank_us_max"}
-    return known | {name: result[key] / _US_PER_MS for name, key in of_ranks.items()}
+    return times | {name: result[key] / _US_PER_MS for name, key in of_ranks.items()}
 
 
 _LIKE: Mapping[str, str] = {"hypercube": "all-gather"}

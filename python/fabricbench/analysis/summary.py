@@ -238,9 +238,9 @@ def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
     from fabricbench.analysis import deadlock
 
     events = [row for batch in tables.batches("events") for row in batch.to_pylist()]
-    circles = deadlock.circles(events)
-    if circles:
-        return [f"PFC deadlock at {deadlock.circle_text(circle)}" for circle in circles]
+    cycles = deadlock.circles(events)
+    if cycles:
+        return [f"PFC deadlock at {deadlock.circle_text(cycle)}" for cycle in cycles]
     return [f"{event['node']} {event['detail']}" for event in events if event["kind"] == STALLED]
 
 
@@ -256,9 +256,9 @@ def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
 def _cut_off(hosts: Sequence[str], cuts: Mapping[str, int]) -> list[str]:
     """Return a description of the links of some hosts that were down until the end."""
     own = {link: at_ps for link, at_ps in cuts.items() if not set(hosts).isdisjoint(link.split("-"))}
-    told = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own.items()]
-    more = [f"and {len(told) - _MAX_STALLS} more"] if len(told) > _MAX_STALLS else []
-    return [*told[:_MAX_STALLS], *more]
+    descriptions = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own.items()]
+    more = [f"and {len(descriptions) - _MAX_STALLS} more"] if len(descriptions) > _MAX_STALLS else []
+    return [*descriptions[:_MAX_STALLS], *more]
 
 
 def _facts(
@@ -376,8 +376,8 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
     else:
         values = nearest_rank(slowdowns, shares)
         mean = math.fsum(slowdowns.to_pylist()) / len(slowdowns)
-    found: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, values, strict=True)) | {"mean": mean}
-    return rates | {f"slowdown_{name}": round(value, _DIGITS) for name, value in found.items()}
+    slowdown_metrics: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, values, strict=True)) | {"mean": mean}
+    return rates | {f"slowdown_{name}": round(value, _DIGITS) for name, value in slowdown_metrics.items()}
 
 
 def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: bool) -> dict[str, Any]:
@@ -389,10 +389,10 @@ def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: b
         name: None if count is None else count + late.get(name, 0) for name, count in facts.counters.items()
     }
     rx_frames, out_of_order = counters.pop("rx_frames"), counters.pop("out_of_order")
-    share = None
+    percentage = None
     if rx_frames and out_of_order is not None:
-        share = round(100 * out_of_order / rx_frames, _DIGITS)
-    return counters | {"out_of_order_percent": share} | _flow_completion(facts if is_complete else None)
+        percentage = round(100 * out_of_order / rx_frames, _DIGITS)
+    return counters | {"out_of_order_percent": percentage} | _flow_completion(facts if is_complete else None)
 
 
 def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:

@@ -311,8 +311,8 @@ def _by_number(rows: Sequence[_Row]) -> list[str]:
     """Return sentences on the effect of the queue pairs on the busiest link, and of the placement."""
     pairs = [row.draw.busiest["queue_pairs"] if row.draw.busiest else None for row in rows]
     sentences = []
-    fraction = variance_share([row.metrics[TIME.name] for row in rows], pairs)
-    if fraction is not None and fraction >= _DECIDING_FRACTION and None not in pairs:
+    part = variance_share([row.metrics[TIME.name] for row in rows], pairs)
+    if part is not None and part >= _DECIDING_FRACTION and None not in pairs:
         groups: dict[int, list[float]] = {}
         for count, row in zip(pairs, rows, strict=True):
             groups.setdefault(int(count or 0), []).append(row.metrics[TIME.name])
@@ -321,7 +321,7 @@ def _by_number(rows: Sequence[_Row]) -> list[str]:
             for count in sorted(groups)
         ]
         sentences.append(
-            f"queue pairs on the busiest link between switches explain {100 * fraction:.0f} % of the variance; "
+            f"queue pairs on the busiest link between switches explain {100 * part:.0f} % of the variance; "
             f"median time (trials) by their number: {', '.join(texts)}"
         )
     placements = [row.draw.placement for row in rows]

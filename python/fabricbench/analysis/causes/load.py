@@ -40,21 +40,23 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
     that the busiest of them needs beyond the ideal run. If steps wait for each other far longer than that,
     this is reported as well.
     """
-    found = [
+    overloaded = [
         (worst, group)
         for group in _groups(case)
         for worst in [max(filter(case.is_sent_by, group[1]), key=case.needed_ps)]
         if _excess(case, worst) > 0 and _max_to_mean(case, worst, group[1]) >= _UNEVEN
     ]
-    found.sort(key=lambda one: -round(case.needed_ps(one[0])))
+    overloaded.sort(key=lambda pair: -round(case.needed_ps(pair[0])))
     # Overloaded uplinks also overload links down; those are reported only if no uplink is overloaded.
-    told = [one for one in found if one[0].is_uplink] or found
-    users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in told])
-    for worst, group in told:
+    reported = [pair for pair in overloaded if pair[0].is_uplink] or overloaded
+    users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in reported])
+    for worst, group in reported:
         explained = _explained(case, _excess(case, worst), [worst])
         words = _words(case, group, worst, users.get((worst.node, worst.port)))
         yield Finding("hash-collision", case.job["name"], explained, *words, (worst.name,))
-    if not found or (not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, found[0][0])):
+    if not overloaded or (
+        not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, overloaded[0][0])
+    ):
         yield from _step_collisions(case)
 
 

@@ -41,6 +41,6 @@ def _grown(row: dict[str, Any] | None) -> int:
 
 def _cause(row: dict[str, Any]) -> Cause:
     grown = _grown(row)
-    what = f"{row['name']} grew by {grown:,} {row['unit']}"
-    told = f"host {row['host']}, {row['device']}: {what} ({row['vendor_name']}: {row['meaning']})"
-    return Cause("device", f"{row['host']} {row['device']} {row['name']}", grown, None, told)
+    growth = f"{row['name']} grew by {grown:,} {row['unit']}"
+    text = f"host {row['host']}, {row['device']}: {growth} ({row['vendor_name']}: {row['meaning']})"
+    return Cause("device", f"{row['host']} {row['device']} {row['name']}", grown, None, text)

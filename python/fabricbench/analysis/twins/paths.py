@@ -30,7 +30,7 @@ def path_causes(measured: Tables, predicted: Tables) -> list[Cause]:
         for switch, links in ours.items()
         if len(links) > 1 and links.keys() == theirs.get(switch, {}).keys()
     }
-    switch = max(moved, key=lambda each: moved[each], default="")
+    switch = max(moved, key=lambda candidate: moved[candidate], default="")
     total = sum(theirs.get(switch, {}).values())
     if not total or max(ours[switch].values()) < LOAD * _busiest(measured):
         return []
@@ -46,12 +46,12 @@ def _busiest(tables: Tables) -> int:
 
 def _cause(switch: str, measured: Mapping[_LinkEnd, int], predicted: Mapping[_LinkEnd, int]) -> Cause:
     most, most_predicted = max(measured.values()), max(predicted.values())
-    told = f"the most loaded uplink of {switch} carried {most:,} bytes, {most_predicted:,} predicted: "
+    text = f"the most loaded uplink of {switch} carried {most:,} bytes, {most_predicted:,} predicted: "
     if most > (1 + _MORE) * most_predicted:
-        told += "certainly queue pairs share an uplink that do not in the prediction"
+        text += "certainly queue pairs share an uplink that do not in the prediction"
     else:
-        told += "queue pairs took other uplinks, and possibly share one at a time at which they do not there"
-    return Cause("path", switch, most, most_predicted, told)
+        text += "queue pairs took other uplinks, and possibly share one at a time at which they do not there"
+    return Cause("path", switch, most, most_predicted, text)
 
 
 def _uplinks(tables: Tables) -> dict[str, dict[_LinkEnd, int]]:
@@ -67,8 +67,8 @@ def _uplinks(tables: Tables) -> dict[str, dict[_LinkEnd, int]]:
     tiers: dict[str, int] = {}
     for row in rows:
         tiers[row["from"]] = min(tiers.get(row["from"], row["tier"]), row["tier"])
-    found: dict[str, dict[_LinkEnd, int]] = defaultdict(dict)
+    bytes_by_switch: dict[str, dict[_LinkEnd, int]] = defaultdict(dict)
     for row in rows:
         if row["tier"] > tiers[row["from"]]:
-            found[row["from"]][row["to"], row["from_port"]] = row["bytes"]
-    return dict(found)
+            bytes_by_switch[row["from"]][row["to"], row["from_port"]] = row["bytes"]
+    return dict(bytes_by_switch)
