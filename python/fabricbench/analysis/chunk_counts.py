@@ -107,7 +107,7 @@ def _add_operations(operations: OperationFacts, row: Mapping[str, Any]) -> None:
 
 def ranked(counts: Counter[Any], shares: Sequence[float]) -> list[Any]:
     """Return percentiles by nearest rank of values with their counts; see `nearest_rank`."""
-    ranks = [rank_of(share, counts.total()) for share in shares]
+    ranks = [rank_of(fraction, counts.total()) for fraction in shares]
     value_of_rank, seen = dict.fromkeys(ranks), 0
     open_ranks = sorted(value_of_rank, reverse=True)
     for value in sorted(counts):

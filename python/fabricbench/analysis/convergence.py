@@ -24,7 +24,7 @@ AVERAGED: Final = 10
 """Number of samples over which a rate is averaged, as control loops oscillate. As many means in sequence have
 to be within the limits, to exclude chance.
 """
-_LEAST_MEANS: Final = 5
+_MIN_WINDOWS: Final = 5
 """Shortest time that is reported, in averaging windows, as it is exact to one of them."""
 _PS_PER_US: Final = 1e6
 _NO_ONSET: Final = "no job begins while another one sends"
@@ -85,12 +85,12 @@ def convergence(
     """
     starts = {job["name"]: job["start_ps"] for job in run_spec["jobs"]}
     onset_ps = max(starts.values(), default=0)
-    active = {name for name, end_ps in _ends(summary).items() if end_ps > onset_ps}
+    active = {name for name, end_ps in _job_ends_ps(summary).items() if end_ps > onset_ps}
     joining = {name for name in active if starts[name] == onset_ps}
     if not joining or joining == active:
         return Convergence(reason=_NO_ONSET)
     result = Convergence(onset_ps=onset_ps)
-    if reason := _hindrance(run_spec, samples):
+    if reason := _reason_unknown(run_spec, samples):
         return replace(result, reason=reason)
     flows = _flows(tables, active)
     result = replace(result, flows=len(flows))
@@ -105,13 +105,13 @@ def convergence(
     return _with_time(result, flows, shares, samples.rates, summary["end_ps"])
 
 
-def _ends(summary: Mapping[str, Any]) -> dict[str, int]:
+def _job_ends_ps(summary: Mapping[str, Any]) -> dict[str, int]:
     """Return the end of each job, or of the run for a job that did not end [ps]."""
     run_end_ps = summary["end_ps"]
     return {job["name"]: run_end_ps if job["end_ps"] is None else job["end_ps"] for job in summary["jobs"]}
 
 
-def _hindrance(run_spec: Mapping[str, Any], samples: SampleFacts) -> str:
+def _reason_unknown(run_spec: Mapping[str, Any], samples: SampleFacts) -> str:
     """Return why flows or their fair shares are unknown; empty if they are known."""
     if not samples.rates:
         return "no rates were sampled: nothing sets them, or `observe` leaves them out"
@@ -149,26 +149,26 @@ def _set_links(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, i
     """Set the links of each flow; return the rate of each link, and why paths are unknown, empty if known."""
     capacities: dict[Link, int] = {}
     peers: dict[Link, str] = {}
-    of_host: dict[str, tuple[Link, Link]] = {}
+    links_of_host: dict[str, tuple[Link, Link]] = {}
     for source, port, target, target_port, rate_bps in _rows(
         tables, "links", ("from", "from_port", "to", "to_port", "rate_bps")
     ):
         capacities[source, port], peers[source, port] = rate_bps, target
-        of_host[source] = ((source, port), (target, target_port))
-    between: dict[int, list[Link]] = defaultdict(list)
+        links_of_host[source] = ((source, port), (target, target_port))
+    links_between: dict[int, list[Link]] = defaultdict(list)
     for qp, node, port in _rows(tables, "paths", ("qp", "node", "port")):
-        between[qp].append((node, port))
+        links_between[qp].append((node, port))
     for qp, flow in flows.items():
-        source, target = (of_host.get(f"host{host}") for host in flow.ends)
+        source, target = (links_of_host.get(f"host{host}") for host in flow.ends)
         if source is None or target is None:
             return capacities, "the links of the hosts are not known"
         sent_on, arrives_on = source[0], target[1]
-        if not between[qp] and peers[sent_on] != arrives_on[0]:
+        if not links_between[qp] and peers[sent_on] != arrives_on[0]:
             return (
                 capacities,
                 "no path of a queue pair is recorded (load balancing by packet, `observe.path_rows`)",
             )
-        flow.links = {sent_on, arrives_on, *between[qp]}
+        flow.links = {sent_on, arrives_on, *links_between[qp]}
     return capacities, ""
 
 
@@ -223,11 +223,11 @@ def _with_time(
     }
     if not all(samples_until_end.values()):
         return replace(result, reason="a queue pair has no sample between the onset and the first end")
-    times = sorted({time_ps for samples in samples_until_end.values() for time_ps, _ in samples})
-    interval_ps = max(after - before for before, after in pairwise([onset_ps, *times]))
+    times_ps = sorted({time_ps for samples in samples_until_end.values() for time_ps, _ in samples})
+    interval_ps = max(after - before for before, after in pairwise([onset_ps, *times_ps]))
     result = replace(result, interval_ps=interval_ps)
     off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in samples_until_end.items())
-    fair_times = [time_ps for time_ps in times if time_ps > off_ps]
+    fair_times = [time_ps for time_ps in times_ps if time_ps > off_ps]
     if len(fair_times) < AVERAGED:
         least, most = _last_ratios(samples_until_end, shares)
         reason = (
@@ -236,7 +236,7 @@ def _with_time(
         )
         return replace(result, reason=reason)
     duration_ps = fair_times[0] - onset_ps
-    if duration_ps < _LEAST_MEANS * AVERAGED * interval_ps:
+    if duration_ps < _MIN_WINDOWS * AVERAGED * interval_ps:
         reason = (
             f"samples are up to {interval_ps / _PS_PER_US:g} us apart, too far for a time of "
             f"{duration_ps / _PS_PER_US:g} us"

@@ -180,12 +180,12 @@ def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
         curve = delivered.get(job["name"]) if only in (None, job["name"]) else None
         end_ps = outcome["end_ps"] or record.summary["end_ps"]
-        course = _Course.of(curve, outcome["start_ps"], all_steps[0].at_ps, end_ps) if curve else None
-        if course is not None:
+        job_rate = _JobRate.of(curve, outcome["start_ps"], all_steps[0].at_ps, end_ps) if curve else None
+        if job_rate is not None:
             rounds = _rounds(record, job["name"], outcome["start_ps"])
             last_ps = _last_delivery(record, job["name"]) if outcome["end_ps"] is None else None
             effects += [
-                course.through(job["name"], step, lost, rounds, last_ps)
+                job_rate.through(job["name"], step, lost, rounds, last_ps)
                 for step in all_steps
                 if step.at_ps < end_ps and _concerns(record, job["name"], step)
             ]
@@ -218,7 +218,7 @@ _Windows = list[tuple[int, int, float]]
 
 
 @dataclass(frozen=True)
-class _Course:
+class _JobRate:
     """The rate of a job over time."""
 
     curve: Curve
@@ -227,7 +227,7 @@ class _Course:
     intervals: int
 
     @classmethod
-    def of(cls, curve: Curve, start_ps: int, first_ps: int, end_ps: int) -> _Course | None:
+    def of(cls, curve: Curve, start_ps: int, first_ps: int, end_ps: int) -> _JobRate | None:
         """Return the course with its rate before the first failure; none if there are too few samples."""
         # The first interval is left out, as nothing has arrived at its beginning.
         times = [time for time in curve.times if start_ps < time <= first_ps][1:]
@@ -236,16 +236,16 @@ class _Course:
         before = curve.rate(times[0], times[-1])
         if before <= 0:
             return None
-        most = len(times) // 2
+        max_intervals = len(times) // 2
         steady = (
             count
-            for count in range(1, most)
+            for count in range(1, max_intervals)
             if all(
                 curve.rate(begin, end) >= THRESHOLD * before
                 for begin, end in zip(times, times[count:], strict=False)
             )
         )
-        return cls(curve, end_ps, before, next(steady, most))
+        return cls(curve, end_ps, before, next(steady, max_intervals))
 
     def through(
         self,
@@ -257,24 +257,34 @@ class _Course:
     ) -> Recovery:
         """Return the effect of a step; `last_ps` is the last delivery of a job that never completed."""
         windows = self._windows(step.at_ps)
-        limit = THRESHOLD * self.before
-        fell = next((begin for begin, _, rate in windows if rate < limit and begin < step.until_ps), None)
-        until = min(step.until_ps, self.end_ps)
-        back = None if fell is None else self._back(windows, fell, until, limit)
-        stopped = None if fell is None or back is not None else self._stopped(step, until, last_ps)
-        settled = until if stopped is not None else back or self._settled(windows, fell, step, until)
-        low_until = min(until, settled)
-        rates = [rate for begin, _, rate in windows if begin <= low_until]
+        threshold = THRESHOLD * self.before
+        fell_ps = next(
+            (begin for begin, _, rate in windows if rate < threshold and begin < step.until_ps), None
+        )
+        until_ps = min(step.until_ps, self.end_ps)
+        recovered_ps = None if fell_ps is None else self._back(windows, fell_ps, until_ps, threshold)
+        stopped_ps = (
+            None if fell_ps is None or recovered_ps is not None else self._stopped(step, until_ps, last_ps)
+        )
+        settled_ps = (
+            until_ps
+            if stopped_ps is not None
+            else recovered_ps or self._settled(windows, fell_ps, step, until_ps)
+        )
+        low_until_ps = min(until_ps, settled_ps)
+        rates = [rate for begin, _, rate in windows if begin <= low_until_ps]
         return Recovery(
             job=job,
             step=step,
             rate_before_gb_per_s=self.before / _BYTES_PER_GB,
             rate_low_gb_per_s=min(rates, default=self.before) / _BYTES_PER_GB,
-            rate_after_gb_per_s=self.curve.rate(settled, until) / _BYTES_PER_GB if settled < until else None,
-            fell_ps=None if fell is None else max(fell, step.at_ps),
-            recovered_ps=back,
-            settled_ps=settled,
-            stopped_ps=stopped,
+            rate_after_gb_per_s=self.curve.rate(settled_ps, until_ps) / _BYTES_PER_GB
+            if settled_ps < until_ps
+            else None,
+            fell_ps=None if fell_ps is None else max(fell_ps, step.at_ps),
+            recovered_ps=recovered_ps,
+            settled_ps=settled_ps,
+            stopped_ps=stopped_ps,
             window_ps=self._window_ps(),
             lost_frames=lost.sampled(step.until_ps) - lost.sampled(step.at_ps) if lost else 0,
             rounds_before_ms=_mean_ms(
@@ -283,10 +293,10 @@ class _Course:
             rounds_during_ms=_mean_ms(
                 end - begin
                 for begin, end in rounds
-                if end > step.at_ps and begin < max(settled, step.at_ps + 1)
+                if end > step.at_ps and begin < max(settled_ps, step.at_ps + 1)
             ),
             rounds_after_ms=_mean_ms(
-                end - begin for begin, end in rounds if begin >= settled and end <= step.until_ps
+                end - begin for begin, end in rounds if begin >= settled_ps and end <= step.until_ps
             ),
         )
 

@@ -123,6 +123,6 @@ def spread(values: Sequence[float]) -> Spread | None:
         return None
     ranked = sorted(values)
     count = len(ranked)
-    p25, p75 = (ranked[rank_of(share, count) - 1] for share in (0.25, 0.75))
+    p25, p75 = (ranked[rank_of(fraction, count) - 1] for fraction in (0.25, 0.75))
     median = (ranked[(count - 1) // 2] + ranked[count // 2]) / 2
     return Spread(count, ranked[0], p25, median, p75, ranked[-1])

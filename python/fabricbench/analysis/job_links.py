@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EgressPort = tuple[str, int]
 """A node and the number of its port."""
-_CUTS = ("link-down", "link-rate", "switch-down")
+_REROUTING_FAILURES = ("link-down", "link-rate", "switch-down")
 """Kinds of failures after which data may use other paths."""
 
 
@@ -170,19 +170,19 @@ class LinksOfJobs:
         self, job: Mapping[str, Any], pairs: Collection[_QueuePair], paths: Mapping[int, Sequence[_Hop]]
     ) -> JobLinks:
         data: set[EgressPort] = set()
-        free: set[tuple[str, str]] = set()
+        without_path: set[tuple[str, str]] = set()
         for pair in pairs:
             hops = paths.get(pair.number) if pair.number is not None else None
             if not hops:
-                free.add((pair.source, pair.target))
+                without_path.add((pair.source, pair.target))
                 continue
             data.update((hop.node, hop.port) for hop in hops)
             data.update(self._wiring.between(pair.source, hops[0].node))
             data.update(self._wiring.between(hops[-1].peer, pair.target))
-        there = {(pair.source, pair.target) for pair in pairs}
-        back = {(target, source) for source, target in there}
-        data |= self._wiring.paths(free) | self._rerouted(there)
-        answers = self._wiring.paths(back) | self._rerouted(back)
+        forward = {(pair.source, pair.target) for pair in pairs}
+        reverse = {(target, source) for source, target in forward}
+        data |= self._wiring.paths(without_path) | self._rerouted(forward)
+        answers = self._wiring.paths(reverse) | self._rerouted(reverse)
         return JobLinks(frozenset(data | answers if job.get("storage") else data), frozenset(answers))
 
     def _rerouted(self, pairs: Collection[tuple[str, str]]) -> set[EgressPort]:
@@ -204,7 +204,9 @@ class LinksOfJobs:
     @cached_property
     def _failed(self) -> set[EgressPort]:
         failures = [
-            failure for failure in self._spec["fabric"].get("failures") or [] if failure["kind"] in _CUTS
+            failure
+            for failure in self._spec["fabric"].get("failures") or []
+            if failure["kind"] in _REROUTING_FAILURES
         ]
         return self._wiring.named({str(failure.get("link") or failure.get("switch")) for failure in failures})
 

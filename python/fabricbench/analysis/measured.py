@@ -71,7 +71,7 @@ def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
     return times | {name: result[key] / _US_PER_MS for name, key in of_ranks.items()}
 
 
-_LIKE: Mapping[str, str] = {"hypercube": "all-gather"}
+_EQUIVALENT_COLLECTIVES: Mapping[str, str] = {"hypercube": "all-gather"}
 """Collectives that only benchmarks have, with one of a plan that moves the same bytes through each port."""
 
 
@@ -86,10 +86,10 @@ def _rates(
         algbw = size / (result["time_us"] / _US_PER_S) / _BYTES_PER_GB
     else:
         algbw = result["gb_per_s"]
-    law = _LIKE.get(collective, collective)
-    if law not in BUS_FACTORS:
+    equivalent = _EQUIVALENT_COLLECTIVES.get(collective, collective)
+    if equivalent not in BUS_FACTORS:
         return {"algbw_gb_per_s": algbw}
-    busbw = algbw * bus_factor(law, ranks)
+    busbw = algbw * bus_factor(equivalent, ranks)
     rates = {"algbw_gb_per_s": algbw, "busbw_gb_per_s": busbw}
     for name, key in (("busbw_gb_per_s_min", "time_us_max"), ("busbw_gb_per_s_max", "time_us_min")):
         if result["time_us"] and result[key]:

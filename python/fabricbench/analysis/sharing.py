@@ -143,7 +143,7 @@ class Placement:
     @property
     def mean_beside(self) -> float:
         """Mean number of chunks of other jobs on the link of one of its own, three at most."""
-        return sum(number * share for number, share in enumerate(self.beside))
+        return sum(number * fraction for number, fraction in enumerate(self.beside))
 
 
 def placements(tables: Tables) -> dict[str, Placement]:
@@ -164,14 +164,16 @@ def placements(tables: Tables) -> dict[str, Placement]:
         .group_by("job", "src_rank", "dst_rank", maintain_order=True)
         .agg("others")
     )
-    times = _beside(tables, on_link.filter(pl.col("others") > 0), paths)
+    times = _overlap_fractions(tables, on_link.filter(pl.col("others") > 0), paths)
     pairs_by_job: dict[str, list[PairPlacement]] = {}
     for job, source, target, others in met.iter_rows():
         pairs_by_job.setdefault(job, []).append(PairPlacement(source, target, tuple(others)))
     return {job: Placement(tuple(pairs), times[job]) for job, pairs in pairs_by_job.items()}
 
 
-def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[str, tuple[float, ...]]:
+def _overlap_fractions(
+    tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame
+) -> dict[str, tuple[float, ...]]:
     """Return for each job the fractions of time with no, one, two, three or more others on a link."""
     import polars as pl
 

@@ -145,7 +145,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
 
     if is_measured(run_spec):
         return [measured_summary(run_spec, summary)]
-    jobs, stalls, cuts = run_spec["jobs"], _stalls(summary, tables), _cuts(summary, tables)
+    jobs, stalls, links_down = run_spec["jobs"], _stalls(summary, tables), _links_down_at_end(summary, tables)
     chunk_facts = {
         job["name"]: chunks.ChunkFacts(
             _rounds(job, outcome),
@@ -169,7 +169,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     return [
         Summary.of(
             job_kind(job),
-            _facts(job, outcome, stalls, _cut_off(fabric_facts.names(job["hosts"]), cuts)),
+            _facts(job, outcome, stalls, _link_texts(fabric_facts.names(job["hosts"]), links_down)),
             _with_lost_at_most(_frames_lost(summary), _job_metrics(run_spec, job, outcome, facts))
             | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
             | of_run,
@@ -244,7 +244,7 @@ def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
     return [f"{event['node']} {event['detail']}" for event in events if event["kind"] == STALLED]
 
 
-def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
+def _links_down_at_end(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
     """Return the links that were down at the end of an incomplete run, and since when [ps]."""
     if summary["status"] == COMPLETE:
         return {}
@@ -253,10 +253,12 @@ def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
     return links_down(tables)
 
 
-def _cut_off(hosts: Sequence[str], cuts: Mapping[str, int]) -> list[str]:
+def _link_texts(hosts: Sequence[str], links_down: Mapping[str, int]) -> list[str]:
     """Return a description of the links of some hosts that were down until the end."""
-    own = {link: at_ps for link, at_ps in cuts.items() if not set(hosts).isdisjoint(link.split("-"))}
-    descriptions = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own.items()]
+    own_links = {
+        link: at_ps for link, at_ps in links_down.items() if not set(hosts).isdisjoint(link.split("-"))
+    }
+    descriptions = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own_links.items()]
     more = [f"and {len(descriptions) - _MAX_STALLS} more"] if len(descriptions) > _MAX_STALLS else []
     return [*descriptions[:_MAX_STALLS], *more]
 
@@ -368,13 +370,13 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
         rates["delivered_percent"] = 100 * facts.delivered_bytes / facts.offered_bytes
     if job["arrivals"]["process"] == "constant":
         rates["out_of_service_us"] = facts.wire.out_of_service_us(job["arrivals"]["rate_bps"])
-    slowdowns, shares = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
+    slowdowns, fractions = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
     if outcome["status"] != COMPLETE or not (len(slowdowns) or facts.slowdown_counts):
         return rates
     if facts.slowdown_counts:
-        values, mean = ranked(facts.slowdown_counts, shares), mean_of_floats(facts.slowdown_counts)
+        values, mean = ranked(facts.slowdown_counts, fractions), mean_of_floats(facts.slowdown_counts)
     else:
-        values = nearest_rank(slowdowns, shares)
+        values = nearest_rank(slowdowns, fractions)
         mean = math.fsum(slowdowns.to_pylist()) / len(slowdowns)
     slowdown_metrics: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, values, strict=True)) | {"mean": mean}
     return rates | {f"slowdown_{name}": round(value, _DIGITS) for name, value in slowdown_metrics.items()}
@@ -400,12 +402,12 @@ def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
 
     if facts is None or not (facts.fct_ps or facts.fct_counts):
         return {}
-    shares = list(_FCT_SHARES.values())
+    fractions = list(_FCT_SHARES.values())
     if facts.fct_counts:
-        values, mean_ps = ranked(facts.fct_counts, shares), mean_of_integers(facts.fct_counts)
+        values, mean_ps = ranked(facts.fct_counts, fractions), mean_of_integers(facts.fct_counts)
     else:
         times_ps = facts.completion_times_ps()
-        values, mean_ps = nearest_rank(times_ps, shares), total(times_ps) / len(times_ps)
+        values, mean_ps = nearest_rank(times_ps, fractions), total(times_ps) / len(times_ps)
     fairness, rates = facts.fairness(), facts.busbw_gb_per_s()
     of_chunks = {
         f"chunk_busbw_gb_per_s_{name}": round(rate, _DIGITS)

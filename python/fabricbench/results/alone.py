@@ -71,7 +71,7 @@ class Solos:
             candidate for candidate in candidates if is_solo_of(candidate.facts.variant, trial.facts.variant)
         ]
         of_run = [candidate for candidate in own if candidate.facts.suite == trial.facts.suite]
-        others = (candidate for candidate in candidates if _same_world(candidate, trial, job))
+        others = (candidate for candidate in candidates if _same_environment(candidate, trial, job))
         return next(chain(of_run, others), None)
 
 
@@ -84,9 +84,9 @@ def _alone(next_to_others: Summary, solo: Trial) -> Alone | None:
     return Alone(solo, alone, kept_percent(next_to_others, alone), alone_ratios(next_to_others, alone))
 
 
-def _same_world(first: Trial, second: Trial, job: str) -> bool:
-    worlds = [surroundings(trial.facts.run_spec, _queue_pairs(trial, job)) for trial in (first, second)]
-    return worlds[0] == worlds[1] and first.facts.engine_version == second.facts.engine_version
+def _same_environment(first: Trial, second: Trial, job: str) -> bool:
+    environments = [surroundings(trial.facts.run_spec, _queue_pairs(trial, job)) for trial in (first, second)]
+    return environments[0] == environments[1] and first.facts.engine_version == second.facts.engine_version
 
 
 def _queue_pairs(trial: Trial, job: str) -> set[int]:

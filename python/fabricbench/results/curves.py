@@ -84,7 +84,7 @@ def _key(trial: Trial) -> tuple[object, ...]:
 
 def _names(trials: Sequence[Trial]) -> list[str]:
     """Return names of trials from the fields that differ between them, with ids where not unique."""
-    descriptions = [_words(trial) for trial in trials]
+    descriptions = [_name_parts(trial) for trial in trials]
     differing = [
         index for index in range(len(descriptions[0])) if len({words[index] for words in descriptions}) > 1
     ]
@@ -95,7 +95,7 @@ def _names(trials: Sequence[Trial]) -> list[str]:
     ]
 
 
-def _words(trial: Trial) -> tuple[str, ...]:
+def _name_parts(trial: Trial) -> tuple[str, ...]:
     facts = trial.facts
     variant = "" if facts.variant == "base" else facts.variant
     return facts.plan, facts.tag, made(trial), variant, axes_label(trial), f"iteration {facts.iteration}"

@@ -62,7 +62,7 @@ class Range:
         """Return the range of some values, quartiles by nearest rank."""
         ordered = sorted(values)
         lower, median, upper = (
-            ordered[max(0, math.ceil(share * len(ordered)) - 1)] for share in (0.25, 0.5, 0.75)
+            ordered[max(0, math.ceil(fraction * len(ordered)) - 1)] for fraction in (0.25, 0.5, 0.75)
         )
         return cls(ordered[0], lower, median, upper, ordered[-1])
 
@@ -242,18 +242,18 @@ def _together(rows: Sequence[_Row]) -> _Row:
     metrics: dict[str, float] = {}
     is_complete = all(row.is_complete for row in rows)
     if is_complete:
-        took_ms = max(row.metrics[TIME.name] for row in rows)
-        moved = sum(row.data_size_bytes * bus_factor(row.collective, row.ranks) for row in rows)
-        bus = moved / took_ms / 1e6
+        slowest_ms = max(row.metrics[TIME.name] for row in rows)
+        bus_bytes = sum(row.data_size_bytes * bus_factor(row.collective, row.ranks) for row in rows)
+        bus = bus_bytes / slowest_ms / 1e6
         algorithm = bus / bus_factor(rows[0].collective, ranks)
         metrics = {
             TIME.name: size / algorithm / 1e6,
             ALGORITHM_BANDWIDTH.name: algorithm,
             BUS_BANDWIDTH.name: bus,
         }
-        shares = [row.metrics[IDEAL_SHARE.name] for row in rows if IDEAL_SHARE.name in row.metrics]
-        if len(shares) == len(rows):
-            metrics[IDEAL_SHARE.name] = min(shares)
+        ideal_percentages = [row.metrics[IDEAL_SHARE.name] for row in rows if IDEAL_SHARE.name in row.metrics]
+        if len(ideal_percentages) == len(rows):
+            metrics[IDEAL_SHARE.name] = min(ideal_percentages)
     collectives = ", ".join(dict.fromkeys(row.collective for row in rows))
     return _Row(rows[0].draw, TOGETHER, collectives, ranks, size, is_complete, metrics)
 
@@ -347,9 +347,9 @@ def variance_share(values: Sequence[float], groups: Sequence[object]) -> float |
         return None
     within = 0.0
     for kind in set(groups):
-        own = [value for value, group in zip(values, groups, strict=True) if group == kind]
-        centre = math.fsum(own) / len(own)
-        within += math.fsum((value - centre) ** 2 for value in own)
+        values_of_group = [value for value, group in zip(values, groups, strict=True) if group == kind]
+        mean_of_group = math.fsum(values_of_group) / len(values_of_group)
+        within += math.fsum((value - mean_of_group) ** 2 for value in values_of_group)
     return max(0.0, 1 - within / total * (count - 1) / (count - kinds))
 
 
@@ -398,12 +398,12 @@ class Checked:
 
 def checked(draws: Sequence[Draw], packets: Sequence[Trial]) -> list[Checked]:
     """Return trials of the first seed with those of the packet simulator, where both completed."""
-    mine = _slowest_ms([draw.trial for draw in draws if draw.placement in (0, 1)])
-    others = _slowest_ms(packets)
+    model_ms = _slowest_ms([draw.trial for draw in draws if draw.placement in (0, 1)])
+    packets_ms = _slowest_ms(packets)
     return [
-        Checked(variant, size, mine[variant, axes, size], time)
-        for (variant, axes, size), time in others.items()
-        if (variant, axes, size) in mine
+        Checked(variant, size, model_ms[variant, axes, size], time)
+        for (variant, axes, size), time in packets_ms.items()
+        if (variant, axes, size) in model_ms
     ]
 
 

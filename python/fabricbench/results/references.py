@@ -45,14 +45,16 @@ class References:
         # A job alone is compared with its reference next to the others, not here.
         if reference_trial is None or is_solo(trial.facts.variant):
             return {}
-        own, theirs = (
+        own, reference_summaries = (
             list(summaries),
             [summary_of(row, reference_trial.facts.run_spec) for row in reference_trial.results],
         )
         # A variant may change the size of a job that has one.
-        by_key = {summary.key: summary for summary in theirs}
-        only = {name: summary for name, summary in _by_job(theirs).items() if name in _by_job(own)}
-        pairs = [(summary, by_key.get(summary.key) or only.get(summary.job)) for summary in own]
+        by_key = {summary.key: summary for summary in reference_summaries}
+        single_sized = {
+            name: summary for name, summary in _by_job(reference_summaries).items() if name in _by_job(own)
+        }
+        pairs = [(summary, by_key.get(summary.key) or single_sized.get(summary.job)) for summary in own]
         return {
             summary.key: Against(reference_trial, reference, ratios(summary, reference))
             for summary, reference in pairs

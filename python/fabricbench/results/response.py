@@ -203,8 +203,8 @@ class Response:
 
     def strongest(self, count: int) -> list[int]:
         """Return the numbers of the factors that explain most of the variance, the strongest first."""
-        shares = self.effects.shares if self.effects else []
-        return sorted(range(len(shares)), key=lambda number: -shares[number])[:count]
+        fractions = self.effects.shares if self.effects else []
+        return sorted(range(len(fractions)), key=lambda number: -fractions[number])[:count]
 
     def grid(self, one: int, other: int) -> dict[tuple[int, int], float]:
         """Return the mean of all settings that have a level of each of two factors, by their numbers."""

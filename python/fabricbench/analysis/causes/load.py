@@ -52,7 +52,7 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
     users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in reported])
     for worst, group in reported:
         explained = _explained(case, _excess(case, worst), [worst])
-        words = _words(case, group, worst, users.get((worst.node, worst.port)))
+        words = _sentence_and_evidence(case, group, worst, users.get((worst.node, worst.port)))
         yield Finding("hash-collision", case.job["name"], explained, *words, (worst.name,))
     if not overloaded or (
         not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, overloaded[0][0])
@@ -100,7 +100,9 @@ def _max_to_mean(case: Case, worst: Port, ports: list[Port]) -> float:
     return case.needed_ps(worst) * len(ports) / sum(map(case.needed_ps, ports))
 
 
-def _words(case: Case, group: _Group, worst: Port, users: Occupancy | None) -> tuple[str, Mapping[str, Any]]:
+def _sentence_and_evidence(
+    case: Case, group: _Group, worst: Port, users: Occupancy | None
+) -> tuple[str, Mapping[str, Any]]:
     name, ports = group
     qps, window_ps = [port.egress_qps for port in ports], case.window_ps([worst])
     flows = list(users.flows) if users else []
@@ -267,11 +269,11 @@ def incast(case: Case) -> Iterator[Finding]:
     host = int(worst.peer.removeprefix("host"))
     senders = _senders(case, host)
     use = worst.busy_ps / case.duration_ps
-    theirs = _senders_use(case, host)
-    if senders < 2 or theirs >= _IDLE or case.needed_ps(worst) <= 1.2 * mean_ps:
+    senders_use = _senders_use(case, host)
+    if senders < 2 or senders_use >= _IDLE or case.needed_ps(worst) <= 1.2 * mean_ps:
         return
     if use >= _BUSY or worst.dropped:
-        yield _incast_finding(case, worst, senders, min(1.0, use), theirs)
+        yield _incast_finding(case, worst, senders, min(1.0, use), senders_use)
 
 
 def _senders(case: Case, host: int) -> int:
@@ -290,11 +292,11 @@ def _senders_use(case: Case, receiver: int) -> float:
     return sum(sending) / len(sending) / case.duration_ps if sending else 0.0
 
 
-def _incast_finding(case: Case, port: Port, senders: int, use: float, theirs: float) -> Finding:
+def _incast_finding(case: Case, port: Port, senders: int, use: float, senders_use: float) -> Finding:
     is_inherent = case.job["collective"] in _INHERENT
     sentence = (
         f"{senders} senders at once into {port.peer}; {port.name} was busy {percent(use)} of the time, "
-        f"the senders' ports {percent(theirs)}"
+        f"the senders' ports {percent(senders_use)}"
     )
     if port.dropped:
         sentence += f", and lost {counted(port.dropped, 'frame')}"
@@ -310,7 +312,7 @@ def _incast_finding(case: Case, port: Port, senders: int, use: float, theirs: fl
             "host": port.peer,
             "senders": senders,
             "port_use": use,
-            "senders_use": theirs,
+            "senders_use": senders_use,
             "dropped_frames": port.dropped,
             "queue_max_bytes": port.queue_max_bytes,
             "inherent": is_inherent,

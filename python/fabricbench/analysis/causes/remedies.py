@@ -75,8 +75,8 @@ def promising(findings: Sequence[Finding]) -> list[Remedy]:
         distinct.setdefault(frozenset(remedy.changes), remedy)
     remedies = list(distinct.values())
     if len(remedies) > 1 and _are_of_two(remedies[0], remedies[1], settings_of):
-        together = _together(remedies[0], remedies[1])
-        return [*remedies[:2], together] if together else remedies[:_REMEDIES_MAX]
+        combined = _combined(remedies[0], remedies[1])
+        return [*remedies[:2], combined] if combined else remedies[:_REMEDIES_MAX]
     return remedies[:_REMEDIES_MAX]
 
 
@@ -87,7 +87,7 @@ def _are_of_two(first: Remedy, second: Remedy, settings_of: Sequence[Sequence[Re
     return any(one != other for one in of_first for other in of_second)
 
 
-def _together(first: Remedy, second: Remedy) -> Remedy | None:
+def _combined(first: Remedy, second: Remedy) -> Remedy | None:
     """Return two remedies as one; none if they set the same field, or a field and one inside it."""
     changes = [*first.changes, *(change for change in second.changes if change not in first.changes)]
     fields = [change.partition("=")[0] for change in changes]

@@ -102,21 +102,25 @@ def slow_pairs(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> l
 
 def fewer_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
     """Return the error counters for which the endpoints measured less than predicted."""
-    ours, theirs = totals(measured), totals(predicted)
+    measured_totals, predicted_totals = totals(measured), totals(predicted)
     return [
         Cause("counter", name, one, other, f"{one:,} {_WORDS[name]}, {other:,} predicted")
         for name in COUNTERS
-        if (one := ours[name]) is not None and (other := theirs[name]) is not None and one < other
+        if (one := measured_totals[name]) is not None
+        and (other := predicted_totals[name]) is not None
+        and one < other
     ]
 
 
 def counter_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
     """Return the counters for which the endpoints measured more than predicted, with the worst pair."""
-    ours, theirs = totals(measured), totals(predicted)
+    measured_totals, predicted_totals = totals(measured), totals(predicted)
     return [
         _counter_cause(name, measured, one, other)
         for name in COUNTERS
-        if (one := ours[name]) is not None and (other := theirs[name]) is not None and one > other
+        if (one := measured_totals[name]) is not None
+        and (other := predicted_totals[name]) is not None
+        and one > other
     ]
 
 
@@ -146,19 +150,21 @@ def start_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair], la
         predicted: Predicted pairs.
         later_ms: Time by which the job took longer than predicted [ms].
     """
-    ours, theirs = first_starts_ps(measured), first_starts_ps(predicted)
-    first = min(theirs.values(), default=0)
-    late = {
-        rank: ours[rank] - start_ps for rank, start_ps in theirs.items() if start_ps == first and rank in ours
+    measured_starts, predicted_starts = first_starts_ps(measured), first_starts_ps(predicted)
+    first = min(predicted_starts.values(), default=0)
+    delays_ps = {
+        rank: measured_starts[rank] - start_ps
+        for rank, start_ps in predicted_starts.items()
+        if start_ps == first and rank in measured_starts
     }
-    if not late or later_ms <= 0:
+    if not delays_ps or later_ms <= 0:
         return []
-    rank = max(late, key=lambda candidate: late[candidate])
-    late_ms = late[rank] / 1e9
+    rank = max(delays_ps, key=lambda candidate: delays_ps[candidate])
+    late_ms = delays_ps[rank] / 1e9
     if late_ms < _MIN_REPORTED_FRACTION * later_ms:
         return []
     text = f"rank {rank} starts {_milliseconds(late_ms)} later than predicted"
-    return [Cause("start", f"rank {rank}", ours[rank] / 1e9, theirs[rank] / 1e9, text)]
+    return [Cause("start", f"rank {rank}", measured_starts[rank] / 1e9, predicted_starts[rank] / 1e9, text)]
 
 
 def host_causes(pairs: Sequence[SlowPair]) -> list[Cause]:
@@ -203,14 +209,16 @@ def fabric_causes(measured: Tables, predicted: Tables) -> list[Cause]:
 
 def _port_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     keys = ("node", "port", "peer")
-    ours, theirs = (_by_key(tables, "ports", keys, tuple(_PORT_WORDS)) for tables in (measured, predicted))
+    measured_rows, predicted_rows = (
+        _by_key(tables, "ports", keys, tuple(_PORT_WORDS)) for tables in (measured, predicted)
+    )
     causes = []
     for index, words in enumerate(_PORT_WORDS.values()):
         more = {
             key: (one, other)
-            for key, row in ours.items()
+            for key, row in measured_rows.items()
             if (one := row[index]) is not None
-            and (other := theirs.get(key, row)[index]) is not None
+            and (other := predicted_rows.get(key, row)[index]) is not None
             and one > other
         }
         if more:
@@ -222,9 +230,14 @@ def _port_causes(measured: Tables, predicted: Tables) -> list[Cause]:
 
 def _link_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     keys = ("from", "from_port", "to")
-    ours, theirs = (_by_key(tables, "links", keys, ("bytes",)) for tables in (measured, predicted))
-    common = {key: (ours[key][0], theirs[key][0]) for key in ours.keys() & theirs.keys()}
-    least = LOAD * max((bytes_ or 0 for (bytes_,) in ours.values()), default=0)
+    measured_rows, predicted_rows = (
+        _by_key(tables, "links", keys, ("bytes",)) for tables in (measured, predicted)
+    )
+    common = {
+        key: (measured_rows[key][0], predicted_rows[key][0])
+        for key in measured_rows.keys() & predicted_rows.keys()
+    }
+    least = LOAD * max((bytes_ or 0 for (bytes_,) in measured_rows.values()), default=0)
     more = {
         key: one - other
         for key, (one, other) in common.items()

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fabricbench.analysis.summary import Tables
 from fabricbench.analysis.twins.causes import Cause
 
-_TROUBLE: Final = (
+_ERROR_COUNTERS: Final = (
     *("failed_queue_pairs", "retries_exceeded", "unsent_calls"),
     *("socket_drops", "udp_receive_drops", "udp_send_drops"),
     *("ip_receive_discards", "ip_send_discards", "rx_dropped", "tx_dropped", "rx_discards", "tx_discards"),
@@ -30,9 +30,9 @@ def device_causes(measured: Tables) -> list[Cause]:
     for batch in measured.batches("counters"):
         for row in batch.to_pylist():
             name, grown = row["name"], row["after"] - row["before"]
-            if name in _TROUBLE and grown > 0 and grown > _grown(most.get(name)):
+            if name in _ERROR_COUNTERS and grown > 0 and grown > _grown(most.get(name)):
                 most[name] = row
-    return [_cause(most[name]) for name in _TROUBLE if name in most]
+    return [_cause(most[name]) for name in _ERROR_COUNTERS if name in most]
 
 
 def _grown(row: dict[str, Any] | None) -> int:

@@ -24,19 +24,19 @@ def path_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     Raises:
         StoreError: A table cannot be read.
     """
-    ours, theirs = _uplinks(measured), _uplinks(predicted)
-    moved = {
-        switch: sum(max(0, links[end] - theirs[switch][end]) for end in links)
-        for switch, links in ours.items()
-        if len(links) > 1 and links.keys() == theirs.get(switch, {}).keys()
+    measured_bytes, predicted_bytes = _uplinks(measured), _uplinks(predicted)
+    excess_bytes = {
+        switch: sum(max(0, links[end] - predicted_bytes[switch][end]) for end in links)
+        for switch, links in measured_bytes.items()
+        if len(links) > 1 and links.keys() == predicted_bytes.get(switch, {}).keys()
     }
-    switch = max(moved, key=lambda candidate: moved[candidate], default="")
-    total = sum(theirs.get(switch, {}).values())
-    if not total or max(ours[switch].values()) < LOAD * _busiest(measured):
+    switch = max(excess_bytes, key=lambda candidate: excess_bytes[candidate], default="")
+    total = sum(predicted_bytes.get(switch, {}).values())
+    if not total or max(measured_bytes[switch].values()) < LOAD * _busiest(measured):
         return []
-    if moved[switch] < _MORE * total / len(theirs[switch]):
+    if excess_bytes[switch] < _MORE * total / len(predicted_bytes[switch]):
         return []
-    return [_cause(switch, ours[switch], theirs[switch])]
+    return [_cause(switch, measured_bytes[switch], predicted_bytes[switch])]
 
 
 def _busiest(tables: Tables) -> int:
