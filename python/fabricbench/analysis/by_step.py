@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 PREAMBLE_AND_GAP_BYTES = 20
-"""Overhead of each frame on a link besides its bytes (IEEE 802.3)."""
+"""Overhead of each frame on a link in addition to its bytes (IEEE 802.3)."""
 
 _TOTALS = (
     *("tx_frames", "rx_frames", "retransmits", "naks", "timeouts", "out_of_order", "cnp_rx"),

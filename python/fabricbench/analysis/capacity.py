@@ -1,4 +1,4 @@
-"""Uplinks that each switch has left after failures, from the run spec and table `links`."""
+"""Uplinks of each switch that are up after failures, and their rate, from the run spec and table `links`."""
 
 from __future__ import annotations
 

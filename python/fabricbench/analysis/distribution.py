@@ -1,4 +1,4 @@
-"""Percentiles and sums of large columns, exact and without copies in Python objects."""
+"""Percentiles and sums of large columns, exact, without copies in Python objects; Jain's fairness index."""
 
 from __future__ import annotations
 

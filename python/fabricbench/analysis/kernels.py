@@ -13,7 +13,7 @@ import pyarrow as pa
 
 try:
     from pyarrow._compute import CastOptions, FilterOptions, QuantileOptions, call_function
-except ImportError:  # for versions of pyarrow in which they are elsewhere
+except ImportError:  # for versions of pyarrow that have them in another module
     from pyarrow.compute import CastOptions, FilterOptions, QuantileOptions, call_function
 
 Kernel = Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Summaries as flat rows: the table `trials`."""
+"""Summaries as flat rows: the table `trials`, its columns, and the summary in a row."""
 
 from __future__ import annotations
 

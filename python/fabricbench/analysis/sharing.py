@@ -1,4 +1,4 @@
-"""Queue pairs on the same links between switches, and for how long, from the tables `paths` and `chunks`."""
+"""Queue pairs on the same links between switches, and their overlap, from the tables `paths` and `chunks`."""
 
 from __future__ import annotations
 

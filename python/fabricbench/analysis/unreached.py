@@ -1,4 +1,4 @@
-"""Failures of a plan that are after the end of a run, which its record therefore does not contain."""
+"""Failures planned for a time after the end of a run: they never happened, so its record lacks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wire rate, losses and sender fractions of a job, from its chunks."""
+"""Wire rate, losses and sender fractions of a job, from its chunks; overhead of a frame on a link."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fabricbench.analysis import kernels
 from fabricbench.analysis.distribution import measured_total, sum_of, total
 
 COLUMNS: Final = ("src_rank", "start_ps", "delivered_ps", "tx_frames", "rx_bytes")
-"""Columns of `chunks` that are read besides those of every summary."""
+"""Columns of `chunks` that are read in addition to those of every summary."""
 _LINK_OVERHEAD_BYTES: Final = {"ethernet": 20, "infiniband": 2}
 _PS_PER_S: Final = 1e12
 _BITS_PER_GB: Final = 8e-9

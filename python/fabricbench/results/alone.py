@@ -1,4 +1,4 @@
-"""Finds for each job of a trial the trial in which it ran alone, and compares the two."""
+"""Index of the trials in which one job ran alone: that of each job of a trial, and the comparison with it."""
 
 from __future__ import annotations
 

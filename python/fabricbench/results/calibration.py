@@ -1,4 +1,4 @@
-"""Parameters of endpoints from the trials of a calibration."""
+"""Parameters of endpoints from the trials of a calibration: medians of sweeps, and values fitted to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fit = fits.Fit
 
 
 Setting = Callable[[Mapping[str, Any]], int]
-"""Value from the run spec that separates points of a sweep besides hosts and size."""
+"""Function of the run spec whose value, with hosts and size, identifies a point of a sweep."""
 
 
 def _no_setting(_run_spec: Mapping[str, Any]) -> int:
@@ -51,7 +51,7 @@ class CalibrationError(UserError):
     """A sweep from which no parameter can be computed.
 
     Attributes:
-        hint: What to do.
+        hint: The command that shows more of the trial.
     """
 
     def __init__(self, trial: Trial, why: str) -> None:

@@ -1,4 +1,4 @@
-"""Expected results of a plan: ranges of its metrics over seeds and placements, and the deciding factors.
+"""Expected results of a plan: ranges of metrics over seeds and placements, limits, factors, check of a model.
 
 Ranges are those of the trials themselves, and limits are their order statistics: of N trials and one more,
 all drawn from the same distribution, each is equally likely to be the smallest. So the new one is below the

@@ -50,7 +50,7 @@ class ToldApart:
     Attributes:
         factors: The factors, restricted to `settings`.
         settings: The numbers of the settings that separate them.
-        notes: What was left out, and why.
+        notes: Factors and settings that were left out, with the reason.
     """
 
     factors: Sequence[Factor]

@@ -1,4 +1,4 @@
-"""The real hosts of a trial: facts, clock errors, and counters of their devices."""
+"""The real hosts of a trial: facts, counters of their devices, clock errors, metrics below these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hosts_of(trial: Trial) -> list[dict[str, Any]]:
         StoreError: The table `counters` cannot be read.
     """
     hosts = [dict(host) for host in trial.engine.get("hosts") or ()]
-    # Records from before the table have the counters among the facts.
+    # Earlier records, without that table, have the counters among the facts.
     if hosts and trial.has("counters"):
         changed = _changed(trial)
         hosts = [host | {"counters": changed.get(host["host"], [])} for host in hosts]

@@ -1,4 +1,4 @@
-"""Finds for each job of a trial the same job of the reference variant, and compares the two."""
+"""Index of the trials of reference variants: the same job of the reference for each job, and their ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes of runs from the jobs of their trials: the worst verdict, and the worst job next to others."""
+"""Outcomes of runs from the jobs of their trials: the worst verdict, the worst job next to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several jobs of one trial: their order, their total ranks, and the worst job next to others."""
+"""Several jobs of one trial: total ranks, order by concern, the worst job next to others, texts."""
 
 from __future__ import annotations
 

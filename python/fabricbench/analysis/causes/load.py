@@ -21,7 +21,7 @@ _STRETCHED = 0.1
 """Fraction of the lost time that waiting on shared paths must explain to be reported."""
 _PAUSED_LONG = 0.05
 _BUSY_WHILE_SHARED = 0.5
-"""Limits for an uplink that waited for what paused it, not for its queue pairs (assumption): paused for at
+"""Limits for an uplink that waited because it was paused, not for its queue pairs (assumption): paused for at
 least the first fraction of the job's time, and busy for less than the second fraction of the time in which
 queue pairs shared it.
 """

@@ -35,7 +35,7 @@ _NO_SETTING = "no setting helps"
 
 @dataclass(frozen=True)
 class _Trial:
-    """Spec and plan of a trial, on which remedies depend besides the finding."""
+    """Spec and plan of a trial: remedies depend on them and on the finding."""
 
     spec: Mapping[str, Any]
     plan: PlanOfTrial
@@ -110,7 +110,7 @@ def plan_of(
 
 
 class _RemedyFinder:
-    """Remedies of one trial; each change is loaded once."""
+    """Remedies of one trial. Each change of the plan is loaded once; whether it alters the run is stored."""
 
     def __init__(self, run_spec: Mapping[str, Any], plan: PlanOfTrial | None) -> None:
         self._spec, self._plan = run_spec, plan

@@ -32,7 +32,7 @@ _REMAINDER_FRACTION = 0.02
 def roots(found: Sequence[Finding]) -> list[Finding]:
     """Return the causes of one job, each with its consequences, and fractions whose sum is at most 1.
 
-    The largest fraction is first; causes without one follow in the order in which they were found.
+    The largest fraction is first; causes without one follow in the order of `found`.
     """
     causes = _with_disjoint_fractions(_with_symptoms(_under_crossing(_one_per_cause(found))))
     return sorted(causes, key=lambda cause: (cause.explained is None, -(cause.explained or 0.0)))
@@ -100,7 +100,7 @@ def _with_consequences(root: Finding, symptoms: Sequence[Finding]) -> Finding:
 
 
 def _with_disjoint_fractions(findings: Sequence[Finding]) -> list[Finding]:
-    """Assign to each cause its part of the lost time, out of what is left.
+    """Return the causes with disjoint fractions of the lost time: each at most the part not yet assigned.
 
     Costs that are measured directly are first, the largest first; then those that are measured as a
     remainder, such as the time for which the bottleneck idled, which may contain others.

@@ -1,4 +1,4 @@
-"""A measured job compared with the simulator's prediction of the same job."""
+"""A measured job compared with the simulator's prediction of the same job: at one size, and over several."""
 
 from __future__ import annotations
 
