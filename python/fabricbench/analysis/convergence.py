@@ -75,7 +75,7 @@ class _Flow:
 def convergence(
     run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables, samples: SampleFacts
 ) -> Convergence:
-    """Return how long the rates of a run took to converge after the last group of senders had begun.
+    """Return how long the rates of a run took to converge after the last group of senders began.
 
     Args:
         run_spec: The RunSpec.

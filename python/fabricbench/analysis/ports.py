@@ -223,22 +223,9 @@ def _queue_pairs(run_spec: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
             *((None,) * 3 if is_infiniband else network),
             *(pair["dst_qpn"], None if is_infiniband else pair["dscp"]),
         )
-    for connection in described["connections"]:
+    for tcp in described["connections"]:
         yield (
-            *(
-                connection["qp"],
-                connection["job"],
-                "tcp",
-                0,
-                0,
-                connection["src_rank"],
-                connection["dst_rank"],
-            ),
-            *(
-                hosts[connection["src_host"]],
-                hosts[connection["dst_host"]],
-                connection["src_ip"],
-                connection["dst_ip"],
-            ),
-            *(connection["source_port"], None, connection["dscp"]),
+            *(tcp["qp"], tcp["job"], "tcp", 0, 0, tcp["src_rank"], tcp["dst_rank"]),
+            *(hosts[tcp["src_host"]], hosts[tcp["dst_host"]], tcp["src_ip"], tcp["dst_ip"]),
+            *(tcp["source_port"], None, tcp["dscp"]),
         )

@@ -50,11 +50,7 @@ def unreached(run_spec: Mapping[str, Any], end_ps: int) -> list[Unreached]:
     for failure in planned:
         if failure["at_ps"] > end_ps and failure["kind"] not in _REPAIRS:
             first.setdefault(_failure_text(failure), failure["at_ps"])
-    return [
-        Unreached(description, at_ps, end_ps)
-        for description, at_ps in first.items()
-        if description not in happened
-    ]
+    return [Unreached(text, at_ps, end_ps) for text, at_ps in first.items() if text not in happened]
 
 
 def _failure_text(failure: Mapping[str, Any]) -> str:

@@ -56,12 +56,8 @@ class Solos:
         if not self._by_key or trial.is_printed or is_solo(facts.variant):
             return {}
         keys = solo_keys(facts.iteration, facts.run_spec)
-        summaries_with_solo = (
-            (summary, self._find(trial, summary.job, keys[summary.job])) for summary in summaries
-        )
-        compared = {
-            summary.key: _alone(summary, solo) for summary, solo in summaries_with_solo if solo is not None
-        }
+        pairs = ((summary, self._find(trial, summary.job, keys[summary.job])) for summary in summaries)
+        compared = {summary.key: _alone(summary, solo) for summary, solo in pairs if solo is not None}
         return {key: alone for key, alone in compared.items() if alone is not None}
 
     def _find(self, trial: Trial, job: str, key: str) -> Trial | None:

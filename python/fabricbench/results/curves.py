@@ -66,13 +66,9 @@ def _trials_by_variant(trial: Trial, run: Sequence[Trial], *, every_variant: boo
     facts = trial.facts
     trials_by_variant: dict[str, list[Trial]] = {}
     for candidate in run:
-        candidate_facts, variant = candidate.facts, candidate.facts.variant
+        own, variant = candidate.facts, candidate.facts.variant
         is_compared = variant == facts.variant or (every_variant and not is_solo(variant))
-        if (
-            is_compared
-            and candidate_facts.iteration == facts.iteration
-            and candidate_facts.axes == facts.axes
-        ):
+        if is_compared and own.iteration == facts.iteration and own.axes == facts.axes:
             trials_by_variant.setdefault(variant, []).append(candidate)
     return list(trials_by_variant.values())
 

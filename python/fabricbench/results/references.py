@@ -45,14 +45,14 @@ class References:
         # A job alone is compared with its reference next to the others, not here.
         if reference_trial is None or is_solo(trial.facts.variant):
             return {}
-        own, reference_summaries = (
+        own, references = (
             list(summaries),
             [summary_of(row, reference_trial.facts.run_spec) for row in reference_trial.results],
         )
         # A variant may change the size of a job that has one.
-        by_key = {summary.key: summary for summary in reference_summaries}
+        by_key = {summary.key: summary for summary in references}
         single_sized = {
-            name: summary for name, summary in _by_job(reference_summaries).items() if name in _by_job(own)
+            name: summary for name, summary in _by_job(references).items() if name in _by_job(own)
         }
         pairs = [(summary, by_key.get(summary.key) or single_sized.get(summary.job)) for summary in own]
         return {

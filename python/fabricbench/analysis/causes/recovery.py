@@ -135,11 +135,7 @@ def _drops_by_port(case: Case, cause: str) -> dict[str, int]:
         return {}
     ports = [port for port in case.fabric.ports if _may_lose_at(case, port, cause)]
     dropped = [(port.name, int(getattr(port, _COUNTERS[cause]))) for port in ports]
-    return dict(
-        sorted(
-            ((name, count) for name, count in dropped if count), key=lambda name_and_count: -name_and_count[1]
-        )[:8]
-    )
+    return dict(sorted(((name, count) for name, count in dropped if count), key=lambda entry: -entry[1])[:8])
 
 
 def resending(case: Case) -> Iterator[Finding]:

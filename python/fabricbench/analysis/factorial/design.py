@@ -98,14 +98,11 @@ class Design:
             if curvature <= 0:
                 break
             step = size / curvature
-            solution = [
-                value + step * component for value, component in zip(solution, direction, strict=True)
-            ]
-            remainder = [value - step * component for value, component in zip(remainder, change, strict=True)]
+            solution = [value + step * part for value, part in zip(solution, direction, strict=True)]
+            remainder = [value - step * part for value, part in zip(remainder, change, strict=True)]
             previous, size = size, _dot(remainder, remainder)
             direction = [
-                value + size / previous * component
-                for value, component in zip(remainder, direction, strict=True)
+                value + size / previous * part for value, part in zip(remainder, direction, strict=True)
             ]
         return max(0.0, _dot(solution, target))
 
