@@ -27,7 +27,7 @@ class UplinksLeft:
 
     @property
     def text(self) -> str:
-        """Description for a person."""
+        """Uplinks and their rate as text."""
         return f"{self.switch}: {self.up} of {self.all} uplinks, {self.rate_percent:.3g} % of their rate"
 
 

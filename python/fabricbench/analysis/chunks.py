@@ -175,7 +175,7 @@ class ChunkFacts:
         return 0 <= index - self.warm_up_rounds < self.rounds
 
     def _count(self, name: str, values: pa.Array) -> None:
-        """Add to a counter, which is none as soon as a value was not measured."""
+        """Add to a counter; it becomes none with the first value that was not measured."""
         self.counters[name] = sum_of(self.counters[name], measured_total(values))
 
     def _add_traffic(self, rows: pa.RecordBatch) -> None:

@@ -57,7 +57,7 @@ class Convergence:
 
 @dataclass
 class _Flow:
-    """A queue pair.
+    """A queue pair with its hosts, end and path.
 
     Attributes:
         job: Its job.
@@ -146,7 +146,11 @@ def _flows(tables: Tables, active: Collection[str]) -> dict[int, _Flow]:
 
 
 def _set_links(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, int], str]:
-    """Set the links of each flow; return the rate of each link, and why paths are unknown, empty if known."""
+    """Set the links of each flow.
+
+    Returns:
+        The rate of each link [bit/s], and the reason if paths are unknown; empty if all are known.
+    """
     capacities: dict[Link, int] = {}
     peers: dict[Link, str] = {}
     links_of_host: dict[str, tuple[Link, Link]] = {}

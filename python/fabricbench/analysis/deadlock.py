@@ -14,7 +14,7 @@ _DETAIL = re.compile(r"port (\d+) at priority (\d) waits for (\S+) with (\d+) by
 
 @dataclass(frozen=True)
 class Held:
-    """An egress queue of a cycle.
+    """An egress queue of a cycle of waiting queues.
 
     Attributes:
         switch: Switch of the queue.

@@ -116,7 +116,7 @@ class Port:
 
 
 class Fabric:
-    """Every port of the fabric."""
+    """The ports of the fabric: all, by node, and by the node to which they lead."""
 
     def __init__(self, tables: Tables) -> None:
         """Read `ports` and `links`."""
@@ -179,7 +179,7 @@ def _port(
 
 @dataclass(frozen=True)
 class Case:
-    """A job to be diagnosed.
+    """A job to be diagnosed: its counters, and times and losses derived from them.
 
     Attributes:
         record: The trial.
@@ -220,7 +220,7 @@ class Case:
 
     @cached_property
     def crossing(self) -> Crossing | None:
-        """How the job crosses rails although each rail could run it separately; none where it does not."""
+        """Crossing of rails by a job that could run on each rail separately; none without one."""
         from fabricbench.plan.rails import KINDS, crossing_of
 
         if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:

@@ -219,7 +219,14 @@ _Windows = list[tuple[int, int, float]]
 
 @dataclass(frozen=True)
 class _JobRate:
-    """The rate of a job over time."""
+    """The rate of a job over time, and the effect of a step on it.
+
+    Attributes:
+        curve: Bytes delivered over time.
+        end_ps: End of the job, or of the run [ps].
+        before: Mean rate before the first failure [bytes/s].
+        intervals: Number of sampling intervals of an averaging time.
+    """
 
     curve: Curve
     end_ps: int

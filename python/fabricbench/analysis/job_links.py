@@ -149,7 +149,7 @@ class LinksOfJobs:
     """The links of each job of a trial, computed on first use."""
 
     def __init__(self, run_spec: Mapping[str, Any], tables: Tables) -> None:
-        """Store the trial; nothing is read yet."""
+        """Store the trial; tables are read on first use."""
         self._spec, self._tables = run_spec, tables
 
     @cached_property

@@ -264,7 +264,7 @@ class _EndpointSums:
             self.delivered_bytes = None
 
     def _add_rest(self, summary: Mapping[str, Any]) -> None:
-        """Add frames that arrived late, and TCP."""
+        """Add frames that arrived late, and TCP traffic, from the summary of the run."""
         for job in summary["jobs"]:
             for name in ("ecn_ce_rx", "cnp_tx"):
                 self.sums[name] = sum_of(self.sums[name], job.get("late", {}).get(name, 0))

@@ -20,7 +20,7 @@ LEAST_SAMPLES: Final = 20
 
 
 class SampleFacts:
-    """Samples of queues and of rates."""
+    """Samples of queue depths by port, and of rates by queue pair, from table `series`."""
 
     def __init__(self, series: Iterable[pa.RecordBatch]) -> None:
         """Read the table once.

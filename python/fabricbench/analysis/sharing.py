@@ -108,7 +108,7 @@ def _at_once(chunks: pl.DataFrame) -> tuple[int, list[int], int]:
 
 @dataclass(frozen=True)
 class PairPlacement:
-    """Encounters of the queue pairs of one ordered rank pair of a job with those of other jobs.
+    """Queue pairs of other jobs on the links of one ordered rank pair of a job.
 
     Attributes:
         src_rank: Sending rank.

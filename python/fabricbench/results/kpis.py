@@ -31,7 +31,7 @@ class KpiRow:
 
     @property
     def trial(self) -> Trial:
-        """Its trial."""
+        """The trial of the first iteration."""
         return self.first.trial
 
     @property

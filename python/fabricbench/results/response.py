@@ -174,7 +174,7 @@ class Response:
         return sorted(self.settings, key=lambda setting: sign * setting.mean)
 
     def best_of_each(self) -> list[Setting]:
-        """Return the best setting for each load, as plan and size are given rather than chosen.
+        """Return the best setting for each load (plan and size), as loads are given and not chosen.
 
         Empty if nothing else differs.
         """

@@ -23,7 +23,7 @@ _MAX_PAIRS = 8
 
 @dataclass(frozen=True)
 class KeptRow:
-    """A job in one iteration.
+    """Bus bandwidth of a job relative to alone, in one iteration.
 
     Attributes:
         name: The job, with its variant and data size if there are several.
@@ -43,7 +43,7 @@ class KeptRow:
 
     @property
     def label(self) -> str:
-        """Iteration and placement."""
+        """Iteration and placement, as text."""
         return ", ".join(part for part in (f"iteration {self.iteration}", self.placement) if part)
 
 

@@ -26,7 +26,7 @@ _VARIANT = "variant"
 
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension of a sweep.
+    """A dimension of a sweep: a swept field, fields that change together, or the size.
 
     Attributes:
         title: The fields, by their dotted paths, or the kind of size.
@@ -134,12 +134,12 @@ class Sweep:
 
     @cached_property
     def variants(self) -> Dimension:
-        """The variants."""
+        """The variants of the plan, as a dimension."""
         return self._dimension(_VARIANT, [job.trial.facts.variant for job in self.jobs])
 
     @property
     def _along(self) -> list[Dimension]:
-        """The fields, and the sizes last."""
+        """The dimensions of tables and lines: the swept fields, then the sizes."""
         return [*self.fields, *([self.size] if self.size else [])]
 
     @property

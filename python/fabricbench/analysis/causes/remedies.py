@@ -117,7 +117,7 @@ class _RemedyFinder:
         self._runs: dict[tuple[str, ...], bool] = {}
 
     def of(self, finding: Finding) -> list[Remedy]:
-        """Return the remedies of a cause: at most `_MOST` changes of the plan, then advice."""
+        """Return the remedies of a cause: at most `_REMEDIES_MAX` changes of the plan, then advice."""
         advice = finding.evidence.get("advice", _ADVICE.get(finding.cause))
         without_changes = [Remedy(advice)] if advice and not finding.evidence.get("inherent") else []
         without_changes += [Remedy(_INHERENT)] if finding.evidence.get("inherent") else []

@@ -55,7 +55,7 @@ def _merged(worst: Finding, group: Sequence[Finding]) -> Finding:
 
 
 def _under_crossing(findings: Sequence[Finding]) -> list[Finding]:
-    """Put the load of uplinks under the order of ranks that makes data cross rails.
+    """Return findings with the load of uplinks as a consequence of an order of ranks that crosses rails.
 
     It explains the largest of their fractions, as these overlap.
     """
@@ -72,7 +72,7 @@ def _under_crossing(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _with_symptoms(findings: Sequence[Finding]) -> list[Finding]:
-    """Put retransmissions and timeouts under the loss, or the reordering, that caused them."""
+    """Return findings with retransmissions and timeouts as consequences of the loss or reordering."""
     losses = [finding for finding in findings if finding.cause in LOSSES and finding.evidence.get("frames")]
     loss = max(losses, key=lambda finding: int(finding.evidence["frames"]), default=None)
     reordering = next((finding for finding in findings if finding.cause == _REORDERING), None)

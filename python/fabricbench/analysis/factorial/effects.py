@@ -111,7 +111,7 @@ def effects_of(cells: Sequence[Cell], sizes: Sequence[int]) -> Effects:
 
 
 class _Noise:
-    """Uncertainty of the mean of each cell, by the variance of its repeats."""
+    """Uncertainty of the mean of each cell, from the variance of its repeats."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         freedom = sum(cell.count - 1 for cell in cells)
