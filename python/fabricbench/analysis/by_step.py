@@ -100,8 +100,8 @@ class Chunks:
     @property
     def most_resent_bytes(self) -> float:
         """Bytes on the wire of the retransmissions of the host with the most of them."""
-        most = self._senders["resent_bytes"].max()
-        return 0.0 if most is None else float(str(most))
+        resent_bytes = self._senders["resent_bytes"].max()
+        return 0.0 if resent_bytes is None else float(str(resent_bytes))
 
     @property
     def stretched_ps(self) -> float:
@@ -110,8 +110,8 @@ class Chunks:
         A step of a host lasts from its first byte offered to its last acknowledgement. Its line time is that
         of the bytes the host sends in it, or of the bytes the busiest host receives in it if that is more.
         """
-        most = self._senders["waited_ps"].max()
-        return 0.0 if most is None else float(str(most))
+        waited_ps = self._senders["waited_ps"].max()
+        return 0.0 if waited_ps is None else float(str(waited_ps))
 
     def _add(self, rows: pl.DataFrame) -> None:
         if rows.is_empty():
@@ -175,9 +175,9 @@ def _of_job(batch: pa.RecordBatch, job: str | None) -> pl.DataFrame:
 def _least_later(batches: Iterable[pa.RecordBatch], job: str | None) -> list[int]:
     """Return for each batch the first step with chunks in a later batch."""
     firsts = [_of_job(batch, job)["at"].min() for batch in batches]
-    least = [_NEVER if first is None else int(str(first)) for first in firsts]
-    later = list(accumulate(reversed(least), min, initial=_NEVER))
-    return later[-2::-1]
+    first_steps = [_NEVER if first is None else int(str(first)) for first in firsts]
+    first_later = list(accumulate(reversed(first_steps), min, initial=_NEVER))
+    return first_later[-2::-1]
 
 
 def _wire_bytes() -> pl.Expr:

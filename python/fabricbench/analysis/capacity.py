@@ -34,7 +34,7 @@ class UplinksLeft:
 def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
     """Return the switches with fewer or slower uplinks just after `at_ps`, by name."""
     failures = record.run_spec["fabric"].get("failures", [])
-    past = sorted(
+    past_failures = sorted(
         (failure for failure in failures if failure["at_ps"] <= at_ps), key=lambda failure: failure["at_ps"]
     )
     tiers = _tiers(record)
@@ -44,7 +44,7 @@ def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
         for link in batch.to_pylist()
         if tiers.get(link["to"], 0) > tiers.get(link["from"], 0) > 0
     ]
-    rates = _rates(links, past)
+    rates = _rates(links, past_failures)
     switches = []
     for switch in sorted({link["from"] for link in links}):
         own = [index for index, link in enumerate(links) if link["from"] == switch]

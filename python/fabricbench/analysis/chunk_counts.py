@@ -65,9 +65,9 @@ def _add_step(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
     if row["latency_mean_ps"] is not None:
         facts.latency_sum_ps += row["latency_mean_ps"] * row["latency_frames"]
         facts.latency_frames += row["latency_frames"]
-        least, most = row["latency_min_ps"], row["latency_max_ps"]
-        facts.latency_min_ps = least if facts.latency_min_ps is None else min(facts.latency_min_ps, least)
-        facts.latency_max_ps = most if facts.latency_max_ps is None else max(facts.latency_max_ps, most)
+        min_ps, max_ps = row["latency_min_ps"], row["latency_max_ps"]
+        facts.latency_min_ps = min_ps if facts.latency_min_ps is None else min(facts.latency_min_ps, min_ps)
+        facts.latency_max_ps = max_ps if facts.latency_max_ps is None else max(facts.latency_max_ps, max_ps)
     end_ps = row["completed_ps"]
     if end_ps is not None and facts.counts_round(row["round"]):
         index = row["round"]
@@ -108,11 +108,11 @@ def _add_operations(operations: OperationFacts, row: Mapping[str, Any]) -> None:
 def ranked(counts: Counter[Any], shares: Sequence[float]) -> list[Any]:
     """Return percentiles by nearest rank of values with their counts; see `nearest_rank`."""
     ranks = [rank_of(fraction, counts.total()) for fraction in shares]
-    value_of_rank, seen = dict.fromkeys(ranks), 0
+    value_of_rank, cumulated = dict.fromkeys(ranks), 0
     open_ranks = sorted(value_of_rank, reverse=True)
     for value in sorted(counts):
-        seen += counts[value]
-        while open_ranks and open_ranks[-1] <= seen:
+        cumulated += counts[value]
+        while open_ranks and open_ranks[-1] <= cumulated:
             value_of_rank[open_ranks.pop()] = value
     return [value_of_rank[rank] for rank in ranks]
 

@@ -233,10 +233,10 @@ def _with_time(
     off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in samples_until_end.items())
     fair_times = [time_ps for time_ps in times_ps if time_ps > off_ps]
     if len(fair_times) < AVERAGED:
-        least, most = _last_ratios(samples_until_end, shares)
+        min_ratio, max_ratio = _last_ratios(samples_until_end, shares)
         reason = (
             "the rates never stay within 10 % of the fair share: in the end they are "
-            f"{least:.2f} to {most:.2f} times theirs"
+            f"{min_ratio:.2f} to {max_ratio:.2f} times theirs"
         )
         return replace(result, reason=reason)
     duration_ps = fair_times[0] - onset_ps

@@ -89,9 +89,9 @@ def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
 
     None where one of the two did not complete or does not have the metric.
     """
-    both = beside.status == alone.status == COMPLETE
+    are_complete = beside.status == alone.status == COMPLETE
     return {
-        name: _ratio(beside.value(metric.name), alone.value(metric.name)) if both else None
+        name: _ratio(beside.value(metric.name), alone.value(metric.name)) if are_complete else None
         for name, metric in ALONE_RATIOS.items()
     }
 

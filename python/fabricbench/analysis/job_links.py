@@ -107,20 +107,20 @@ class Wiring:
             self._hops_to[last] = self._hops(last)
         hops = self._hops_to[last]
         ports: set[EgressPort] = set()
-        reached, seen = deque(sorted(sources)), set(sources)
-        while reached:
-            node = reached.popleft()
+        pending, visited = deque(sorted(sources)), set(sources)
+        while pending:
+            node = pending.popleft()
             if node in last:
                 ports |= {(node, port) for port, peer in self._ports[node] if peer in targets}
                 continue
             onward = [(hops[peer], port, peer) for port, peer in self._ports[node] if peer in hops]
-            least = min((count for count, _, _ in onward), default=0)
+            min_hops = min((count for count, _, _ in onward), default=0)
             for count, port, peer in onward:
-                if count == least:
+                if count == min_hops:
                     ports.add((node, port))
-                    if peer not in seen:
-                        seen.add(peer)
-                        reached.append(peer)
+                    if peer not in visited:
+                        visited.add(peer)
+                        pending.append(peer)
         return ports
 
     def _hops(self, last: Iterable[str]) -> dict[str, int]:

@@ -83,8 +83,8 @@ class OperationFacts:
         self.payload_bytes += total(complete.column("payload_bytes").filter(is_ended))
         is_whole = pc.and_(is_issued, is_ended)
         self.whole_ps.append(complete.column("fct_ps").filter(is_whole))
-        rest = complete.select(["start_ps", "completed_ps"]).filter(pc.invert(is_whole))
-        for start_ps, end_ps in zip(*(column.to_pylist() for column in rest.columns), strict=True):
+        partial = complete.select(["start_ps", "completed_ps"]).filter(pc.invert(is_whole))
+        for start_ps, end_ps in zip(*(column.to_pylist() for column in partial.columns), strict=True):
             self.add_part(end_ps - start_ps, self._measured_ps(start_ps, end_ps))
 
     def add_part(self, time_ps: int, part_ps: int, count: int = 1) -> None:

@@ -60,9 +60,11 @@ def _occupancy(paths: pl.DataFrame, chunks: pl.DataFrame) -> Occupancy:
     import polars as pl
 
     names = _names(paths)
-    most, at_once, shared_ps = _at_once(chunks.filter(pl.col("qp").is_in(list(names))))
+    most_at_once, at_once, shared_ps = _at_once(chunks.filter(pl.col("qp").is_in(list(names))))
     flows = tuple(_counted([names[qp] for qp in sorted(names)]))
-    return Occupancy(flows, len(names), most, tuple(_counted([names[qp] for qp in at_once])), shared_ps)
+    return Occupancy(
+        flows, len(names), most_at_once, tuple(_counted([names[qp] for qp in at_once])), shared_ps
+    )
 
 
 def _frame(tables: Tables, table: str, *filters: pl.Expr) -> pl.DataFrame:
@@ -98,12 +100,12 @@ def _at_once(chunks: pl.DataFrame) -> tuple[int, list[int], int]:
     ends = chunks.select("qp", time_ps="completed_ps", change=pl.lit(-1))
     events = pl.concat([starts, ends]).sort("time_ps", "change", "qp")  # at equal times, ends first
     running = events["change"].cum_sum()
-    most = int(str(running.max()))
+    most_at_once = int(str(running.max()))
     until_most = events.head(int(str(running.arg_max())) + 1)
     in_flight = until_most.group_by("qp").agg(pl.col("change").sum()).sort("qp")
     at_once = [qp for qp, count in in_flight.iter_rows() for _ in range(count)]
     spans = events["time_ps"].diff().shift(-1)
-    return most, at_once, int(spans.filter(running > 1).sum())
+    return most_at_once, at_once, int(spans.filter(running > 1).sum())
 
 
 @dataclass(frozen=True)
@@ -183,19 +185,19 @@ def _overlap_fractions(
     first = paths.filter(pl.col("hop") == 0)
     totals = dict(first.join(chunks, on="qp").group_by("job").agg(spans).iter_rows())
     # Only the first link of a queue pair is inspected: sharing only a later one is rare and happens late.
-    spent = {job: [0.0] * (MAX_AT_ONCE + 1) for job in paths["job"].unique()}
+    time_by_others = {job: [0.0] * (MAX_AT_ONCE + 1) for job in paths["job"].unique()}
     on_links = shared.filter(pl.col("hop") == 0).join(chunks, on="qp")
     for _, rows in on_links.group_by("node", "port"):
-        _add_link(spent, rows.select("job", "start_ps", "completed_ps").rows())
-    for job, times in spent.items():
+        _add_link(time_by_others, rows.select("job", "start_ps", "completed_ps").rows())
+    for job, times in time_by_others.items():
         times[0] = max(0.0, totals.get(job, 0) - sum(times[1:]))
     return {
         job: tuple(time / total if (total := sum(times)) else 0.0 for time in times)
-        for job, times in spent.items()
+        for job, times in time_by_others.items()
     }
 
 
-def _add_link(spent: dict[str, list[float]], chunks: Sequence[tuple[str, int, int]]) -> None:
+def _add_link(time_by_others: dict[str, list[float]], chunks: Sequence[tuple[str, int, int]]) -> None:
     """Add for each job the time of its chunks on one link, by the number of chunks of others."""
     events = sorted(
         [(end, -1, job) for job, _, end in chunks] + [(start, 1, job) for job, start, _ in chunks]
@@ -207,6 +209,6 @@ def _add_link(spent: dict[str, list[float]], chunks: Sequence[tuple[str, int, in
         for own, count in running.items():
             others = min(total - count, MAX_AT_ONCE)
             if count and others:
-                spent[own][others] += count * (time_ps - last)
+                time_by_others[own][others] += count * (time_ps - last)
         last = time_ps
         running[job] += change

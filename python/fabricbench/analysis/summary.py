@@ -160,7 +160,9 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
-    of_run = _run_metrics(fabric_facts, summary) | _sampled_metrics(run_spec, summary, tables, fabric_facts)
+    run_metrics = _run_metrics(fabric_facts, summary) | _sampled_metrics(
+        run_spec, summary, tables, fabric_facts
+    )
     parts: list[tuple[Mapping[str, Any], Mapping[str, Any], ChunkFacts]] = []
     for job, outcome in zip(jobs, summary["jobs"], strict=True):
         facts = chunk_facts[job["name"]]
@@ -172,7 +174,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
             _facts(job, outcome, stalls, _link_texts(fabric_facts.names(job["hosts"]), links_down)),
             _with_lost_at_most(_frames_lost(summary), _job_metrics(run_spec, job, outcome, facts))
             | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
-            | of_run,
+            | run_metrics,
         )
         for job, outcome, facts in parts
     ]
@@ -274,8 +276,8 @@ def _facts(
     if status != COMPLETE:
         reason = "; ".join([*cut_off, reason])
     if stalls is not None and status != COMPLETE:
-        status, rest = STALLED, len(stalls) - _MAX_STALLS
-        more = [f"and {rest} more"] if rest > 0 else []
+        status, unnamed = STALLED, len(stalls) - _MAX_STALLS
+        more = [f"and {unnamed} more"] if unnamed > 0 else []
         reason = "; ".join([part for part in (reason,) if part] + [*stalls[:_MAX_STALLS], *more])
     return {
         "status": status,

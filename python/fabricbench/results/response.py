@@ -238,15 +238,15 @@ class Response:
     def _counts(self) -> Iterator[str]:
         """Yield notes on missing settings and seeds."""
         counts = [setting.count for setting in self.settings]
-        most, fewest = max(counts), min(counts)
-        if (lost := self._planned - len(counts)) > 0:
-            yield f"{lost:,} of {self._planned:,} settings have no value."
+        most, least = max(counts), min(counts)
+        if (without_value := self._planned - len(counts)) > 0:
+            yield f"{without_value:,} of {self._planned:,} settings have no value."
         if most == 1:
             yield "One seed of each setting: there are no intervals, and chance is not told from effects."
-        elif fewest < most:
-            few = sum(1 for count in counts if count < most)
+        elif least < most:
+            fewer = sum(1 for count in counts if count < most)
             yield (
-                f"{few:,} of {len(counts):,} settings have fewer than {most} seeds, the fewest {fewest}; "
+                f"{fewer:,} of {len(counts):,} settings have fewer than {most} seeds, the fewest {least}; "
                 "each setting counts the same."
             )
 
@@ -295,11 +295,11 @@ class Front:
 
 def front_of(one: Response, other: Response) -> Front:
     """Return the Pareto front of two metrics of one table."""
-    second = {setting.values: setting.mean for setting in other.settings}
-    both = [setting for setting in one.settings if setting.values in second]
-    points = [(setting.mean, second[setting.values]) for setting in both]
+    other_means = {setting.values: setting.mean for setting in other.settings}
+    common = [setting for setting in one.settings if setting.values in other_means]
+    points = [(setting.mean, other_means[setting.values]) for setting in common]
     signs = tuple(1 if response.metric.direction is Direction.LOWER else -1 for response in (one, other))
-    settings = [setting.values for setting in both]
+    settings = [setting.values for setting in common]
     return Front((one.metric, other.metric), one.names, settings, points, front(points, (signs[0], signs[1])))
 
 

@@ -41,11 +41,11 @@ def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOut
         StoreError: The catalog cannot be read.
     """
     trials = _trials(workspace, suites)
-    others = Beside(comparable_trials(workspace, trials))
+    comparisons = Beside(comparable_trials(workspace, trials))
     outcomes: dict[str, RunOutcome] = {}
     for trial in trials:
         outcome = outcomes.get(trial.facts.suite, RunOutcome())
-        outcomes[trial.facts.suite] = _joined(outcome, trial, others)
+        outcomes[trial.facts.suite] = _joined(outcome, trial, comparisons)
     return outcomes
 
 
@@ -59,8 +59,8 @@ def verdicts_of(workspace: Workspace, ids: Collection[str]) -> dict[str, str]:
     condition = all_of(one_of("id", chosen), IS_FINISHED, NOT_IN_TRASH, "criteria <> '[]'")
     with workspace.database.reading() as connection:
         trials = workspace.catalog.where(connection, condition) if chosen else []
-    others = Beside(comparable_trials(workspace, trials))
-    outcomes = {trial.id: _joined(RunOutcome(), trial, others) for trial in trials}
+    comparisons = Beside(comparable_trials(workspace, trials))
+    outcomes = {trial.id: _joined(RunOutcome(), trial, comparisons) for trial in trials}
     return {trial_id: outcome.verdict for trial_id, outcome in outcomes.items() if outcome.verdict}
 
 
@@ -87,8 +87,8 @@ def _within(sizes: Mapping[str, int], suites: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _joined(outcome: RunOutcome, trial: Trial, others: Beside) -> RunOutcome:
-    jobs = stored_reports(trial, others)
+def _joined(outcome: RunOutcome, trial: Trial, comparisons: Beside) -> RunOutcome:
+    jobs = stored_reports(trial, comparisons)
     verdicts = {outcome.verdict, *(job.verdict for job in jobs)}
     verdict = next((candidate for candidate in ("fail", "pass") if candidate in verdicts), None)
     job = worst_job(jobs)

@@ -88,8 +88,8 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
 
 def _text(placement: Placement) -> str:
     shown = "; ".join(pair.text for pair in placement.pairs[:_MAX_PAIRS])
-    rest = len(placement.pairs) - _MAX_PAIRS
-    return shown if rest <= 0 else f"{shown}; and {counted(rest, 'more rank pair')}"
+    unnamed = len(placement.pairs) - _MAX_PAIRS
+    return shown if unnamed <= 0 else f"{shown}; and {counted(unnamed, 'more rank pair')}"
 
 
 def kept_spreads(rows: Sequence[KeptRow]) -> dict[str, Spread]:

@@ -14,7 +14,7 @@ _KEPT_ALL = 99.5
 
 
 def total_ranks(trial: Trial) -> int:
-    """Return the total number of ranks of a trial; for a measured one the number that its benchmark reports."""
+    """Return the total number of ranks of a trial; for a measured one, as its benchmark reports it."""
     jobs = trial.facts.run_spec.get("jobs", ())
     return sum(len(job.get("hosts", ())) for job in jobs) or sum(row["ranks"] or 0 for row in trial.results)
 

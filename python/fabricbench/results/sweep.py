@@ -152,10 +152,10 @@ class Sweep:
 
         Empty with a single dimension.
         """
-        along = self._along
-        if not self.fields or len(along) < 2:
+        dimensions = self._along
+        if not self.fields or len(dimensions) < 2:
             return []
-        rows, columns, *others = along
+        rows, columns, *others = dimensions
         return [
             Grid(about, rows, columns, self._grid(rows, columns, numbers))
             for about, numbers in self._parts([*others, self.variants])
@@ -199,9 +199,9 @@ class Sweep:
         return Dimension(title, name or title, tuple(dict.fromkeys(places)), is_size, tuple(places))
 
     def _joined(self, one: Dimension, other: Dimension) -> Dimension:
-        places = [f"{first} / {second}" for first, second in zip(one.places, other.places, strict=True)]
+        values = [f"{first} / {second}" for first, second in zip(one.places, other.places, strict=True)]
         name = one.name if other.is_size else f"{one.name} / {other.name}"
-        return self._dimension(f"{one.title} / {other.title}", places, name)
+        return self._dimension(f"{one.title} / {other.title}", values, name)
 
     def _parts(self, dimensions: Sequence[Dimension]) -> list[tuple[str, list[int]]]:
         """Return the description of each combination of values, and the numbers of its jobs."""
@@ -232,10 +232,10 @@ class Sweep:
 
     def _points(self, numbers: Sequence[int]) -> list[Point]:
         points = []
-        for place, own in self._split(self.across, numbers):
+        for value, own in self._split(self.across, numbers):
             first = self.jobs[own[0]]
             size_bytes = shown_bytes(first.trial, first.summary)
-            points.append(Point(place, size_bytes, self._value(own, self.line_metric)))
+            points.append(Point(value, size_bytes, self._value(own, self.line_metric)))
         return points
 
     def _value(self, numbers: Sequence[int], metric: Metric) -> float | None:

@@ -104,8 +104,8 @@ def _rate(lines: Sequence[Sequence[tuple[int, float]]], queue_pairs: int) -> Fit
     ps_per_byte = median(relative_line(line)[1] for line in lines)
     residuals = []
     for line in lines:
-        before_ps = median(took - size * ps_per_byte for size, took in line)
-        residuals += [abs(took / (before_ps + size * ps_per_byte) - 1) for size, took in line]
+        constant_ps = median(time_ps - size * ps_per_byte for size, time_ps in line)
+        residuals += [abs(time_ps / (constant_ps + size * ps_per_byte) - 1) for size, time_ps in line]
     smallest = min(size for line in lines for size, _ in line)
     number = "1 queue pair" if queue_pairs == 1 else f"{queue_pairs} queue pairs"
     basis = f"slope of the time over the size from {smallest} bytes up, {number}"
@@ -123,7 +123,7 @@ def window(
         single_bps: Rate of payload of one queue pair with the endpoint's own window.
         is_full: Whether that is the rate of the link.
     """
-    trips = {key: key[1] * mtu_bytes / size * took for key, (size, took) in points.items()}
+    trips = {key: key[1] * mtu_bytes / size * time_ps for key, (size, time_ps) in points.items()}
     free_ps = mtu_bytes * 8 * PS_PER_S / single_bps
     smallest = min(packets for _, packets in trips)
     limited = [
@@ -164,8 +164,8 @@ def send_overhead(
 
 def receive_overhead(turnarounds_ps: Sequence[float], send_overhead_ps: float) -> Fit:
     """Fit the rest of the turnarounds of a ping-pong after the send overhead [ps]."""
-    both = _constant(turnarounds_ps, "turnaround of a ping-pong without the send overhead")
-    return Fit(max(both.value - send_overhead_ps, 0.0), both.residuals, both.basis)
+    turnaround = _constant(turnarounds_ps, "turnaround of a ping-pong without the send overhead")
+    return Fit(max(turnaround.value - send_overhead_ps, 0.0), turnaround.residuals, turnaround.basis)
 
 
 def latency(one_way_ps: Mapping[tuple[Way, int], tuple[float, float]], known_ps: float) -> Fit:

@@ -89,11 +89,11 @@ def ping_pong(chunks: pa.Table, warm_up_rounds: int) -> PingPong:
     if len(rounds) < 2:
         raise TimingError(f"{len(rounds)} rounds that count; two or more are needed")
     turnarounds, one_ways = [], []
-    for number, following in pairwise(rounds):
-        ping, pong, after = messages[number, 0], messages[number, 1], messages[following, 0]
-        both = (pong.start_ps - ping.delivered_ps) + (after.start_ps - pong.delivered_ps)
-        turnarounds.append(both / 2)
-        one_ways.append((after.start_ps - ping.start_ps - both) / 2)
+    for number, next_number in pairwise(rounds):
+        ping, pong, next_ping = messages[number, 0], messages[number, 1], messages[next_number, 0]
+        both_turnarounds_ps = (pong.start_ps - ping.delivered_ps) + (next_ping.start_ps - pong.delivered_ps)
+        turnarounds.append(both_turnarounds_ps / 2)
+        one_ways.append((next_ping.start_ps - ping.start_ps - both_turnarounds_ps) / 2)
     transfers = defaultdict(list)
     for (number, _), message in messages.items():
         if number >= warm_up_rounds:

@@ -208,24 +208,24 @@ def timeouts(case: Case) -> Iterator[Finding]:
         yield _too_short(case, count)
         return
     timeout_ps = int(case.record.run_spec["transport"]["timeout_ps"])
-    most = _timeouts_of_one_chunk(case)
-    waited = most * timeout_ps
+    timeouts_of_chunk = _timeouts_of_one_chunk(case)
+    waited_ps = timeouts_of_chunk * timeout_ps
     failed = int(case.outcome["chunks_failed"])
     sentence = (
         f"{counted(count, 'timeout')} of {time_words(timeout_ps)}; one chunk alone waited for "
-        f"{most:,} of them, {time_words(waited)}"
+        f"{timeouts_of_chunk:,} of them, {time_words(waited_ps)}"
     )
     if failed:
         sentence += f"; {counted(failed, 'chunk')} ran out of retries"
     evidence = {
         "timeouts": count,
-        "most_of_a_chunk": most,
+        "most_of_a_chunk": timeouts_of_chunk,
         "timeout_ps": timeout_ps,
         "latency_max_ps": case.chunks.latency_max_ps,
         "ideal_ps": round(case.ideal_ps),
         "chunks_failed": failed,
     }
-    yield Finding("retransmission-timeout", case.job["name"], case.explained(waited), sentence, evidence)
+    yield Finding("retransmission-timeout", case.job["name"], case.explained(waited_ps), sentence, evidence)
 
 
 def _may_have_lost(case: Case) -> bool:
@@ -250,11 +250,11 @@ def _too_short(case: Case, count: int) -> Finding:
 def _timeouts_of_one_chunk(case: Case) -> int:
     import pyarrow.compute as pc
 
-    most = 0
+    largest = 0
     for batch in case.record.tables.batches("chunks", ["job", "timeouts"]):
         own = batch.filter(pc.equal(batch.column("job"), case.job["name"]))
-        most = max(most, pc.max(own.column("timeouts")).as_py() or 0)
-    return most
+        largest = max(largest, pc.max(own.column("timeouts")).as_py() or 0)
+    return largest
 
 
 def eager_marking(case: Case) -> Iterator[Finding]:

@@ -125,10 +125,10 @@ def counter_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) 
 
 
 def _counter_cause(name: str, pairs: Sequence[RankPair], measured: int, predicted: int) -> Cause:
-    most = max(pairs, key=lambda pair: pair.counters[name] or 0)
-    where = f"ranks {most.src_rank} to {most.dst_rank}, host{most.src_host} to host{most.dst_host}"
+    worst = max(pairs, key=lambda pair: pair.counters[name] or 0)
+    where = f"ranks {worst.src_rank} to {worst.dst_rank}, host{worst.src_host} to host{worst.dst_host}"
     text = f"{measured:,} {_WORDS[name]}, {predicted:,} predicted; most from {where}: "
-    return Cause("counter", name, measured, predicted, f"{text}{most.counters[name]:,}")
+    return Cause("counter", name, measured, predicted, f"{text}{worst.counters[name]:,}")
 
 
 def clock_causes(error_ms: float | None, later_ms: float) -> list[Cause]:
@@ -237,11 +237,11 @@ def _link_causes(measured: Tables, predicted: Tables) -> list[Cause]:
         key: (measured_rows[key][0], predicted_rows[key][0])
         for key in measured_rows.keys() & predicted_rows.keys()
     }
-    least = LOAD * max((bytes_ or 0 for (bytes_,) in measured_rows.values()), default=0)
+    min_bytes = LOAD * max((bytes_ or 0 for (bytes_,) in measured_rows.values()), default=0)
     more = {
         key: one - other
         for key, (one, other) in common.items()
-        if one and other and one >= max((1 + _LINK_SHARE) * other, least)
+        if one and other and one >= max((1 + _LINK_SHARE) * other, min_bytes)
     }
     if not more:
         return []

@@ -26,13 +26,13 @@ def device_causes(measured: Tables) -> list[Cause]:
     Raises:
         StoreError: The table cannot be read.
     """
-    most: dict[str, dict[str, Any]] = {}
+    row_with_most: dict[str, dict[str, Any]] = {}
     for batch in measured.batches("counters"):
         for row in batch.to_pylist():
             name, grown = row["name"], row["after"] - row["before"]
-            if name in _ERROR_COUNTERS and grown > 0 and grown > _grown(most.get(name)):
-                most[name] = row
-    return [_cause(most[name]) for name in _ERROR_COUNTERS if name in most]
+            if name in _ERROR_COUNTERS and grown > 0 and grown > _grown(row_with_most.get(name)):
+                row_with_most[name] = row
+    return [_cause(row_with_most[name]) for name in _ERROR_COUNTERS if name in row_with_most]
 
 
 def _grown(row: dict[str, Any] | None) -> int:

@@ -45,13 +45,13 @@ def _busiest(tables: Tables) -> int:
 
 
 def _cause(switch: str, measured: Mapping[_LinkEnd, int], predicted: Mapping[_LinkEnd, int]) -> Cause:
-    most, most_predicted = max(measured.values()), max(predicted.values())
-    text = f"the most loaded uplink of {switch} carried {most:,} bytes, {most_predicted:,} predicted: "
-    if most > (1 + _MORE) * most_predicted:
+    max_bytes, max_predicted = max(measured.values()), max(predicted.values())
+    text = f"the most loaded uplink of {switch} carried {max_bytes:,} bytes, {max_predicted:,} predicted: "
+    if max_bytes > (1 + _MORE) * max_predicted:
         text += "certainly queue pairs share an uplink that do not in the prediction"
     else:
         text += "queue pairs took other uplinks, and possibly share one at a time at which they do not there"
-    return Cause("path", switch, most, most_predicted, text)
+    return Cause("path", switch, max_bytes, max_predicted, text)
 
 
 def _uplinks(tables: Tables) -> dict[str, dict[_LinkEnd, int]]:
