@@ -173,17 +173,17 @@ class Sweeps:
             CalibrationError: A trial is not complete.
         """
         idle = {key: iterations[0].one_way_ps for key, iterations in _grouped(reference, ping_pong).items()}
-        turnarounds, one_ways = {}, {}
+        turnarounds, message_times = {}, {}
         for key, iterations in self._points("latency", ping_pong).items():
             hosts, size, _ = key
-            one_way, turnaround = (
+            message_ps, turnaround = (
                 median(getattr(exchange, name) for exchange in iterations) for name in _OF_LATENCY
             )
-            fabric_times = {"one_way_us": one_way / 1e6, "fabric_us": idle[key] / 1e6}
+            fabric_times = {"one_way_us": message_ps / 1e6, "fabric_us": idle[key] / 1e6}
             self._note("latency", hosts, size, turnaround_us=turnaround / 1e6, **fabric_times)
             turnarounds[hosts, size] = turnaround
-            one_ways[hosts, size] = (one_way, idle[key])
-        return turnarounds, one_ways
+            message_times[hosts, size] = (message_ps, idle[key])
+        return turnarounds, message_times
 
     def _points(
         self, sweep: str, read: Callable[[pa.Table, int], _T], setting: Setting = _no_setting
@@ -213,18 +213,19 @@ def calibrated(sweeps: Sweeps, link_bps: float, rates: fits.Rates, reference: Se
     """
     window = sweeps.window(rates)
     sending = sweeps.send_overhead(link_bps)
-    turnarounds, one_ways = sweeps.turnarounds_and_ways(reference)
+    turnarounds, message_times = sweeps.turnarounds_and_ways(reference)
     receiving = fits.receive_overhead(list(turnarounds.values()), sending.value)
     # A plan adds both overheads to a message in one direction. If they exceed the turnaround, as software
     # still works after a post, the difference is part of the transfer time.
     costs = sending.value + receiving.value
-    one_ways = {
-        key: (one_way + turnarounds[key] - costs, fabric) for key, (one_way, fabric) in one_ways.items()
+    message_times = {
+        key: (message_ps + turnarounds[key] - costs, fabric)
+        for key, (message_ps, fabric) in message_times.items()
     }
     return Calibration(
         sending,
         receiving,
-        fits.latency(one_ways, reference[0].facts.run_spec["fabric"]["nic"]["latency_ps"]),
+        fits.latency(message_times, reference[0].facts.run_spec["fabric"]["nic"]["latency_ps"]),
         fits.Fit(link_bps, rates.link.residuals, rates.link.basis),
         window.packets,
         sweeps.rows,

@@ -88,18 +88,18 @@ def ping_pong(chunks: pa.Table, warm_up_rounds: int) -> PingPong:
     rounds = sorted({number for number, _ in messages if number >= warm_up_rounds})
     if len(rounds) < 2:
         raise TimingError(f"{len(rounds)} rounds that count; two or more are needed")
-    turnarounds, one_ways = [], []
+    turnarounds, message_times_ps = [], []
     for number, next_number in pairwise(rounds):
         ping, pong, next_ping = messages[number, 0], messages[number, 1], messages[next_number, 0]
         both_turnarounds_ps = (pong.start_ps - ping.delivered_ps) + (next_ping.start_ps - pong.delivered_ps)
         turnarounds.append(both_turnarounds_ps / 2)
-        one_ways.append((next_ping.start_ps - ping.start_ps - both_turnarounds_ps) / 2)
+        message_times_ps.append((next_ping.start_ps - ping.start_ps - both_turnarounds_ps) / 2)
     transfers = defaultdict(list)
     for (number, _), message in messages.items():
         if number >= warm_up_rounds:
             transfers[message.way].append(message.completed_ps - message.start_ps)
     medians = {hosts: float(median(times)) for hosts, times in transfers.items()}
-    return PingPong(median(one_ways), median(turnarounds), medians)
+    return PingPong(median(message_times_ps), median(turnarounds), medians)
 
 
 def stream(chunks: pa.Table, warm_up_rounds: int) -> Stream:
