@@ -69,8 +69,8 @@ _Facts = Mapping[str, tuple[str, Callable[[Any], str]]]
 """Title and formatter of each fact."""
 
 
-def _facts(found: Mapping[str, Any], known: _Facts) -> list[tuple[str, str]]:
-    return [(title, text(found[name])) for name, (title, text) in known.items() if name in found]
+def _facts(values: Mapping[str, Any], formats: _Facts) -> list[tuple[str, str]]:
+    return [(title, text(values[name])) for name, (title, text) in formats.items() if name in values]
 
 
 def _count(value: int) -> str:

@@ -72,7 +72,7 @@ def build_page(
     found = insight_of(focus)
     variants = RunVariants(trials, focus)
 
-    def told(*sections: Section | None) -> list[Section]:
+    def labelled(*sections: Section | None) -> list[Section]:
         """Drop missing sections, and label each with its trial."""
         about = f"{label} · trial {focus.id}"
         return [replace(section, about=about) for section in sections if section is not None]
@@ -93,15 +93,15 @@ def build_page(
             *_present(tenants_section(rows, focus)),
             *first,
             summary_section(rows),
-            *told(diagnosis_section(found) if found else None),
-            *told(recovery_section(found.recoveries, found.unreached) if found else None),
+            *labelled(diagnosis_section(found) if found else None),
+            *labelled(recovery_section(found.recoveries, found.unreached) if found else None),
             *_present(tcp_section(rows)),
             *_present(twins_section(trials, focus, twins)),
             *second,
             *_present(variants.headline(focus)),
-            *told(uplinks_section(subject_of(focus, [focus])) if focus.has("ports") else None),
-            *told(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
-            *told(hosts_section(focus), ports_section(focus)),
+            *labelled(uplinks_section(subject_of(focus, [focus])) if focus.has("ports") else None),
+            *labelled(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
+            *labelled(hosts_section(focus), ports_section(focus)),
             *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),

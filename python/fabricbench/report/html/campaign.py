@@ -171,8 +171,8 @@ def _settings_table(response: Response) -> TablePart:
     first = len(ranked) - len(worst)
     placed = [*enumerate(best, 1), *enumerate(worst, first + 1)]
     rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in placed]
-    left = len(ranked) - len(rows)
-    caption = f"Best and worst; {counted(left, 'setting')} between them left out." if left else ""
+    omitted = len(ranked) - len(rows)
+    caption = f"Best and worst; {counted(omitted, 'setting')} between them left out." if omitted else ""
     return TablePart([Column("rank"), *_setting_columns(response)], rows, caption)
 
 
@@ -244,6 +244,6 @@ def _missing_section(report: CampaignReport) -> list[Section]:
         Row([Cell(str(value)) for value in row])
         for row in missing.select("trial", "status", *names, "iteration").head(_ROWS_MAX).iter_rows()
     ]
-    left = missing.height - len(rows)
-    caption = f"And {left:,} more." if left else ""
+    omitted = missing.height - len(rows)
+    caption = f"And {omitted:,} more." if omitted else ""
     return [Section("missing", "Without a record", [TablePart(columns, rows, caption)])]

@@ -161,12 +161,12 @@ def loss_and_pause_parts(found: Insight) -> list[Part]:
     return parts
 
 
-def _priority_table(found: Insight) -> TablePart:
+def _priority_table(insight: Insight) -> TablePart:
     """Return a table of the pause frames of each priority, with separate columns for XOFF and XON."""
     columns = [Column("port", numeric=False), Column("priority")]
-    columns += [Column(f"{kind} {way}", "frames") for way in ("sent", "received") for kind in ("XOFF", "XON")]
+    columns += [Column(f"{kind} {direction}", "frames") for direction in ("sent", "received") for kind in ("XOFF", "XON")]
     columns.append(Column("paused"))
-    shown = found.priorities[:MAX_PAUSED_ROWS]
+    shown = insight.priorities[:MAX_PAUSED_ROWS]
     rows = [
         Row(
             [
@@ -181,14 +181,14 @@ def _priority_table(found: Insight) -> TablePart:
         )
         for each in shown
     ]
-    total = len(found.priorities)
+    total = len(insight.priorities)
     caption = "PFC frames by priority: XOFF begins or renews a pause, XON ends it."
     if len(shown) < total:
         caption += f" Reduced: {len(shown)} of {total:,} ports and priorities, those with most frames."
     return TablePart(columns, rows, caption)
 
 
-def _pause_table(found: Insight) -> TablePart:
+def _pause_table(insight: Insight) -> TablePart:
     columns = [Column("paused port", numeric=False), Column("by", numeric=False)]
     columns += [Column("XOFF received", "frames"), Column("XON received", "frames")]
     columns += [Column("paused"), Column("of the run", "%")]
@@ -203,9 +203,9 @@ def _pause_table(found: Insight) -> TablePart:
                 Cell(fixed(100 * port.share, 1)),
             ]
         )
-        for port in found.paused[:MAX_PAUSED_ROWS]
+        for port in insight.paused[:MAX_PAUSED_ROWS]
     ]
-    total = len(found.paused)
+    total = len(insight.paused)
     caption = "Ports that were paused, those paused longest first."
     if len(rows) < total:
         caption += f" Reduced: {len(rows)} of {total:,} ports."

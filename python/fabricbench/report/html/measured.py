@@ -50,7 +50,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
         sections=[
             summary_section(rows),
             *([bandwidth] if bandwidth else []),
-            Section("measured", "Measured", _told(focus), about),
+            Section("measured", "Measured", _printed_parts(focus), about),
             Section("file", "Imported file", [_file(focus)]),
         ],
         footer=f"fabricbench, results of {focus.facts.engine_version}",
@@ -62,7 +62,7 @@ def _file(focus: Trial) -> TextPart:
     return TextPart(text, title=focus.facts.run_spec[MEASURED]["file"], folded=text.count("\n") > MAX_LINES)
 
 
-def _told(focus: Trial) -> list[Part]:
+def _printed_parts(focus: Trial) -> list[Part]:
     columns = [Column("printed", numeric=False), Column("value")]
     printed = [Row([Cell(name), Cell(value)]) for name, value in printed_values(focus)]
     table: list[Part] = [TablePart(columns, printed)] if printed else []

@@ -106,8 +106,8 @@ def _tone(report: SuiteReport) -> Tone:
 def _answers(report: SuiteReport) -> list[Answer]:
     """Return the answers: number of tests and trials, anomalies, repeatability."""
     anomalies = list(report.anomalies())
-    known = [(test.cv_percent, test) for test in report.tests if test.cv_percent is not None]
-    largest = max(known, key=lambda each: each[0], default=None)
+    variations = [(test.cv_percent, test) for test in report.tests if test.cv_percent is not None]
+    largest = max(variations, key=lambda each: each[0], default=None)
     categories = list(dict.fromkeys(test.category for test in report.tests))
     answers = [
         Answer("Tests", f"{len(report.tests)} of {report.planned}", ", ".join(categories), "", "results"),
@@ -173,7 +173,7 @@ def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
         if plot is not None:
             yield PlotPart(f"{_TOPOLOGY}-{number}", plot, half=number > 0)
     for text, trial in shown.items():
-        links = "; ".join(f"{name} {told}" for name, told in link_facts(trial.facts.run_spec["fabric"]))
+        links = "; ".join(f"{name} {value}" for name, value in link_facts(trial.facts.run_spec["fabric"]))
         yield NotePart(
             f"{text}{f'; {links}' if links else ''}. Shown: plan {trial.facts.plan}, trial {trial.id}."
         )
@@ -185,8 +185,8 @@ def _configuration(report: SuiteReport) -> list[Part]:
     rows = []
     for test in report.tests:
         specs = [trial.facts.run_spec for trial in test.trials]
-        told = [each_once(specs, text) for _, text in CONFIGURATION]
-        cells = [_several(each) for each in told]
+        settings = [each_once(specs, text) for _, text in CONFIGURATION]
+        cells = [_several(texts) for texts in settings]
         rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
     caption = "Where the variants or the swept values of a test differ, each configuration has a line."
     return [TablePart(columns, rows, caption)]
@@ -194,8 +194,8 @@ def _configuration(report: SuiteReport) -> list[Part]:
 
 def _several(texts: Sequence[str]) -> Cell:
     """Format the different settings of a test, one per line, cut after the first `_WAYS_MAX`."""
-    left = len(texts) - _WAYS_MAX
-    more = [f"and {counted(left, 'more way')}"] if left > 0 else []
+    omitted = len(texts) - _WAYS_MAX
+    more = [f"and {counted(omitted, 'more way')}"] if omitted > 0 else []
     return Cell(texts[0], [*texts[1:_WAYS_MAX], *more]) if texts else Cell("–")
 
 
@@ -247,9 +247,9 @@ def _results(report: SuiteReport) -> list[Part]:
     columns += [Column("indicative", numeric=False), Column("ended", numeric=False)]
     rows = []
     for number, test in enumerate(report.tests, 1):
-        found = [value.mean for _, value in test.repeated()]
+        means = [value.mean for _, value in test.repeated()]
         kpi = test.primary
-        ends = [kpi.text(each) for each in (min(found), max(found))] if found else ["–", "–"]
+        ends = [kpi.text(each) for each in (min(means), max(means))] if means else ["–", "–"]
         tone: Tone = "bad" if test.error or test.rejected else ""
         rows.append(
             Row(
@@ -349,14 +349,14 @@ def _search_table(test: TestReport) -> TablePart:
 def _points(test: TestReport) -> list[Part]:
     """Return the values from each class of observation point for one trial, side by side."""
     row = test.rows[-1]
-    found = points_of(row.trial)
-    if found is None:
+    points = points_of(row.trial)
+    if points is None:
         return [NotePart("Observation points are not known of what was measured elsewhere.")]
     titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
     columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
     rows = [
         Row([Cell(each.title), Cell(each.unit), *(Cell(point_text(getattr(each, name))) for name in VALUES)])
-        for each in found.rows
+        for each in points.rows
     ]
     caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
     return [TablePart(columns, rows, caption)]
@@ -440,15 +440,15 @@ def _caption(test: TestReport) -> str:
 
 def _anomalies(report: SuiteReport) -> list[Part]:
     """Return anomalies, deviations from the procedures, and tests that were not run."""
-    found = list(report.anomalies())
+    anomalies = list(report.anomalies())
     plain = [Column("test", numeric=False), Column("what", numeric=False)]
     parts: list[Part] = [
         TablePart(
             plain,
-            [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in found],
+            [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in anomalies],
             "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
         )
-        if found
+        if anomalies
         else NotePart("No test failed, every job is complete, nothing was lost.")
     ]
     deviations = [(test, each) for test in report.tests for each in test.deviations]
@@ -474,10 +474,10 @@ def _repeatability(report: SuiteReport) -> list[Part]:
     ]
     rows = []
     for test in report.tests:
-        known = [(value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None]
-        known.sort(key=lambda each: each[0])
-        median = known[(len(known) - 1) // 2][0] if known else None
-        worst = known[-1] if known else None
+        variations = [(value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None]
+        variations.sort(key=lambda each: each[0])
+        median = variations[(len(variations) - 1) // 2][0] if variations else None
+        worst = variations[-1] if variations else None
         rows.append(
             Row(
                 [

@@ -90,8 +90,8 @@ def _metric_cell(row: ResultRow, metric: Metric) -> Cell:
     if published is None:
         return Cell(text, tone=tone)
     deviation = published.deviation_percent
-    apart = [] if deviation is None else [f"{deviation:+.2f} %"]
-    return Cell(text, [f"{published.published:.10g}", *apart], tone)
+    deviation_texts = [] if deviation is None else [f"{deviation:+.2f} %"]
+    return Cell(text, [f"{published.published:.10g}", *deviation_texts], tone)
 
 
 def _caption(rows: Sequence[ResultRow]) -> str:

@@ -62,21 +62,21 @@ def _findings(rows: Sequence[VersusRow]) -> list[Part]:
     """Return a sentence for each variant about its ratios over all jobs and sizes."""
     notes: list[Part] = []
     for name in _variants(rows):
-        told = [_told(name, ratio, rows) for ratio in dict.fromkeys(row.ratio for row in rows)]
-        if name != rows[0].reference and any(told):
-            notes.append(NotePart(f"{name}: {', '.join(each for each in told if each)}."))
+        ratio_texts = [_ratio_text(name, ratio, rows) for ratio in dict.fromkeys(row.ratio for row in rows)]
+        if name != rows[0].reference and any(ratio_texts):
+            notes.append(NotePart(f"{name}: {', '.join(text for text in ratio_texts if text)}."))
     return notes
 
 
-def _told(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
+def _ratio_text(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
     """Format the range of a variant's ratio; empty if it has none."""
-    own = [
+    results = [
         result for row in rows if row.ratio == ratio for result in row.results if result.variant == variant
     ]
-    found = [result.value for result in own if result.value is not None]
-    if not found:
+    values = [result.value for result in results if result.value is not None]
+    if not values:
         return ""
-    low, high = fixed(min(found), _DECIMALS), fixed(max(found), _DECIMALS)
+    low, high = fixed(min(values), _DECIMALS), fixed(max(values), _DECIMALS)
     times = low if low == high else f"{low} to {high}"
     better = "less is better" if RATIOS[ratio].direction is Direction.LOWER else "more is better"
     return f"{RATIOS[ratio].phrase} {times} times that of {rows[0].reference} ({better})"

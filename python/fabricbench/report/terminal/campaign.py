@@ -40,8 +40,8 @@ def _missing(report: CampaignReport) -> list[str]:
         f"missing: {row['trial']}, {row['status']}: {settings_of(table, row)}"
         for row in missing.head(_MISSING_MAX).to_dicts()
     ]
-    left = missing.height - _MISSING_MAX
-    return [*lines, f"and {counted(left, 'more')[: -1 if left > 1 else None]}"] if left > 0 else lines
+    omitted = missing.height - _MISSING_MAX
+    return [*lines, f"and {counted(omitted, 'more')[: -1 if omitted > 1 else None]}"] if omitted > 0 else lines
 
 
 def _response(response: Response, *, colour: bool) -> str:
@@ -65,10 +65,10 @@ def _effects(response: Response, effects: Effects, *, colour: bool) -> str:
     for number in response.strongest(len(response.factors)):
         factor, levels = response.factors[number], effects.levels[number]
         rows.append(Row([factor.name, "", "", "", per_cent(100 * effects.shares[number])], Style.BOLD))
-        told = list(zip(factor.levels, levels, strict=True))
-        rows += [_level(response, value, level) for value, level in told[:_LEVELS_MAX]]
-        if len(told) > _LEVELS_MAX:
-            rows.append(Row([f"  and {len(told) - _LEVELS_MAX} more", "", "", "", ""], Style.DIM))
+        level_values = list(zip(factor.levels, levels, strict=True))
+        rows += [_level(response, value, level) for value, level in level_values[:_LEVELS_MAX]]
+        if len(level_values) > _LEVELS_MAX:
+            rows.append(Row([f"  and {len(level_values) - _LEVELS_MAX} more", "", "", "", ""], Style.DIM))
     return render(columns, rows, colour=colour)
 
 
@@ -122,8 +122,8 @@ def _front(front: Front, *, colour: bool) -> str:
         Row([*front.settings[number], *_values(front, front.points[number])])
         for number in front.best[:_FRONT_MAX]
     ]
-    left = len(front.best) - _FRONT_MAX
-    more = [f"and {left} more: the report has all of them"] if left > 0 else []
+    omitted = len(front.best) - _FRONT_MAX
+    more = [f"and {omitted} more: the report has all of them"] if omitted > 0 else []
     if not rows:
         return f"{styled(title, Style.BOLD, colour=colour)}: no setting has both"
     return "\n".join([styled(title, Style.BOLD, colour=colour), render(columns, rows, colour=colour), *more])

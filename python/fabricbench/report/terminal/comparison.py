@@ -27,8 +27,8 @@ def comparison_text(found: Comparison, *, colour: bool = False) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _place(found: Comparison, pair: JobPair) -> int:
-    jobs = list(dict.fromkeys(_job(each) for each in found.focus))
+def _place(comparison: Comparison, pair: JobPair) -> int:
+    jobs = list(dict.fromkeys(_job(each) for each in comparison.focus))
     return jobs.index(_job(pair))
 
 
@@ -36,15 +36,15 @@ def _job(pair: JobPair) -> tuple[str, str]:
     return pair.first.trial.id, pair.first.summary.job
 
 
-def _parameters(found: Comparison, *, colour: bool) -> str:
+def _parameters(comparison: Comparison, *, colour: bool) -> str:
     title = styled("parameters that differ", Style.BOLD, colour=colour)
-    if not found.parameters:
-        return found.note or "no parameter differs"
-    columns = [Column((head,), is_text=True) for head in ("", *found.labels)]
-    rows = [Row([each.field, *map(_short, each.values)]) for each in found.parameters[:MAX_PARAMETERS]]
-    rest = len(found.parameters) - MAX_PARAMETERS
+    if not comparison.parameters:
+        return comparison.note or "no parameter differs"
+    columns = [Column((head,), is_text=True) for head in ("", *comparison.labels)]
+    rows = [Row([each.field, *map(_short, each.values)]) for each in comparison.parameters[:MAX_PARAMETERS]]
+    rest = len(comparison.parameters) - MAX_PARAMETERS
     more = [f"... and {rest} more"] if rest > 0 else []
-    more += [found.note] if found.note else []
+    more += [comparison.note] if comparison.note else []
     return "\n".join([title, render(columns, rows, colour=colour), *more])
 
 

@@ -28,8 +28,8 @@ def _tables(sweep: Sweep, *, colour: bool) -> str:
     """Return the tables of one job, limited in number, and in size to a terminal."""
     grids = [each for each in sweep.grids() if _fits(each)]
     tables = [_table(sweep, grid, colour=colour) for grid in grids[:_GRIDS_MAX]]
-    left = len(grids) - _GRIDS_MAX
-    more = [f"and {counted(left, 'more table')}: the report has all of them"] if left > 0 else []
+    omitted = len(grids) - _GRIDS_MAX
+    more = [f"and {counted(omitted, 'more table')}: the report has all of them"] if omitted > 0 else []
     return "\n\n".join([*tables, *more])
 
 
