@@ -134,9 +134,9 @@ def shares_together(response: Response, effects: Effects) -> list[tuple[str, flo
     """Return the fractions of variance explained by pairs of factors, by larger groups, and by seeds."""
     names = [factor.name for factor in response.factors]
     pairs = sorted(effects.pairs.items(), key=lambda each: -each[1])
-    found = [(f"{names[one]} x {names[other]}", share) for (one, other), share in pairs]
-    found += [("three and more together", effects.rest_share)] if len(names) > 2 else []
-    return found + ([("seeds", effects.repeats_share)] if effects.has_repeats else [])
+    shares = [(f"{names[first]} x {names[second]}", share) for (first, second), share in pairs]
+    shares += [("three and more together", effects.rest_share)] if len(names) > 2 else []
+    return shares + ([("seeds", effects.repeats_share)] if effects.has_repeats else [])
 
 
 def setting_rows(response: Response) -> list[dict[str, Any]]:

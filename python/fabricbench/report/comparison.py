@@ -126,21 +126,23 @@ def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = N
     Raises:
         UnknownReferenceError: The run has no trial of that variant.
     """
-    wanted = reference or focus.facts.reference or ""
-    told = [
-        replace(trial, facts=replace(trial.facts, reference=wanted))
+    reference_name = reference or focus.facts.reference or ""
+    compared_trials = [
+        replace(trial, facts=replace(trial.facts, reference=reference_name))
         for trial in trials
         if not is_solo(trial.facts.variant)
     ]
-    names = dict.fromkeys(trial.facts.variant for trial in told)
-    if wanted not in names:
-        raise UnknownReferenceError(f'no trial of variant "{wanted}"; there are {", ".join(names)}')
-    jobs = reports_of_run(told)
-    labels = [wanted, *(name for name in names if name != wanted)]
+    names = dict.fromkeys(trial.facts.variant for trial in compared_trials)
+    if reference_name not in names:
+        raise UnknownReferenceError(f'no trial of variant "{reference_name}"; there are {", ".join(names)}')
+    jobs = reports_of_run(compared_trials)
+    labels = [reference_name, *(name for name in names if name != reference_name)]
     # A variant whose jobs have other sizes has no trial at this point; use the spec of its last trial.
-    last = {trial.facts.variant: trial.facts.run_spec for trial in told}
-    specs = last | {trial.facts.variant: trial.facts.run_spec for trial in told if same_point(trial, focus)}
-    pairs = [pair for name in labels[1:] for pair in _pairs(jobs, wanted, name)]
+    last = {trial.facts.variant: trial.facts.run_spec for trial in compared_trials}
+    specs = last | {
+        trial.facts.variant: trial.facts.run_spec for trial in compared_trials if same_point(trial, focus)
+    }
+    pairs = [pair for name in labels[1:] for pair in _pairs(jobs, reference_name, name)]
     in_full = [pair for pair in pairs if same_point(pair.first.trial, focus)]
     return Comparison(labels, differences([specs[name] for name in labels]), pairs, in_full, jobs)
 
@@ -152,15 +154,17 @@ def same_point(trial: Trial, other: Trial) -> bool:
 
 def _pairs(jobs: Sequence[JobReport], reference: str, variant: str) -> list[JobPair]:
     """Return each job of a variant with that of the reference."""
-    known = {
+    reference_jobs = {
         (job.trial.facts.point, job.sized_job): job for job in jobs if job.trial.facts.variant == reference
     }
-    found = [
-        (known.get((job.trial.facts.point, job.sized_job)), job)
+    job_pairs = [
+        (reference_jobs.get((job.trial.facts.point, job.sized_job)), job)
         for job in jobs
         if job.trial.facts.variant == variant
     ]
-    return [JobPair(one, other, compare(one.summary, other.summary)) for one, other in found if one]
+    return [
+        JobPair(first, second, compare(first.summary, second.summary)) for first, second in job_pairs if first
+    ]
 
 
 def compared(first: Sequence[JobReport], second: Sequence[JobReport]) -> list[JobPair]:

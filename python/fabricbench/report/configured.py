@@ -47,14 +47,14 @@ class Configuration:
 
 def configurations(overrides: Iterable[str]) -> tuple[list[Configuration], list[str]]:
     """Split the overrides of a trial into configurations and others."""
-    found, others = [], []
+    parsed, others = [], []
     for override in overrides:
         configuration = _configuration(override)
         if configuration is None:
             others.append(override)
         else:
-            found.append(configuration)
-    return found, others
+            parsed.append(configuration)
+    return parsed, others
 
 
 def _configuration(override: str) -> Configuration | None:

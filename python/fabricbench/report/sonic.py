@@ -116,8 +116,8 @@ def _add_scheduling(tables: dict[str, Any], quanta: list[int]) -> Iterator[str]:
     weights = [each // gcd(*quanta) for each in quanta]
     if max(weights) > _WEIGHT_MAX:
         weights = [max(1, round(each * _WEIGHT_MAX / max(weights))) for each in weights]
-        told = ", ".join(map(str, quanta))
-        yield f"scheduling: quanta of {told} bytes, of which weights up to 100 are the nearest"
+        quanta_text = ", ".join(map(str, quanta))
+        yield f"scheduling: quanta of {quanta_text} bytes, of which weights up to 100 are the nearest"
     elif gcd(*quanta) != -(-_QUANTUM_LEAST // min(weights)):
         yield "scheduling: of quanta, SONiC has the ratio"
     tables["SCHEDULER"] = {f"fabricbench_{each}": {"type": "DWRR", "weight": str(each)} for each in weights}
@@ -138,8 +138,8 @@ def _rates(node: Any, name: str = "") -> Iterator[int]:
             yield from _rates(child, name)
 
 
-def _name(what: str, rate_bps: int) -> str:
-    return f"fabricbench_{what}_{rate_bps // 10**9}g"
+def _name(kind: str, rate_bps: int) -> str:
+    return f"fabricbench_{kind}_{rate_bps // 10**9}g"
 
 
 def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
@@ -164,9 +164,9 @@ def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
 
 def _curves(ecn: Mapping[str, Any]) -> dict[str, Any]:
     """Return the curve for frames of each colour: equal for all, unless WRED is set by colour."""
-    alike = {name: ecn[name] for name in ("kmin_bytes", "kmax_bytes", "pmax_ppm")} | {"ecn": True}
+    common_curve = {name: ecn[name] for name in ("kmin_bytes", "kmax_bytes", "pmax_ppm")} | {"ecn": True}
     wred = ecn.get("wred")
-    return {colour: alike if wred is None else wred[colour] for colour in ("green", "yellow", "red")}
+    return {colour: common_curve if wred is None else wred[colour] for colour in ("green", "yellow", "red")}
 
 
 def _ecn_missing(ecn: Mapping[str, Any]) -> Iterator[str]:

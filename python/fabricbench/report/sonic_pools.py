@@ -134,8 +134,8 @@ class _Added:
                 f"buffer.pools: {key}: a limit of {alpha:g}, of which SONiC has the nearest power of two"
             )
         profiles = self.tables.setdefault("BUFFER_PROFILE", {})
-        known = [name for name, each in profiles.items() if each == profile and "_pfc_" not in name]
-        name = known[0] if known else f"{_PREFIX}_{side}_{key}_{len(profiles)}"
+        matches = [name for name, other in profiles.items() if other == profile and "_pfc_" not in name]
+        name = matches[0] if matches else f"{_PREFIX}_{side}_{key}_{len(profiles)}"
         profiles[name] = profile
         self._assign(side, priority, name)
 

@@ -98,8 +98,8 @@ def twins_of(run: Sequence[Trial], others: Sequence[Trial]) -> list[TwinGroup]:
     measured = [trial for trial in own if not trial.is_predicted] or _measured(own, others)
     if not measured:
         raise NoTwinError("the run was simulated, and no other backend measured a trial of it")
-    known = _first_of_each([each for each in (*own, *others) if each.is_predicted])
-    rows = [row for trial in measured for row in _rows(trial, known.get(_spec(trial)))]
+    prediction_by_spec = _first_of_each([trial for trial in (*own, *others) if trial.is_predicted])
+    rows = [row for trial in measured for row in _rows(trial, prediction_by_spec.get(_spec(trial)))]
     groups: dict[tuple[str, str, str], list[TwinRow]] = {}
     for row in rows:
         key = (row.measured.facts.variant, axes_label(row.measured), row.twin.measured.job)
@@ -108,8 +108,8 @@ def twins_of(run: Sequence[Trial], others: Sequence[Trial]) -> list[TwinGroup]:
 
 
 def _measured(run: Sequence[Trial], others: Sequence[Trial]) -> list[Trial]:
-    known = _first_of_each([each for each in others if not each.is_predicted])
-    return [known[spec] for spec in map(_spec, run) if spec in known]
+    trial_by_spec = _first_of_each([trial for trial in others if not trial.is_predicted])
+    return [trial_by_spec[spec] for spec in map(_spec, run) if spec in trial_by_spec]
 
 
 def _first_of_each(trials: Sequence[Trial]) -> dict[str, Trial]:
@@ -135,8 +135,8 @@ def _sides(trial: Trial) -> list[Side]:
 
 def _group(rows: Sequence[TwinRow]) -> TwinGroup:
     twins, trend = with_trend([row.twin for row in rows])
-    told = [dataclasses.replace(row, twin=twin) for row, twin in zip(rows, twins, strict=True)]
-    return TwinGroup(told, trend)
+    rows_with_trend = [dataclasses.replace(row, twin=twin) for row, twin in zip(rows, twins, strict=True)]
+    return TwinGroup(rows_with_trend, trend)
 
 
 def twins_json(groups: Sequence[TwinGroup]) -> str:

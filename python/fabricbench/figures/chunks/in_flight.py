@@ -114,9 +114,9 @@ def _busy_ps(spans: pl.DataFrame, rows: int, length_ps: int) -> list[list[float]
             for column, sign in (("start_ps", 1), ("end_ps", -1))
         ]
     )
-    place = (pl.col("moment") * TIME_BINS // length_ps).clip(0, TIME_BINS - 1).alias("bin")
+    bin_index = (pl.col("moment") * TIME_BINS // length_ps).clip(0, TIME_BINS - 1).alias("bin")
     rest_ps = (pl.col("sign") * ((pl.col("bin") + 1) * width_ps - pl.col("moment"))).alias("rest_ps")
-    sums = moments.with_columns(place).with_columns(rest_ps).group_by("row", "bin").agg(
+    sums = moments.with_columns(bin_index).with_columns(rest_ps).group_by("row", "bin").agg(
         pl.col("rest_ps").sum(), pl.col("sign").sum()
     )  # fmt: skip
     grid = pl.DataFrame({"row": pl.Series(range(rows), dtype=pl.UInt32)}).join(

@@ -131,8 +131,8 @@ def _in_flight(chunks: pl.DataFrame) -> float:
 
 def _merged(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
     """Merge consecutive chunks of each sender into at most `per_sender` bars."""
-    place = pl.int_range(pl.len()).over(SENDER)
-    group = (place * per_sender // pl.max_horizontal(pl.len().over(SENDER), per_sender)).alias("group")
+    position = pl.int_range(pl.len()).over(SENDER)
+    group = (position * per_sender // pl.max_horizontal(pl.len().over(SENDER), per_sender)).alias("group")
     sums = ("payload_bytes", "retransmits", "chunks")
     first = [name for name in _COLUMNS if name not in (*SENDER, *sums, "completed_ps", "status")]
     broken = pl.col("status").filter(pl.col("status") != "complete").first()
@@ -146,11 +146,11 @@ def _merged(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
 
 def _evenly(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
     """Keep at most `per_sender` chunks of each sender, evenly in order of start, first and last included."""
-    place = pl.int_range(pl.len()).over(SENDER)
+    position = pl.int_range(pl.len()).over(SENDER)
     last = pl.len().over(SENDER) - 1
-    share = (place * (per_sender - 1)) // pl.max_horizontal(last, 1)
-    before = ((place - 1) * (per_sender - 1)) // pl.max_horizontal(last, 1)
-    return chunks.filter((last < per_sender) | (place == 0) | (share > before))
+    share = (position * (per_sender - 1)) // pl.max_horizontal(last, 1)
+    before = ((position - 1) * (per_sender - 1)) // pl.max_horizontal(last, 1)
+    return chunks.filter((last < per_sender) | (position == 0) | (share > before))
 
 
 def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int) -> Timeline:

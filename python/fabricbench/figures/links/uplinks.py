@@ -53,9 +53,9 @@ def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
 
 def most_uneven(distributions: Sequence[EgressDistribution], most: int) -> list[EgressDistribution]:
     """Return at most `most` switches, those with the most uneven bytes, in their original order."""
-    ranked = sorted(distributions, key=lambda each: -(each.bytes_max_to_mean or 0.0))[:most]
-    kept = {each.switch for each in ranked}
-    return [each for each in distributions if each.switch in kept]
+    ranked = sorted(distributions, key=lambda distribution: -(distribution.bytes_max_to_mean or 0.0))[:most]
+    switches = {distribution.switch for distribution in ranked}
+    return [distribution for distribution in distributions if distribution.switch in switches]
 
 
 def _are_named(shown: Sequence[EgressDistribution]) -> bool:
@@ -88,7 +88,7 @@ def _axis(shown: Sequence[EgressDistribution]) -> dict[str, Any]:
 
 def _bars(title: str, values: list[float], shown: Sequence[EgressDistribution]) -> Any:
     names = _names(shown)
-    x: list[Any] = [place for places in _places(shown) for place in places]
+    x: list[Any] = [position for places in _places(shown) for position in places]
     if _are_named(shown):
         x = [list(column) for column in zip(*names, strict=True)]
     return go.Bar(

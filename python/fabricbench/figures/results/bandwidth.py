@@ -75,9 +75,9 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
     caption = _caption(quantity, bool(published), len(rows) - len(measured))
-    left = len(every) - len(names)
-    caption += f" Not drawn: {counted(left, 'more curve')}." if left else ""
-    return Plot(figure, caption, reduced=left > 0)
+    omitted = len(every) - len(names)
+    caption += f" Not drawn: {counted(omitted, 'more curve')}." if omitted else ""
+    return Plot(figure, caption, reduced=omitted > 0)
 
 
 def _job_colours(rows: Sequence[ResultRow]) -> dict[str, str]:
@@ -86,8 +86,8 @@ def _job_colours(rows: Sequence[ResultRow]) -> dict[str, str]:
     of_plan = [job["name"] for job in rows[0].trial.facts.run_spec.get("jobs", ())]
     if len(of_plan) < 2 or len(set(jobs.values())) < len(jobs):
         return {}
-    known = theme.job_colours(of_plan)
-    return {series: known[job] for series, job in jobs.items() if job in known}
+    colours = theme.job_colours(of_plan)
+    return {series: colours[job] for series, job in jobs.items() if job in colours}
 
 
 def _size_bytes(row: ResultRow) -> int:

@@ -59,11 +59,11 @@ def _published(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
 
 def _ours(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
     colour = theme.curve(0)
-    look = {"line": {"width": 2, "color": colour}, "marker": {"size": 7, "color": colour}}
-    return _scatter(rows, metric, "ours", mode="lines+markers", **look)
+    style = {"line": {"width": 2, "color": colour}, "marker": {"size": 7, "color": colour}}
+    return _scatter(rows, metric, "ours", mode="lines+markers", **style)
 
 
-def _scatter(rows: Sequence[Mapping[str, Any]], metric: Metric, kind: str, **look: Any) -> go.Scatter:
+def _scatter(rows: Sequence[Mapping[str, Any]], metric: Metric, kind: str, **style: Any) -> go.Scatter:
     return go.Scatter(
         x=[row["data_size_bytes"] for row in rows],
         y=[row["metrics"][metric.name][kind] for row in rows],
@@ -71,7 +71,7 @@ def _scatter(rows: Sequence[Mapping[str, Any]], metric: Metric, kind: str, **loo
         customdata=[data_size(row["data_size_bytes"]) for row in rows],
         name=kind,
         hovertemplate=f"%{{customdata}}<br>{value_text(metric)}<br>%{{text}}<extra>{kind}</extra>",
-        **look,
+        **style,
     )
 
 

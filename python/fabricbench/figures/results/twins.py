@@ -93,16 +93,16 @@ def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
 def _pairs(rows: Sequence[ResultRow]) -> Iterator[_Pair]:
     """Yield each measured result with its prediction, the first of several."""
     timed = [row for row in rows if not row.trial.is_printed and _value(row, _TIME)]
-    known: dict[tuple[str, str], ResultRow] = {}
+    predictions: dict[tuple[str, str], ResultRow] = {}
     for row in timed:
         if row.trial.is_predicted:
-            known.setdefault(_key(row), row)
+            predictions.setdefault(_key(row), row)
     taken = set()
     for row in timed:
         key = _key(row)
-        if not row.trial.is_predicted and key in known and key not in taken:
+        if not row.trial.is_predicted and key in predictions and key not in taken:
             taken.add(key)
-            yield _Pair(row, known[key])
+            yield _Pair(row, predictions[key])
 
 
 def _key(row: ResultRow) -> tuple[str, str]:
@@ -139,9 +139,9 @@ def _lines(pairs: Sequence[_Pair], metric: str, name: str, colour: str) -> list[
     ]
 
 
-def _bars(pairs: Sequence[_Pair], name: str, colour: str, place: tuple[int, int]) -> Any:
+def _bars(pairs: Sequence[_Pair], name: str, colour: str, slot: tuple[int, int]) -> Any:
     """Return the deviations of a curve as bars, offset by its index among the curves."""
-    index, count = place
+    index, count = slot
     return go.Bar(
         **_marks(pairs),
         y=[pair.deviation_percent for pair in pairs],

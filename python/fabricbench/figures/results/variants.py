@@ -77,10 +77,10 @@ def versus_title(rows: Sequence[VersusRow]) -> str:
     return size_title([job.trial for row in rows for result in row.results for job in result.jobs])
 
 
-def _bar(result: VariantResult, place: str) -> RatioBar:
+def _bar(result: VariantResult, category: str) -> RatioBar:
     if result.ratios is None:
-        return RatioBar(result.variant, place, None)
-    return RatioBar(result.variant, place, result.value, result.ratios.least, result.ratios.largest)
+        return RatioBar(result.variant, category, None)
+    return RatioBar(result.variant, category, result.value, result.ratios.least, result.ratios.largest)
 
 
 def ratio_plot(group: RatioGroup) -> Plot | None:
@@ -157,8 +157,8 @@ def _plot(subject: Subject) -> Plot | None:
     """Draw the group of the requested job, or the first one with a ratio."""
     job = subject.window.job if subject.window else None
     groups = ratio_groups(versus_rows([row.report for row in subject.rows]))
-    wanted = [group for group in groups if job is None or group.has(job)]
-    return next(filter(None, map(ratio_plot, wanted)), None)
+    chosen_groups = [group for group in groups if job is None or group.has(job)]
+    return next(filter(None, map(ratio_plot, chosen_groups)), None)
 
 
 RATIO_FIGURE: Final = Figure(

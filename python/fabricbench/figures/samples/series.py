@@ -66,7 +66,7 @@ def voq_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
 
 
 def _queue_figure(
-    queues: pl.DataFrame, what: str, scale: TimeScale, deepest: pl.DataFrame | None = None
+    queues: pl.DataFrame, title: str, scale: TimeScale, deepest: pl.DataFrame | None = None
 ) -> tuple[go.Figure, int, int]:
     """Draw the longest queues; also return the numbers of all and of drawn queues.
 
@@ -93,7 +93,7 @@ def _queue_figure(
             height=400,
             margin=theme.margin(t=80),
             xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
-            yaxis=theme.axis(f"{what} ({unit}, decimal)", rangemode="tozero"),
+            yaxis=theme.axis(f"{title} ({unit}, decimal)", rangemode="tozero"),
         )
     )
     return figure, peaks.height, longest.height

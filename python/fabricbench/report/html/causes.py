@@ -164,7 +164,11 @@ def loss_and_pause_parts(found: Insight) -> list[Part]:
 def _priority_table(insight: Insight) -> TablePart:
     """Return a table of the pause frames of each priority, with separate columns for XOFF and XON."""
     columns = [Column("port", numeric=False), Column("priority")]
-    columns += [Column(f"{kind} {direction}", "frames") for direction in ("sent", "received") for kind in ("XOFF", "XON")]
+    columns += [
+        Column(f"{kind} {direction}", "frames")
+        for direction in ("sent", "received")
+        for kind in ("XOFF", "XON")
+    ]
     columns.append(Column("paused"))
     shown = insight.priorities[:MAX_PAUSED_ROWS]
     rows = [

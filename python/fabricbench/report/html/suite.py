@@ -474,7 +474,9 @@ def _repeatability(report: SuiteReport) -> list[Part]:
     ]
     rows = []
     for test in report.tests:
-        variations = [(value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None]
+        variations = [
+            (value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None
+        ]
         variations.sort(key=lambda each: each[0])
         median = variations[(len(variations) - 1) // 2][0] if variations else None
         worst = variations[-1] if variations else None

@@ -47,11 +47,15 @@ def _connections(focus: Trial) -> TablePart | None:
     if not connections:
         return None
     columns = [_column(head, is_text=index == 0) for index, head in enumerate(CONNECTION_HEADS)]
-    rows = [Row([Cell(text) for text in connection_cells(connection)]) for connection in connections[:MAX_CONNECTIONS]]
+    rows = [
+        Row([Cell(text) for text in connection_cells(connection)])
+        for connection in connections[:MAX_CONNECTIONS]
+    ]
     caption = CONNECTION_CAPTION
     if len(rows) < len(connections):
         caption += (
-            f" Reduced: {len(rows)} of {len(connections):,}; `fabricbench export --table connections` has all."
+            f" Reduced: {len(rows)} of {len(connections):,}; "
+            "`fabricbench export --table connections` has all."
         )
     return TablePart(columns, rows, caption)
 

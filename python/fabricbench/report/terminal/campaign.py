@@ -41,7 +41,9 @@ def _missing(report: CampaignReport) -> list[str]:
         for row in missing.head(_MISSING_MAX).to_dicts()
     ]
     omitted = missing.height - _MISSING_MAX
-    return [*lines, f"and {counted(omitted, 'more')[: -1 if omitted > 1 else None]}"] if omitted > 0 else lines
+    return (
+        [*lines, f"and {counted(omitted, 'more')[: -1 if omitted > 1 else None]}"] if omitted > 0 else lines
+    )
 
 
 def _response(response: Response, *, colour: bool) -> str:

@@ -38,7 +38,9 @@ def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: b
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
     table_jobs = others if facts.axes and others else [job]
-    job_text = f"{variant}job {summary.job}: {_collective_text([table_job.summary for table_job in table_jobs])}"
+    job_text = (
+        f"{variant}job {summary.job}: {_collective_text([table_job.summary for table_job in table_jobs])}"
+    )
     other = [made(job.trial)] if made(job.trial) != SIMULATED else []
     return ", ".join([f"{facts.plan}{tag}", job_text, *round_text(job), *other])
 

@@ -54,7 +54,9 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     ]
     tables += [
         tenants_table(list(group), colour=colour)
-        for _, group in groupby(sorted(shared_jobs, key=lambda job: (first[_run(job)], _position(job))), key=_run)
+        for _, group in groupby(
+            sorted(shared_jobs, key=lambda job: (first[_run(job)], _position(job))), key=_run
+        )
     ]
     tables += [seeds_text(jobs, colour=colour)] if shared_jobs else []
     tables.append(_tcp_text(jobs, colour=colour))
@@ -188,7 +190,9 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     published_facts = [job.trial.facts.published for job in jobs if job.deviations]
     lines += [f"published: {name}" for name in sorted({row["table"] for row in published_facts if row})]
     lines += [
-        f"note: {note}" for note in dict.fromkeys(row.get("note", "") for row in published_facts if row) if note
+        f"note: {note}"
+        for note in dict.fromkeys(row.get("note", "") for row in published_facts if row)
+        if note
     ]
     return "\n".join(lines)
 

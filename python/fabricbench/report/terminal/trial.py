@@ -33,8 +33,12 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
         colour: Use the styles of a terminal.
     """
     trial = jobs[0].trial
-    facts_shown = [(name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)]
-    facts_shown = [(name, f"{text}{not_met_text(jobs)}" if name == "status" else text) for name, text in facts_shown]
+    facts_shown = [
+        (name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)
+    ]
+    facts_shown = [
+        (name, f"{text}{not_met_text(jobs)}" if name == "status" else text) for name, text in facts_shown
+    ]
     facts_shown += [("jobs", text)] if (text := jobs_text(jobs)) else []
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in facts_shown], colour=False)
     facts = "\n".join([facts, *(f"note: {note}" for note in trial.notes)])
@@ -117,7 +121,9 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
         lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
     lines += [job.missing] if job.missing else []
     by_metric = {deviation.metric: deviation for deviation in job.deviations}
-    rows = [_metric_row(job, metric, by_metric.get(metric.name)) for metric in METRICS if _is_shown(job, metric)]
+    rows = [
+        _metric_row(job, metric, by_metric.get(metric.name)) for metric in METRICS if _is_shown(job, metric)
+    ]
     heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
     if by_metric:
         heads += [Column(("published",)), Column(("deviation",))]
