@@ -21,9 +21,9 @@ def plan_cell(name: str, texts: Sequence[str], changes: Sequence[str], warnings:
     """Return a plan: its name and description, changes and warnings."""
     first, *others = texts
     parts = [f"<b>{escape(name)}</b> {escape(first)}", *map(escape, others)]
-    parts += [f"<code>{escape(each)}</code>" for each in changes]
+    parts += [f"<code>{escape(change)}</code>" for change in changes]
     lines = "".join(f"<div>{part}</div>" for part in parts)
-    odd = "".join(f'<div style="{_WARNING}">{escape(each)}</div>' for each in warnings)
+    odd = "".join(f'<div style="{_WARNING}">{escape(warning)}</div>' for warning in warnings)
     return f"<div>{lines}{odd}</div>"
 
 

@@ -99,7 +99,9 @@ def matched(first: Sequence[Trial], second: Sequence[Trial]) -> list[tuple[Trial
     """
     pairs = []
     for trial in first:
-        same = [each for each in second if _work(each) == _work(trial) and not is_solo(each.facts.variant)]
+        same = [
+            other for other in second if _work(other) == _work(trial) and not is_solo(other.facts.variant)
+        ]
         if same and not is_solo(trial.facts.variant):
             pairs.append((trial, min(same, key=lambda other: _distance(trial, other))))
     return pairs

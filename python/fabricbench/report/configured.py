@@ -41,8 +41,8 @@ class Configuration:
             for field, value in values.items():
                 text = json.dumps(value).replace('"', "") if isinstance(value, dict | list) else value
                 yield f"{switches}: {field}: {text}" if switches else f"{field}: {text}"
-        yield from (f"differs: {each}" for each in self.record.get("differs", ()))
-        yield from (f"not modelled: {each}" for each in self.record.get("not_modelled", ()))
+        yield from (f"differs: {text}" for text in self.record.get("differs", ()))
+        yield from (f"not modelled: {text}" for text in self.record.get("not_modelled", ()))
 
 
 def configurations(overrides: Iterable[str]) -> tuple[list[Configuration], list[str]]:

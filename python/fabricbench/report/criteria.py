@@ -28,8 +28,8 @@ def judgement_text(judgement: Judgement) -> str:
 
 def not_met_text(jobs: Sequence[JobReport]) -> str:
     """Return the number of failed criteria, as a suffix of a status; empty if all are met."""
-    judged = [each for job in jobs for each in job.judgements]
-    failed = sum(not each.passed for each in judged)
+    judged = [judgement for job in jobs for judgement in job.judgements]
+    failed = sum(not judgement.passed for judgement in judged)
     return f", {failed} of {len(judged)} criteria not met" if failed else ""
 
 
@@ -79,9 +79,9 @@ def _name(metric: Metric) -> str:
 def _place(job: JobReport, jobs: Sequence[JobReport]) -> str:
     """Identify the trial of a job by its size, and by variant, swept values and iteration if needed."""
     facts = job.trial.facts
-    several = {each.trial.facts.variant for each in jobs}
+    several = {other.trial.facts.variant for other in jobs}
     parts = [job.size, *([facts.variant] if len(several) > 1 else []), axes_label(job.trial)]
-    parts += [f"#{facts.iteration}"] if any(each.trial.facts.iteration for each in jobs) else []
+    parts += [f"#{facts.iteration}"] if any(other.trial.facts.iteration for other in jobs) else []
     return ", ".join(part for part in parts if part)
 
 

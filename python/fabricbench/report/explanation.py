@@ -86,7 +86,7 @@ class Explanation:
     @property
     def helping(self) -> list[Tried]:
         """The remedies that help."""
-        return [each for each in self.tried or () if each.helps(self.unhealthy)]
+        return [attempt for attempt in self.tried or () if attempt.helps(self.unhealthy)]
 
 
 def best_first(tried: Sequence[Tried], jobs: Sequence[JobReport]) -> list[Tried]:

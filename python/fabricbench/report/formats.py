@@ -111,7 +111,7 @@ def trial_object(job: JobReport) -> dict[str, Any]:
     } or None
     content["alone"] = _alone_object(job.alone) if job.alone else None
     content["reference"] = _reference_object(job.against) if job.against else None
-    content["criteria"] = [dataclasses.asdict(each) for each in job.judgements]
+    content["criteria"] = [dataclasses.asdict(judgement) for judgement in job.judgements]
     content["verdict"] = job.verdict
     content["unreached_failures"] = _unreached_objects(job.trial)
     content["notes"] = list(job.trial.notes)
@@ -121,7 +121,10 @@ def trial_object(job: JobReport) -> dict[str, Any]:
 def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
     """Return the failures of the plan that were scheduled after the end of the trial."""
     end_ps = (trial.summary or {}).get("end_ps", 0)
-    return [{"failure": each.what, "at_ps": each.at_ps} for each in unreached(trial.facts.run_spec, end_ps)]
+    return [
+        {"failure": failure.what, "at_ps": failure.at_ps}
+        for failure in unreached(trial.facts.run_spec, end_ps)
+    ]
 
 
 def _alone_object(alone: Alone) -> dict[str, Any]:
@@ -264,8 +267,8 @@ def comparison_json(found: Comparison) -> str:
     content = {
         "compared": list(found.labels),
         "parameters": [
-            {"field": each.field, "values": dict(zip(found.labels, each.values, strict=True))}
-            for each in found.parameters
+            {"field": parameter.field, "values": dict(zip(found.labels, parameter.values, strict=True))}
+            for parameter in found.parameters
         ],
         **({"note": found.note} if found.note else {}),
         "jobs": [

@@ -67,7 +67,7 @@ def _axis_types(trials: Sequence[Trial], rows: Sequence[dict[str, Any]]) -> dict
 
     types: dict[str, Any] = {}
     for name in axis_names(trials):
-        kinds = {type(value) for trial in trials for each, value in trial.facts.axes if each == name}
+        kinds = {type(value) for trial in trials for axis, value in trial.facts.axes if axis == name}
         number = int if kinds == {int} else float
         types[name] = (pl.Int64 if kinds == {int} else pl.Float64) if kinds <= {int, float} else pl.String
         for row in rows if kinds <= {int, float} else ():

@@ -56,7 +56,7 @@ def rows_of(trial: Trial) -> tuple[list[list[str]], list[list[str]]]:
         StoreError: A table cannot be read.
     """
     hosts = hosts_of(trial)
-    counters = [cells for host in hosts for each in host["counters"] if (cells := _counter(host, each))]
+    counters = [cells for host in hosts for counter in host["counters"] if (cells := _counter(host, counter))]
     return [_cells(host) for host in hosts], counters
 
 
@@ -67,7 +67,7 @@ def _cells(host: Mapping[str, Any]) -> list[str]:
     )
     late_ns = host["endpoint"].get("start_skew_ns")
     clock = [host.get(f"clock_{name}_ns") for name in ("offset", "drift", "error")]
-    times = ("-" if each is None else f"{each / 1e3:,.1f}" for each in (*clock, late_ns))
+    times = ("-" if duration_ns is None else f"{duration_ns / 1e3:,.1f}" for duration_ns in (*clock, late_ns))
     return [host["host"], *facts, settings or "-", *times]
 
 

@@ -111,7 +111,8 @@ def _convergence_line(convergence: Convergence) -> str:
     share = (convergence.fair_share_bps or 0) / _BITS_PER_GBIT
     return (
         f"congestion control convergence: {number(convergence.us, _DIGITS)} us "
-        f"until {convergence.flows} queue pairs stay within 10 % of {number(share, _DIGITS)} Gb/s, sampled every "
+        f"until {convergence.flows} queue pairs "
+        f"stay within 10 % of {number(share, _DIGITS)} Gb/s, sampled every "
         f"{number((convergence.interval_ps or 0) / _PS_PER_US, _DIGITS)} us"
     )
 

@@ -147,8 +147,8 @@ class _Added:
         """Yield what SONiC cannot express."""
         yield from dict.fromkeys(self.told)
         pools = self.tables["BUFFER_POOL"].values()
-        sizes = [int(each["size"]) + int(each.get("xoff", 0)) for each in pools if each["type"] != "egress"]
-        whole = max([sum(sizes), *(int(each["size"]) for each in pools)], default=0)
+        sizes = [int(pool["size"]) + int(pool.get("xoff", 0)) for pool in pools if pool["type"] != "egress"]
+        whole = max([sum(sizes), *(int(pool["size"]) for pool in pools)], default=0)
         size = self.switch["buffer"]["size_bytes"]
         if whole != size or not sizes:
             yield f"buffer.size: {size} bytes, which are the chip's; its pools take {whole}"

@@ -142,11 +142,11 @@ class TestReport:
     def rejected(self) -> list[tuple[KpiRow, str]]:
         """Each criterion of the plan that is not met, with its case."""
         return [
-            (row, judgement_text(each))
+            (row, judgement_text(judgement))
             for row in self.rows
             for job in row.jobs
-            for each in job.judgements
-            if not each.passed
+            for judgement in job.judgements
+            if not judgement.passed
         ]
 
     @property
@@ -154,7 +154,7 @@ class TestReport:
         """Its status, in a word or two."""
         if self.error:
             return "failed"
-        if any(each.holds is None for each in self.found):
+        if any(case.holds is None for case in self.found):
             return "no value holds"
         if len(self.trials) < self.planned:
             return f"{len(self.trials)} of {self.planned} trials"
@@ -241,7 +241,7 @@ class SuiteReport:
                 yield test, f"failed: {test.error}"
             elif len(test.trials) < test.planned:
                 yield test, f"{test.planned - len(test.trials)} of {test.planned} trials did not run"
-            yield from ((test, f"{each.label}: {each.text}") for each in test.found if each.holds is None)
+            yield from ((test, f"{case.label}: {case.text}") for case in test.found if case.holds is None)
             yield from ((test, text) for text in _incomplete(test))
             yield from ((test, text) for text in _lost(test))
             for row, text in test.rejected[:_SHOWN]:
@@ -322,7 +322,7 @@ def suite_json(report: SuiteReport) -> str:
             "iterations": test.iterations,
             "cv_percent": test.cv_percent,
             "deviations": list(test.deviations),
-            "search": [each.content for each in test.found],
+            "search": [case.content for case in test.found],
             "kpis": [
                 {
                     "metric": kpi.metric,
@@ -351,7 +351,7 @@ def suite_json(report: SuiteReport) -> str:
         "document": report.document,
         "planned": report.planned,
         "tests": tests,
-        "omitted": [vars(each) for each in report.omitted],
+        "omitted": [vars(omitted_test) for omitted_test in report.omitted],
         "anomalies": [{"plan": test.plan, "text": text} for test, text in report.anomalies()],
         "notes": list(report.notes),
     }

@@ -30,7 +30,7 @@ def pair_plots(response: Response) -> list[Plot]:
 def pair_plot(response: Response, one: int, other: int) -> Plot:
     """Draw a metric over two factors, given by index."""
     rows, columns = sorted(
-        (response.factors[one], response.factors[other]), key=lambda each: len(each.levels)
+        (response.factors[one], response.factors[other]), key=lambda factor: len(factor.levels)
     )
     means = response.grid(response.factors.index(rows), response.factors.index(columns))
     values = {(rows.levels[row], columns.levels[column]): value for (row, column), value in means.items()}

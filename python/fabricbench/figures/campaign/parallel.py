@@ -64,7 +64,7 @@ class _Scale:
         self._is_log = self._low > 0 and self._high >= _WIDE * self._low
 
     def place(self, value: float) -> float:
-        low, high, value = (self._along(each) for each in (self._low, self._high, value))
+        low, high, value = (self._along(number) for number in (self._low, self._high, value))
         return (value - low) / (high - low) if high > low else 0.5
 
     @property
@@ -86,7 +86,7 @@ def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[
     """Return the lines, one trace per colour; the smallest values are drawn last."""
     ranked = sorted(shown, key=lambda setting: setting.mean)
     columns = [
-        _places(response.levels[name], [each.values[index] for each in ranked])
+        _places(response.levels[name], [setting.values[index] for setting in ranked])
         for index, name in enumerate(response.names)
     ]
     columns.append([scale.place(setting.mean) for setting in ranked])

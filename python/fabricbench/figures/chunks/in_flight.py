@@ -42,7 +42,7 @@ def in_flight_plot(
     """
     senders = started.group_by(_SENDER).agg(pl.col("src_host").first(), pl.col("end_ps").max()).sort(_SENDER)
     ranks = senders.collect()
-    rows = rank_rows([Sender(*each) for each in ranks.select(*_SENDER, "src_host").iter_rows()], racks)
+    rows = rank_rows([Sender(*columns) for columns in ranks.select(*_SENDER, "src_host").iter_rows()], racks)
     shares = shares_in_flight(started, rows, span_ps)
     begin, step = span_ps[0], (span_ps[1] - span_ps[0]) / TIME_BINS
     edges = [round((begin + index * step) / scale.ps, 7) for index in range(TIME_BINS + 1)]
@@ -73,7 +73,7 @@ def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, 
     busy_ps = _busy_ps(spans.collect(), len(rows.rows), end_ps - begin_ps)
     whole_ps = [len(row.senders) * (end_ps - begin_ps) / TIME_BINS for row in rows.rows]
     return [
-        [round(min(100.0, max(0.0, 100 * each / whole)), 4) for each in row]
+        [round(min(100.0, max(0.0, 100 * busy / whole)), 4) for busy in row]
         for row, whole in zip(busy_ps, whole_ps, strict=True)
     ]
 

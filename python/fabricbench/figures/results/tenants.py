@@ -94,7 +94,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
     ]
     if not shown:
         return None
-    edges = [float(str(edge)) for each in shown for edge in _edges(each)]
+    edges = [float(str(edge)) for sample in shown for edge in _edges(sample)]
     scale = time_scale(max(edges))
     figure = go.Figure()
     reduced = False
@@ -120,7 +120,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
 
 def _edges(sample: TenantSample) -> list[object]:
     series = (sample.beside_fct_ps, sample.alone_fct_ps)
-    return [edge for each in series for edge in (each.min(), each.max())]
+    return [edge for fct_ps in series for edge in (fct_ps.min(), fct_ps.max())]
 
 
 def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, style: tuple[str, str]) -> bool:

@@ -55,7 +55,9 @@ class RatioGroup:
     @property
     def bars(self) -> list[RatioBar]:
         """The bars in drawing order; the reference is drawn as a line."""
-        return [_bar(each, row.size if self.job else row.job) for row in self.rows for each in row.results]
+        return [
+            _bar(result, row.size if self.job else row.job) for row in self.rows for result in row.results
+        ]
 
     def has(self, job: str) -> bool:
         """Return whether the group has a job."""

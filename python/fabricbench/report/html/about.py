@@ -21,7 +21,9 @@ def plan_section(focus: Trial) -> Section:
     configured, changed = configurations(focus.facts.overrides)
     if changed:
         parts.append(TextPart("\n".join(changed), title="Changed on the command line"))
-    parts += [TextPart("\n".join(each.lines), title=each.title) for each in configured]
+    parts += [
+        TextPart("\n".join(configuration.lines), title=configuration.title) for configuration in configured
+    ]
     spec = json.dumps(focus.facts.run_spec, indent=2)
     parts.append(
         TextPart(spec, title=f"Complete run spec of trial {focus.id}, every default included", folded=True)

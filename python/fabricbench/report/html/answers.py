@@ -94,7 +94,7 @@ def _first_finding(focus_rows: Sequence[ResultRow], insight: Insight) -> Finding
         insight.unhealthy,
         key=lambda job: (job not in insight.unfinished, job not in failed, shares.get(job) or 0.0),
     )
-    return next(iter([each for job in order for each in insight.of_job(job)]), insight.findings[0])
+    return next(iter([finding for job in order for finding in insight.of_job(job)]), insight.findings[0])
 
 
 def _text(row: ResultRow, metric: Metric) -> str:

@@ -22,7 +22,7 @@ def ports_section(focus: Trial) -> Section | None:
         Column(" ".join(head).replace("- ", ""), numeric=is_number(name)) for name, head in heads.items()
     ]
     shown = [cells_of(row) for row in rows[:_ROWS_MAX]]
-    table = TablePart(columns, [Row([Cell(each[name]) for name in heads]) for each in shown], ABOUT)
+    table = TablePart(columns, [Row([Cell(cells[name]) for name in heads]) for cells in shown], ABOUT)
     parts: list[Part] = [table]
     if len(rows) > _ROWS_MAX:
         note = f"{counted(len(rows), 'row')}; the first {_ROWS_MAX} are shown. "

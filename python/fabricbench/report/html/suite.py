@@ -107,7 +107,7 @@ def _answers(report: SuiteReport) -> list[Answer]:
     """Return the answers: number of tests and trials, anomalies, repeatability."""
     anomalies = list(report.anomalies())
     variations = [(test.cv_percent, test) for test in report.tests if test.cv_percent is not None]
-    largest = max(variations, key=lambda each: each[0], default=None)
+    largest = max(variations, key=lambda variation: variation[0], default=None)
     categories = list(dict.fromkeys(test.category for test in report.tests))
     answers = [
         Answer("Tests", f"{len(report.tests)} of {report.planned}", ", ".join(categories), "", "results"),
@@ -249,7 +249,7 @@ def _results(report: SuiteReport) -> list[Part]:
     for number, test in enumerate(report.tests, 1):
         means = [value.mean for _, value in test.repeated()]
         kpi = test.primary
-        ends = [kpi.text(each) for each in (min(means), max(means))] if means else ["–", "–"]
+        ends = [kpi.text(mean) for mean in (min(means), max(means))] if means else ["–", "–"]
         tone: Tone = "bad" if test.error or test.rejected else ""
         rows.append(
             Row(
@@ -299,7 +299,7 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts += [_search_table(test)] if test.found else []
         parts += _kpi_table(test) if test.rows else []
         parts += _points(test) if test.rows else []
-        parts += [NotePart(f"Deviation from the procedure: {each}") for each in test.deviations]
+        parts += [NotePart(f"Deviation from the procedure: {deviation}") for deviation in test.deviations]
         yield Section(
             _key(test), f"5.{number} {test.title}", parts, f"{test.category} · {test.plan}", in_contents=False
         )
@@ -330,14 +330,14 @@ def _search_table(test: TestReport) -> TablePart:
     rows = [
         Row(
             [
-                Cell(each.variant),
-                *(Cell(value) for _, value in each.axes),
-                Cell(each.holds or "–", tone="" if each.holds else "bad"),
-                Cell(each.fails or "–"),
-                Cell(str(each.tried)),
+                Cell(case.variant),
+                *(Cell(value) for _, value in case.axes),
+                Cell(case.holds or "–", tone="" if case.holds else "bad"),
+                Cell(case.fails or "–"),
+                Cell(str(case.tried)),
             ]
         )
-        for each in test.found
+        for case in test.found
     ]
     which = "highest" if first.is_highest else "lowest"
     caption = (
@@ -355,8 +355,14 @@ def _points(test: TestReport) -> list[Part]:
     titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
     columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
     rows = [
-        Row([Cell(each.title), Cell(each.unit), *(Cell(point_text(getattr(each, name))) for name in VALUES)])
-        for each in points.rows
+        Row(
+            [
+                Cell(point.title),
+                Cell(point.unit),
+                *(Cell(point_text(getattr(point, name))) for name in VALUES),
+            ]
+        )
+        for point in points.rows
     ]
     caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
     return [TablePart(columns, rows, caption)]
@@ -425,7 +431,7 @@ def _kpi_cell(row: KpiRow, kpi: KpiName, mark: str) -> Cell:
 
 def _span(value: Repeated, kpi: KpiName, iterations: int) -> list[str]:
     """Format the range over several iterations, if they differ, and the number of values if incomplete."""
-    ends = [kpi.text(each) for each in (value.least, value.most)]
+    ends = [kpi.text(end) for end in (value.least, value.most)]
     span = [f"{ends[0]} – {ends[1]}"] if ends[0] != ends[1] else []
     return [*span, *([f"{value.count} of {iterations} iterations"] if value.count < iterations else [])]
 
@@ -451,13 +457,16 @@ def _anomalies(report: SuiteReport) -> list[Part]:
         if anomalies
         else NotePart("No test failed, every job is complete, nothing was lost.")
     ]
-    deviations = [(test, each) for test in report.tests for each in test.deviations]
+    deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
         rows = [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in deviations]
         parts.append(TablePart(plain, rows, "Deviations from the procedures of the document."))
     if report.omitted:
         titles = ("category", "test", "why")
-        rows = [Row([Cell(each.category), Cell(each.title), Cell(each.reason)]) for each in report.omitted]
+        rows = [
+            Row([Cell(omitted.category), Cell(omitted.title), Cell(omitted.reason)])
+            for omitted in report.omitted
+        ]
         parts.append(TablePart([Column(title, numeric=False) for title in titles], rows, "Not carried out."))
     return parts
 
@@ -477,7 +486,7 @@ def _repeatability(report: SuiteReport) -> list[Part]:
         variations = [
             (value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None
         ]
-        variations.sort(key=lambda each: each[0])
+        variations.sort(key=lambda variation: variation[0])
         median = variations[(len(variations) - 1) // 2][0] if variations else None
         worst = variations[-1] if variations else None
         rows.append(

@@ -50,7 +50,7 @@ class RunVariants:
             return None
         label = trial.facts.variant
         column = list(self._found.labels).index(label)
-        facts = [f"{each.field}: {each.values[column]}" for each in self._found.parameters]
+        facts = [f"{parameter.field}: {parameter.values[column]}" for parameter in self._found.parameters]
         size = shown_size(trial, summary_of(trial.results[0], trial.facts.run_spec))
         notes: list[Part] = [NotePart("; ".join(facts) + ".")] if facts else []
         iteration = f", iteration {trial.facts.iteration}" if self._repeats else ""

@@ -103,7 +103,7 @@ def _table(rows: Sequence[VersusRow]) -> TablePart:
 
 
 def _ratio_cell(row: VersusRow, variant: str) -> Cell:
-    result = next((each for each in row.results if each.variant == variant), None)
+    result = next((candidate for candidate in row.results if candidate.variant == variant), None)
     if result is None:
         return Cell("-", tone="muted")
     link = f"#{anchor(variant)}"
@@ -202,7 +202,10 @@ def _value_cells(row: VersusRow, result: VariantResult, name: str) -> list[Cell]
 
 def _parameters(parameters: Sequence[Difference], labels: Sequence[str]) -> TablePart:
     columns = [Column("parameter", numeric=False), *(Column(label, numeric=False) for label in labels)]
-    rows = [Row([Cell(each.field), *map(Cell, each.values)]) for each in parameters[:MAX_PARAMETERS]]
+    rows = [
+        Row([Cell(parameter.field), *map(Cell, parameter.values)])
+        for parameter in parameters[:MAX_PARAMETERS]
+    ]
     caption = "Parameters that differ between the variants; all others are the same."
     if len(parameters) > MAX_PARAMETERS:
         caption += f" Reduced: the first {MAX_PARAMETERS} of {len(parameters):,}."

@@ -29,7 +29,7 @@ def campaign_text(report: CampaignReport, *, colour: bool = False) -> str:
     head = styled(f"{report.name}: {report.extent}", Style.BOLD, colour=colour)
     notes = [f"note: {note}" for note in report.table.notes]
     parts = ["\n".join([head, *([report.title] if report.title else []), *_missing(report), *notes])]
-    parts += [_response(each, colour=colour) for each in report.responses]
+    parts += [_response(response, colour=colour) for response in report.responses]
     front = report.front
     return "\n\n".join([*parts, *([_front(front, colour=colour)] if front else [])])
 
@@ -102,7 +102,7 @@ def _ends(response: Response, *, colour: bool) -> str:
     if 1 < len(of_each) <= _LOADS_MAX:
         names += ["best of each", *[""] * (len(of_each) - 1)]
         shown += of_each
-    of_best = {id(each) for each in (*best[:1], *of_each)}
+    of_best = {id(setting) for setting in (*best[:1], *of_each)}
     rows = [
         _setting(response, name, setting, is_best=id(setting) in of_best)
         for name, setting in zip(names, shown, strict=True)

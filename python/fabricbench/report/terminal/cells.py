@@ -47,8 +47,10 @@ def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: b
 
 def _collective_text(summaries: Sequence[Summary]) -> str:
     """Format collective and ranks of a job: all different collectives, and the range of ranks."""
-    hows = (" ".join(part for part in (each.collective, each.algorithm) if part) for each in summaries)
-    ranks = sorted({each.ranks for each in summaries})
+    hows = (
+        " ".join(part for part in (summary.collective, summary.algorithm) if part) for summary in summaries
+    )
+    ranks = sorted({summary.ranks for summary in summaries})
     span = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
     return f"{' or '.join(dict.fromkeys(hows))}, {span} ranks"
 
@@ -92,9 +94,9 @@ def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
     if job.deviations:
         by_metric = {deviation.metric: deviation for deviation in job.deviations}
         deviations = [by_metric.get(metric.name) for metric in metrics]
-        values = ("" if each is None else f"{each.published:.10g}" for each in deviations)
+        values = ("" if deviation is None else f"{deviation.published:.10g}" for deviation in deviations)
         yield Row(["published", *values], Style.DIM)
-        yield Row(["deviation", *(deviation_text(each) for each in deviations)], Style.DIM)
+        yield Row(["deviation", *(deviation_text(deviation) for deviation in deviations)], Style.DIM)
 
 
 def deviation_text(deviation: Deviation | None) -> str:

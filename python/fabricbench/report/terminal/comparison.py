@@ -28,7 +28,7 @@ def comparison_text(found: Comparison, *, colour: bool = False) -> str:
 
 
 def _place(comparison: Comparison, pair: JobPair) -> int:
-    jobs = list(dict.fromkeys(_job(each) for each in comparison.focus))
+    jobs = list(dict.fromkeys(_job(focus_pair) for focus_pair in comparison.focus))
     return jobs.index(_job(pair))
 
 
@@ -41,7 +41,10 @@ def _parameters(comparison: Comparison, *, colour: bool) -> str:
     if not comparison.parameters:
         return comparison.note or "no parameter differs"
     columns = [Column((head,), is_text=True) for head in ("", *comparison.labels)]
-    rows = [Row([each.field, *map(_short, each.values)]) for each in comparison.parameters[:MAX_PARAMETERS]]
+    rows = [
+        Row([parameter.field, *map(_short, parameter.values)])
+        for parameter in comparison.parameters[:MAX_PARAMETERS]
+    ]
     rest = len(comparison.parameters) - MAX_PARAMETERS
     more = [f"... and {rest} more"] if rest > 0 else []
     more += [comparison.note] if comparison.note else []
@@ -63,8 +66,12 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
         columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
     changes = [[pair.changes[index] for pair in pairs] for index in range(len(pairs[0].changes))]
     kinds = {job.summary.kind for job in (first, *(pair.second for pair in pairs))} if not measured else set()
-    changes = [each for each in changes if not each[0].metric.is_on_demand]
-    rows = [_row(each) for each in changes if any(map(_has_any, each)) or _concerns(each[0], kinds)]
+    changes = [metric_changes for metric_changes in changes if not metric_changes[0].metric.is_on_demand]
+    rows = [
+        _row(metric_changes)
+        for metric_changes in changes
+        if any(map(_has_any, metric_changes)) or _concerns(metric_changes[0], kinds)
+    ]
     titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
 

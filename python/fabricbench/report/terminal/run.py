@@ -203,13 +203,13 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
         return []
     failed = [
         styled(
-            f"{full_label(job, with_iteration=with_iteration)}: {judgement_text(each)}",
+            f"{full_label(job, with_iteration=with_iteration)}: {judgement_text(judgement)}",
             Style.RED,
             colour=colour,
         )
         for job in jobs
-        for each in job.judgements
-        if not each.passed
+        for judgement in job.judgements
+        if not judgement.passed
     ]
     return failed or [ALL_MET]
 

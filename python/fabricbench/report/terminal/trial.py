@@ -148,8 +148,12 @@ def _is_shown(job: JobReport, metric: Metric) -> bool:
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
     """Format every criterion of a job, and whether it is met."""
     return [
-        styled(f"criterion: {judgement_text(each)}", Style.PLAIN if each.passed else Style.RED, colour=colour)
-        for each in job.judgements
+        styled(
+            f"criterion: {judgement_text(judgement)}",
+            Style.PLAIN if judgement.passed else Style.RED,
+            colour=colour,
+        )
+        for judgement in job.judgements
     ]
 
 
