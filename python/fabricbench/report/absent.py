@@ -44,8 +44,8 @@ def _reason(job: JobReport, name: str) -> str:
     if ratio is not None:
         is_alone = name in ALONE_RATIOS
         was_run = job.alone if is_alone else job.against
-        whose = "the job alone" if is_alone else "the reference variant's job"
-        return f"{whose} has no such value, or is another job" if was_run else f"{whose} was not run"
+        job_text = "the job alone" if is_alone else "the reference variant's job"
+        return f"{job_text} has no such value, or is another job" if was_run else f"{job_text} was not run"
     if job.missing:
         return job.missing
     return f"none {metric.absent}" if metric.absent else "not measured"

@@ -54,8 +54,8 @@ class CampaignReport:
     @property
     def extent(self) -> str:
         """Completeness of the campaign as a sentence."""
-        there = f"{self.recorded:,} of {self.table.trials:,} trials have a record"
-        return f"{there}; {self.alone:,} of a job alone are left out" if self.alone else there
+        record_count = f"{self.recorded:,} of {self.table.trials:,} trials have a record"
+        return f"{record_count}; {self.alone:,} of a job alone are left out" if self.alone else record_count
 
 
 def settings_of(table: CampaignTable, row: dict[str, Any]) -> str:

@@ -23,8 +23,8 @@ def plan_cell(name: str, texts: Sequence[str], changes: Sequence[str], warnings:
     parts = [f"<b>{escape(name)}</b> {escape(first)}", *map(escape, others)]
     parts += [f"<code>{escape(change)}</code>" for change in changes]
     lines = "".join(f"<div>{part}</div>" for part in parts)
-    odd = "".join(f'<div style="{_WARNING}">{escape(warning)}</div>' for warning in warnings)
-    return f"<div>{lines}{odd}</div>"
+    warning_lines = "".join(f'<div style="{_WARNING}">{escape(warning)}</div>' for warning in warnings)
+    return f"<div>{lines}{warning_lines}</div>"
 
 
 def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:

@@ -50,8 +50,8 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
     kinds = {row.summary.kind for row in rows}
     published = {name for row in rows for name in row.published_metrics}
     is_shared = any(shares_fabric(row.trial) for row in rows)
-    own = (View.SHARED,) if is_shared else ()
-    chosen = in_views(*_that_apply(rows, views), *own, besides=published)
+    fabric_views = (View.SHARED,) if is_shared else ()
+    chosen = in_views(*_applicable_views(rows, views), *fabric_views, besides=published)
     metrics = [metric for metric in chosen if any(map(metric.concerns, kinds))]
     if is_shared:
         metrics = [metric for metric in metrics if metric.scope is Scope.JOB or metric.name in published]
@@ -78,7 +78,7 @@ def has_adapters(rows: Sequence[Shown]) -> bool:
     return any("messages" in fabric.get("nic", {}) or "clocks" in fabric for fabric in fabrics)
 
 
-def _that_apply(rows: Sequence[Shown], views: Sequence[View]) -> list[View]:
+def _applicable_views(rows: Sequence[Shown], views: Sequence[View]) -> list[View]:
     omitted = set() if has_barriers(rows) else {View.RANKS}
     if not has_adapters(rows):
         omitted |= {View.ADAPTERS}

@@ -99,11 +99,11 @@ def matched(first: Sequence[Trial], second: Sequence[Trial]) -> list[tuple[Trial
     """
     pairs = []
     for trial in first:
-        same = [
+        candidates = [
             other for other in second if _work(other) == _work(trial) and not is_solo(other.facts.variant)
         ]
-        if same and not is_solo(trial.facts.variant):
-            pairs.append((trial, min(same, key=lambda other: _distance(trial, other))))
+        if candidates and not is_solo(trial.facts.variant):
+            pairs.append((trial, min(candidates, key=lambda other: _distance(trial, other))))
     return pairs
 
 
@@ -113,8 +113,12 @@ def _work(trial: Trial) -> tuple[object, ...]:
 
 
 def _distance(trial: Trial, other: Trial) -> tuple[bool, bool, bool]:
-    one, two = trial.facts, other.facts
-    return one.axes != two.axes, one.iteration != two.iteration, one.variant != two.variant
+    facts, other_facts = trial.facts, other.facts
+    return (
+        facts.axes != other_facts.axes,
+        facts.iteration != other_facts.iteration,
+        facts.variant != other_facts.variant,
+    )
 
 
 def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = None) -> Comparison:

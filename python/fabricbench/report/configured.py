@@ -1,4 +1,4 @@
-"""Extracts switch configurations from the overrides of a trial: their values, and what they leave out."""
+"""Extracts switch configurations from the overrides of a trial: values and omissions."""
 
 from __future__ import annotations
 

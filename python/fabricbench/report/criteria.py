@@ -41,17 +41,17 @@ def verdict_line(jobs: Sequence[JobReport]) -> str:
     """
     judged = [(job, judgement) for job in jobs for judgement in job.judgements]
     failed = [(job, judgement) for job, judgement in judged if not judgement.passed]
-    broken = [job for job in jobs if job.summary.status != "complete"]
+    incomplete_jobs = [job for job in jobs if job.summary.status != "complete"]
     if failed:
         job, worst = max(failed, key=lambda failure: _missed_by(failure[1]))
-        which = f"{missed_text(job, worst)} ({_place(job, jobs)})"
-        return f"{len(failed)} of {len(judged)} criteria not met: {which}"
-    if broken:
+        failure_text = f"{missed_text(job, worst)} ({_trial_description(job, jobs)})"
+        return f"{len(failed)} of {len(judged)} criteria not met: {failure_text}"
+    if incomplete_jobs:
         trials = {job.trial.attempt for job in jobs}
-        stuck = {job.trial.attempt for job in broken}
-        first = broken[0]
-        state = f"job {first.summary.job} is {first.summary.status} ({_place(first, jobs)})"
-        return f"{len(stuck)} of {counted(len(trials), 'trial')} not complete: {state}"
+        incomplete_trials = {job.trial.attempt for job in incomplete_jobs}
+        first = incomplete_jobs[0]
+        state = f"job {first.summary.job} is {first.summary.status} ({_trial_description(first, jobs)})"
+        return f"{len(incomplete_trials)} of {counted(len(trials), 'trial')} not complete: {state}"
     return f"{len(judged)} of {len(judged)} criteria met" if judged else ""
 
 
@@ -66,7 +66,9 @@ def missed_text(job: JobReport, judgement: Judgement) -> str:
         status = job.summary.status
         measured = "not measured" if status == "complete" else f"not measured, {status},"
     else:
-        measured = _near(judgement.value, limits) + (" incomplete" if _incomplete(judgement) else "")
+        measured = _precise_number(judgement.value, limits) + (
+            " incomplete" if _incomplete(judgement) else ""
+        )
     return f"{name} of {job.summary.job} {measured} for {limit_text}{unit}"
 
 
@@ -76,12 +78,12 @@ def _name(metric: Metric) -> str:
     return metric.label if has_short_name else metric.phrase
 
 
-def _place(job: JobReport, jobs: Sequence[JobReport]) -> str:
+def _trial_description(job: JobReport, jobs: Sequence[JobReport]) -> str:
     """Identify the trial of a job by its size, and by variant, swept values and iteration if needed."""
     facts = job.trial.facts
-    several = {other.trial.facts.variant for other in jobs}
-    parts = [job.size, *([facts.variant] if len(several) > 1 else []), axes_label(job.trial)]
-    parts += [f"#{facts.iteration}"] if any(other.trial.facts.iteration for other in jobs) else []
+    variants = {run_job.trial.facts.variant for run_job in jobs}
+    parts = [job.size, *([facts.variant] if len(variants) > 1 else []), axes_label(job.trial)]
+    parts += [f"#{facts.iteration}"] if any(run_job.trial.facts.iteration for run_job in jobs) else []
     return ", ".join(part for part in parts if part)
 
 
@@ -93,7 +95,7 @@ def _missed_by(judgement: Judgement) -> float:
     return abs(judgement.value - limit) / (abs(limit) or 1.0) if limit is not None else 0.0
 
 
-def _near(value: float, limits: Sequence[float | None]) -> str:
+def _precise_number(value: float, limits: Sequence[float | None]) -> str:
     """Format a value with three digits, or as many as needed to differ from a limit."""
     for digits in range(3, 10):
         text = f"{value:,.{digits}g}" if abs(value) < _PLAIN else f"{value:,.0f}"

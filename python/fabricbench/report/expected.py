@@ -342,7 +342,7 @@ def expectation_csv(told: Expectation) -> str:
 def criteria(told: Expectation) -> list[dict[str, Any]]:
     """Return criteria in the form of a plan: one applies at every size, so it has the loosest limit."""
     loosest: dict[tuple[str, str, str], dict[str, Any]] = {}
-    several = {result.variant for result in told.expected if not result.is_of_one_job}
+    multi_job_variants = {result.variant for result in told.expected if not result.is_of_one_job}
     variants = {result.variant for result in told.expected}
     for result in told.expected:
         for limit in result.limits:
@@ -351,7 +351,7 @@ def criteria(told: Expectation) -> list[dict[str, Any]]:
             key = (result.variant, result.job, limit.metric)
             low = min(limit.minimum or 0.0, loosest.get(key, {}).get("min", float("inf")))
             criterion: dict[str, Any] = {"metric": limit.metric, "min": low}
-            if result.variant in several:
+            if result.variant in multi_job_variants:
                 criterion["job"] = result.job
             if len(variants) > 1 or result.variant != "base":
                 criterion["variant"] = result.variant

@@ -59,7 +59,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why the jobs of a trial are slow.
+    """Explanation of the slow jobs of a trial.
 
     Attributes:
         trial: The trial.

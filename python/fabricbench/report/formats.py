@@ -81,8 +81,8 @@ def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[
     orders = {order.job: reordering_object(order) for order in found.orders}
     for shown in content["trials"]:
         shown["reordering"] = orders.get(shown["job"])
-        own = (recovery for recovery in found.recoveries if recovery.job == shown["job"])
-        shown["recoveries"] = [recovery_object(recovery) for recovery in own]
+        job_recoveries = (recovery for recovery in found.recoveries if recovery.job == shown["job"])
+        shown["recoveries"] = [recovery_object(recovery) for recovery in job_recoveries]
         shown["diagnosis"] = [finding_object(finding) for finding in found.of_job(shown["job"])]
     content["fabric"] = {
         "uplinks": [distribution_object(distribution) for distribution in found.distributions],

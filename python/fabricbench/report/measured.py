@@ -44,13 +44,13 @@ def _is_json(trial: Trial) -> bool:
 def printed_values(trial: Trial) -> list[tuple[str, str]]:
     """Return the other printed columns of its benchmark."""
     result = (trial.summary or {})["result"]
-    wrong = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
+    wrong_values = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
     return [
         *(
             (name, f"{value:g}" if isinstance(value, float) else str(value))
             for name, value in _values(result)
         ),
-        *wrong,
+        *wrong_values,
     ]
 
 

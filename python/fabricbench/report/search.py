@@ -21,8 +21,8 @@ def search_table(plan: str, found: Sequence[Searched], trials: int, *, colour: b
     """
     first = found[0]
     names = [name for name, _ in first.axes]
-    which = "highest" if first.is_highest else "lowest"
-    title = f"{plan}: the {which} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
+    direction = "highest" if first.is_highest else "lowest"
+    title = f"{plan}: the {direction} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
     has_variants = any(case.variant != "base" for case in found)
     has_sizes = any(case.data_size_bytes is not None for case in found)
     columns = [Column(("variant",), is_text=True)] if has_variants else []

@@ -112,7 +112,7 @@ def _add_pfc(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[s
 
 
 def _add_scheduling(tables: dict[str, Any], quanta: list[int]) -> Iterator[str]:
-    """Add weights in the ratio of quanta, and yield what SONiC cannot express."""
+    """Add weights in the ratio of quanta, and yield a sentence if SONiC cannot express them exactly."""
     weights = [quantum // gcd(*quanta) for quantum in quanta]
     if max(weights) > _WEIGHT_MAX:
         weights = [max(1, round(weight * _WEIGHT_MAX / max(weights))) for weight in weights]

@@ -52,7 +52,7 @@ def lossless_profile(pfc: Mapping[str, Any], pool: str, *, is_shared: bool = Fal
 
 
 def add_pools(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> Iterator[str]:
-    """Add the pools of a buffer to tables, and yield what SONiC cannot express."""
+    """Add the pools of a buffer to tables, and yield sentences about omissions."""
     added = _Added(tables, switch, ports)
     for side in _NUMBERED:
         for pool in switch["buffer"]["pools"][side]:
@@ -144,7 +144,7 @@ class _Added:
         entries |= {f"{name}|{priority}": {"profile": profile} for name in self.ports}
 
     def missing(self) -> Iterator[str]:
-        """Yield what SONiC cannot express."""
+        """Yield a sentence for each setting that SONiC cannot express."""
         yield from dict.fromkeys(self.told)
         pools = self.tables["BUFFER_POOL"].values()
         sizes = [int(pool["size"]) + int(pool.get("xoff", 0)) for pool in pools if pool["type"] != "egress"]

@@ -86,7 +86,7 @@ def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[
     """Return the lines, one trace per colour; the smallest values are drawn last."""
     ranked = sorted(shown, key=lambda setting: setting.mean)
     columns = [
-        _places(response.levels[name], [setting.values[index] for setting in ranked])
+        _axis_positions(response.levels[name], [setting.values[index] for setting in ranked])
         for index, name in enumerate(response.names)
     ]
     columns.append([scale.place(setting.mean) for setting in ranked])
@@ -106,7 +106,7 @@ def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[
     ]
 
 
-def _places(levels: Sequence[str], values: Sequence[str]) -> list[float]:
+def _axis_positions(levels: Sequence[str], values: Sequence[str]) -> list[float]:
     """Return the position of each line on a factor's axis: in the band of its value, by rank."""
     numbers = {level: number for number, level in enumerate(levels)}
     counts = dict.fromkeys(levels, 0)

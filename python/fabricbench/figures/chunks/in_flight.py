@@ -60,38 +60,38 @@ def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, 
         span_ps: Begin of the first bin and end of the last [ps].
     """
     begin_ps, end_ps = span_ps
-    places = _places(rows)
-    within = (pl.col("end_ps") > begin_ps) & (pl.col("start_ps") < end_ps)
+    sender_rows = _sender_rows(rows)
+    in_span = (pl.col("end_ps") > begin_ps) & (pl.col("start_ps") < end_ps)
     times = pl.col("start_ps", "end_ps").cast(pl.Int64).clip(begin_ps, end_ps) - begin_ps
     # Of chunks with equal start, the longest suffices: few remain if a rank posts several at once.
     chunks = (
-        started.filter(within).select(*_SENDER, times).group_by(*_SENDER, "start_ps").agg(pl.max("end_ps"))
+        started.filter(in_span).select(*_SENDER, times).group_by(*_SENDER, "start_ps").agg(pl.max("end_ps"))
     )
-    spans = _united(
-        chunks.join(places.lazy(), on=list(_SENDER)).select("row", "sender", "start_ps", "end_ps")
+    spans = _busy_spans(
+        chunks.join(sender_rows.lazy(), on=list(_SENDER)).select("row", "sender", "start_ps", "end_ps")
     )
     busy_ps = _busy_ps(spans.collect(), len(rows.rows), end_ps - begin_ps)
-    whole_ps = [len(row.senders) * (end_ps - begin_ps) / TIME_BINS for row in rows.rows]
+    bins_ps = [len(row.senders) * (end_ps - begin_ps) / TIME_BINS for row in rows.rows]
     return [
-        [round(min(100.0, max(0.0, 100 * busy / whole)), 4) for busy in row]
-        for row, whole in zip(busy_ps, whole_ps, strict=True)
+        [round(min(100.0, max(0.0, 100 * busy / bin_ps)), 4) for busy in row]
+        for row, bin_ps in zip(busy_ps, bins_ps, strict=True)
     ]
 
 
-def _places(rows: RankRows) -> pl.DataFrame:
+def _sender_rows(rows: RankRows) -> pl.DataFrame:
     """Return the row of each sender, and a number for it that is shorter than its name."""
-    every = [(index, sender) for index, row in enumerate(rows.rows) for sender in row.senders]
+    senders = [(index, sender) for index, row in enumerate(rows.rows) for sender in row.senders]
     return pl.DataFrame(
         {
-            "job": [sender.job for _, sender in every],
-            "src_rank": [sender.rank for _, sender in every],
-            "row": pl.Series([index for index, _ in every], dtype=pl.UInt32),
-            "sender": pl.Series(range(len(every)), dtype=pl.UInt32),
+            "job": [sender.job for _, sender in senders],
+            "src_rank": [sender.rank for _, sender in senders],
+            "row": pl.Series([index for index, _ in senders], dtype=pl.UInt32),
+            "sender": pl.Series(range(len(senders)), dtype=pl.UInt32),
         }
     )
 
 
-def _united(chunks: pl.LazyFrame) -> pl.LazyFrame:
+def _busy_spans(chunks: pl.LazyFrame) -> pl.LazyFrame:
     """Merge overlapping or adjacent chunks of a sender into spans with any chunk in flight."""
     reach_ps = pl.col("end_ps").cum_max().shift(1).over("sender")
     is_first = reach_ps.is_null() | (pl.col("start_ps") > reach_ps)

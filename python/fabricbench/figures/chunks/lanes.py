@@ -100,9 +100,9 @@ def choose_timeline(
     started = started.select(*_COLUMNS, "end_ps", pl.lit(1).alias("chunks"))
     total, senders = started.select(pl.len(), pl.struct(SENDER).n_unique().alias("senders")).collect().row(0)
     if total <= max_bars:
-        every = _lay_out(started.collect(), Reduction.NONE, total)
-        if every.lanes <= max_lanes:
-            return every
+        timeline = _lay_out(started.collect(), Reduction.NONE, total)
+        if timeline.lanes <= max_lanes:
+            return timeline
     if senders > min(MAX_RANKS_REDUCED, max_lanes):
         return None
     return _reduced(started.collect().sort([*SENDER, *_ORDER]), senders, max_bars, max_lanes)
@@ -160,10 +160,10 @@ def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int) -> Timeline
     lane = 0
     overlap_ps = int(_OVERLAP_SHARE * int(str(chunks["end_ps"].max() or 0)))
     for (job, rank), group in ordered.group_by(SENDER, maintain_order=True):
-        own = group.to_dicts()
-        lanes = _assign_lanes(own, lane, overlap_ps)
+        sender_bars = group.to_dicts()
+        lanes = _assign_lanes(sender_bars, lane, overlap_ps)
         senders.append(Sender(str(job), int(str(rank)), lane, lanes))
-        bars.extend(own)
+        bars.extend(sender_bars)
         lane += lanes
     return Timeline(bars, senders, total, reduction)
 
@@ -171,13 +171,13 @@ def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int) -> Timeline
 def _assign_lanes(bars: list[dict[str, Any]], first_lane: int, overlap_ps: int) -> int:
     """Give each bar, in order of start, the lane that has been free longest; return the number of lanes."""
     free_at: list[tuple[int, int]] = []
-    used = 0
+    lanes = 0
     for bar in bars:
         if free_at and free_at[0][0] <= bar["start_ps"] + overlap_ps:
             lane = heappop(free_at)[1]
         else:
-            lane = first_lane + used
-            used += 1
+            lane = first_lane + lanes
+            lanes += 1
         bar["lane"] = lane
         heappush(free_at, (bar["end_ps"], lane))
-    return used
+    return lanes

@@ -47,9 +47,9 @@ def matrix_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot
     matrices = port_matrix(links, tiers)
     pairs = [pair for pair in matrices if len(links) > MAX_MAP_LINKS or pair[0] > 0]
     panels = [panel for pair in pairs for panel in _panels(pair, matrices[pair])]
-    every = sum(len(panel.cells) for panel in panels)
+    cell_count = sum(len(panel.cells) for panel in panels)
     panels = [_merge_rows(panel) for panel in panels]
-    reduced = sum(len(panel.cells) for panel in panels) < every
+    reduced = sum(len(panel.cells) for panel in panels) < cell_count
     return Plot(_figure(panels), _caption(reduced))
 
 

@@ -72,7 +72,7 @@ def _names(shown: Sequence[EgressDistribution]) -> list[tuple[str, str]]:
     ]
 
 
-def _places(shown: Sequence[EgressDistribution]) -> list[list[int]]:
+def _bar_positions(shown: Sequence[EgressDistribution]) -> list[list[int]]:
     """Return for each switch the positions of its uplinks on a numeric axis, with a gap between switches."""
     begins = [0, *accumulate(len(distribution.uplinks) + 1 for distribution in shown)]
     return [
@@ -84,7 +84,7 @@ def _places(shown: Sequence[EgressDistribution]) -> list[list[int]]:
 def _axis(shown: Sequence[EgressDistribution]) -> dict[str, Any]:
     if _are_named(shown):
         return theme.axis("uplink, by switch", type="multicategory")
-    middles = [(places[0] + places[-1]) / 2 for places in _places(shown)]
+    middles = [(positions[0] + positions[-1]) / 2 for positions in _bar_positions(shown)]
     return theme.axis(
         "uplinks of each switch, in the order of their ports",
         tickvals=middles,
@@ -95,7 +95,7 @@ def _axis(shown: Sequence[EgressDistribution]) -> dict[str, Any]:
 
 def _bars(title: str, values: list[float], shown: Sequence[EgressDistribution]) -> Any:
     names = _names(shown)
-    x: list[Any] = [position for places in _places(shown) for position in places]
+    x: list[Any] = [position for positions in _bar_positions(shown) for position in positions]
     if _are_named(shown):
         x = [list(column) for column in zip(*names, strict=True)]
     return go.Bar(

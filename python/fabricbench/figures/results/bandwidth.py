@@ -56,13 +56,13 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     if not shown:
         return None
     figure = go.Figure()
-    every = list(dict.fromkeys(row.series for row in shown))
-    of_focus = next((row.series for row in shown if row.is_focus), every[0])
-    names = [name for index, name in enumerate(every) if index < _CURVES_MAX or name == of_focus]
+    series_names = list(dict.fromkeys(row.series for row in shown))
+    of_focus = next((row.series for row in shown if row.is_focus), series_names[0])
+    names = [name for index, name in enumerate(series_names) if index < _CURVES_MAX or name == of_focus]
     colours = _job_colours(shown)
     for index, name in enumerate(names):
-        own = sorted((row for row in shown if row.series == name), key=_size_bytes)
-        figure.add_trace(_measured(quantity, name, own, colours.get(name) or theme.curve(index)))
+        series_rows = sorted((row for row in shown if row.series == name), key=_size_bytes)
+        figure.add_trace(_measured(quantity, name, series_rows, colours.get(name) or theme.curve(index)))
     published = [row for row in shown if quantity.metric in row.published]
     if published:
         figure.add_trace(_published(quantity, published))
@@ -75,7 +75,7 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
     caption = _caption(quantity, bool(published), len(rows) - len(measured))
-    omitted = len(every) - len(names)
+    omitted = len(series_names) - len(names)
     caption += f" Not drawn: {counted(omitted, 'more curve')}." if omitted else ""
     return Plot(figure, caption, reduced=omitted > 0)
 

@@ -29,8 +29,8 @@ def compared_plot(curves: Sequence[Curve], metric: Metric) -> Plot | None:
     figure = go.Figure()
     for index, curve in enumerate(shown):
         for job in names if several else [None]:
-            own = [job_report for job_report in curve.jobs if job in {None, job_report.summary.job}]
-            line = _line(curve, own, metric)
+            curve_jobs = [job_report for job_report in curve.jobs if job in {None, job_report.summary.job}]
+            line = _line(curve, curve_jobs, metric)
             if line is not None:
                 name = curve.name if job is None else f"{curve.name}, {job}"
                 kind = names.index(job) if job else 0

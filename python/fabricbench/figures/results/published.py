@@ -38,7 +38,7 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
     ours = [row for row in shown if row["metrics"][metric.name]["ours"] is not None]
     figure = go.Figure(_published(shown, metric))
     if ours:
-        figure.add_trace(_ours(ours, metric))
+        figure.add_trace(_result_line(ours, metric))
     title = f"{size_title} (logarithmic; 1 MB = 2^20 bytes)"
     values = [value for trace in figure.data for value in trace.y]
     figure.update_layout(
@@ -57,7 +57,7 @@ def _published(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
     return _scatter(rows, metric, "published", mode="markers", marker=theme.PUBLISHED_MARK)
 
 
-def _ours(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
+def _result_line(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
     colour = theme.curve(0)
     style = {"line": {"width": 2, "color": colour}, "marker": {"size": 7, "color": colour}}
     return _scatter(rows, metric, "ours", mode="lines+markers", **style)

@@ -106,7 +106,7 @@ class _Panels:
         ]
 
     def is_lowest(self, place: dict[str, int]) -> bool:
-        """Return whether no panel is below the given one."""
+        """Return whether no panel is below this one."""
         return {**place, "row": place["row"] + 1} not in self.places
 
     @property
@@ -132,8 +132,8 @@ class _Panels:
 
 def lines_plot(sweep: Sweep) -> Plot | None:
     """Draw the metric of a job against size or the last field, one line per value of another field."""
-    every = sweep.panels()
-    shown = every[:_PANELS_MAX]
+    all_panels = sweep.panels()
+    shown = all_panels[:_PANELS_MAX]
     values = [point.value for panel in shown for points in panel.lines.values() for point in points]
     numbers = [value for value in values if value is not None]
     if not numbers:
@@ -150,7 +150,7 @@ def lines_plot(sweep: Sweep) -> Plot | None:
         for trace in _lines(sweep, panel, names[:_LINES_MAX], is_first=panel is shown[0]):
             figure.add_trace(trace, **panel_position)
         figure.update_xaxes(
-            _along(sweep, panel, has_title=panels.is_lowest(panel_position)), **panel_position
+            _x_axis(sweep, panel, has_title=panels.is_lowest(panel_position)), **panel_position
         )
         figure.update_yaxes(
             upwards if panel_position["col"] == 1 else {**upwards, "title": {"text": ""}}, **panel_position
@@ -160,14 +160,16 @@ def lines_plot(sweep: Sweep) -> Plot | None:
     omitted = len(names) - _LINES_MAX
     text += f" Not drawn: {counted(omitted, 'more line')} of each." if omitted > 0 else ""
     return Plot(
-        figure, text + _omission_text(sweep, len(every)), reduced=omitted > 0 or len(every) > len(shown)
+        figure,
+        text + _omission_text(sweep, len(all_panels)),
+        reduced=omitted > 0 or len(all_panels) > len(shown),
     )
 
 
 def _lines(sweep: Sweep, panel: Panel, names: Sequence[str], *, is_first: bool) -> list[go.Scatter]:
     return [
         go.Scatter(
-            x=[_place(sweep, point) for point in panel.lines[name]],
+            x=[_x_value(sweep, point) for point in panel.lines[name]],
             y=[point.value for point in panel.lines[name]],
             text=[point.place for point in panel.lines[name]],
             name=name,
@@ -183,11 +185,11 @@ def _lines(sweep: Sweep, panel: Panel, names: Sequence[str], *, is_first: bool) 
     ]
 
 
-def _place(sweep: Sweep, point: Point) -> int | str:
+def _x_value(sweep: Sweep, point: Point) -> int | str:
     return point.size_bytes if sweep.across.is_size else point.place
 
 
-def _along(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
+def _x_axis(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
     if not sweep.across.is_size:
         order = {"categoryorder": "array", "categoryarray": list(sweep.across.values)}
         return theme.axis(sweep.across.title if has_title else "", type="category", **order)

@@ -145,11 +145,11 @@ def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
         return None
     figure = go.Figure()
     for index, job in enumerate(jobs):
-        own = [share for share in shares if share.name == job]
+        job_shares = [share for share in shares if share.name == job]
         figure.add_trace(
             go.Box(
-                x=[share.kept_percent for share in own],
-                text=[share.label for share in own],
+                x=[share.kept_percent for share in job_shares],
+                text=[share.label for share in job_shares],
                 name=job,
                 boxpoints="all",
                 jitter=0.6,

@@ -65,10 +65,12 @@ def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
     figure = go.Figure()
     curves = list(dict.fromkeys(pair.curve for pair in pairs))
     for index, curve in enumerate(curves):
-        own = sorted((pair for pair in pairs if pair.curve == curve), key=lambda pair: pair.size_bytes)
+        curve_pairs = sorted(
+            (pair for pair in pairs if pair.curve == curve), key=lambda pair: pair.size_bytes
+        )
         name = f"{curve}, " if len(curves) > 1 else ""
-        figure.add_traces(_lines(own, metric, name, theme.curve(index)))
-        figure.add_trace(_bars(own, name, theme.curve(index), (index, len(curves))))
+        figure.add_traces(_lines(curve_pairs, metric, name, theme.curve(index)))
+        figure.add_trace(_bars(curve_pairs, name, theme.curve(index), (index, len(curves))))
     sizes = sorted({pair.size_bytes for pair in pairs})
     edges = [log10(max(1, sizes[0])) - _MARGIN_DECADES, log10(max(1, sizes[-1])) + _MARGIN_DECADES]
     title_x = size_title([pair.measured.trial for pair in pairs])

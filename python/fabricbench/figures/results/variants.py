@@ -66,12 +66,12 @@ class RatioGroup:
 
 def ratio_groups(rows: Sequence[VersusRow]) -> list[RatioGroup]:
     """Return one group per job, or one per metric if there is only one size."""
-    one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
+    has_one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
     groups: dict[tuple[str, str], list[VersusRow]] = {}
     for row in rows:
-        groups.setdefault((row.ratio, "" if one_size else row.job), []).append(row)
-    axis = "job" if one_size else f"{versus_title(rows)} (1 MB = 2^20 bytes)"
-    return [RatioGroup(own, axis, job) for (_, job), own in groups.items()]
+        groups.setdefault((row.ratio, "" if has_one_size else row.job), []).append(row)
+    axis = "job" if has_one_size else f"{versus_title(rows)} (1 MB = 2^20 bytes)"
+    return [RatioGroup(group_rows, axis, job) for (_, job), group_rows in groups.items()]
 
 
 def versus_title(rows: Sequence[VersusRow]) -> str:
@@ -95,9 +95,11 @@ def ratio_plot(group: RatioGroup) -> Plot | None:
         return None
     figure = go.Figure()
     for index, name in enumerate(names):
-        own = [bar for bar in drawn if bar.variant == name]
-        if own:
-            figure.add_trace(_bars(name, own, theme.curve(index), labelled=len(drawn) <= _LABELS_MAX))
+        variant_bars = [bar for bar in drawn if bar.variant == name]
+        if variant_bars:
+            figure.add_trace(
+                _bars(name, variant_bars, theme.curve(index), labelled=len(drawn) <= _LABELS_MAX)
+            )
     figure.add_hline(y=1, line={"color": theme.IDEAL, "width": 1.5, "dash": "dash"})
     places = list(dict.fromkeys(bar.place for bar in bars))
     figure.update_layout(

@@ -59,7 +59,7 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeSc
 def _line(
     samples: pl.DataFrame, name: str, scale: TimeScale, colour: str, unit: tuple[str, float]
 ) -> go.Scatter:
-    """Draw a rate in a unit, given as its name and its factor from bytes/ps."""
+    """Draw a rate in a unit: its name, and its factor from bytes/ps."""
     label, factor = unit
     rates = samples.with_columns(
         (pl.col("value").diff() / pl.col("time_ps").diff() * factor).alias("rate")

@@ -111,7 +111,7 @@ def _utc(moment: str | None) -> str:
 
 
 def model_section(focus: Trial) -> Section | None:
-    """Return what a model covers and leaves out, or `None` for measurements."""
+    """Return the scope and the omissions of a model, or `None` for measurements."""
     notes = {SIMULATED: MODEL_NOTES, FLOW_MODEL: FLOW_NOTES}.get(made(focus))
     if notes is None:
         return None

@@ -1,4 +1,4 @@
-"""Answers of the first screen: how long, how far from ideal, why, and what to do."""
+"""Answers of the first screen: duration, percentage of the ideal, likely cause, and remedy."""
 
 from __future__ import annotations
 
@@ -34,15 +34,22 @@ def answers(rows: Sequence[ResultRow], found: Insight | None) -> list[Answer]:
 
 def _how_long(focus_rows: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
     """Return the time of the slowest job, or a substitute if jobs have no end."""
-    broken = [row for row in focus_rows if row.summary.status != "complete"]
-    if broken:
+    incomplete = [row for row in focus_rows if row.summary.status != "complete"]
+    if incomplete:
         return Answer(
-            "How long", broken[0].summary.status, broken[0].summary.reason or broken[0].label, "bad"
+            "How long",
+            incomplete[0].summary.status,
+            incomplete[0].summary.reason or incomplete[0].label,
+            "bad",
         )
     timed = [row for row in focus_rows if row.summary.value(_TIME.name) is not None]
     if not timed:
-        led = [(row, HEADLINES[row.summary.kind]) for row in focus_rows if row.summary.kind in HEADLINES]
-        measured = [(row, metric) for row, metric in led if row.summary.value(metric.name) is not None]
+        headline_metrics = [
+            (row, HEADLINES[row.summary.kind]) for row in focus_rows if row.summary.kind in HEADLINES
+        ]
+        measured = [
+            (row, metric) for row, metric in headline_metrics if row.summary.value(metric.name) is not None
+        ]
         if not measured:
             return None
         row, metric = measured[0]

@@ -65,8 +65,8 @@ def build_page(
 ) -> Page:
     """Build the page; see `write_report`."""
     rows = result_rows(trials, focus, others)
-    own = [row for row in rows if row.is_focus]
-    label = own[0].label if len(own) == 1 else trial_label(own)
+    focus_rows = [row for row in rows if row.is_focus]
+    label = focus_rows[0].label if len(focus_rows) == 1 else trial_label(focus_rows)
     if focus.is_printed:
         return measured_page(rows, focus, label)
     insight = insight_of(focus)

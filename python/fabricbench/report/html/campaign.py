@@ -169,8 +169,8 @@ def _settings_table(response: Response) -> TablePart:
     ranked = response.ranked()
     best, worst = ranked[:_ENDS], ranked[_ENDS:][-_ENDS:]
     first = len(ranked) - len(worst)
-    placed = [*enumerate(best, 1), *enumerate(worst, first + 1)]
-    rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in placed]
+    ranked_settings = [*enumerate(best, 1), *enumerate(worst, first + 1)]
+    rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in ranked_settings]
     omitted = len(ranked) - len(rows)
     caption = f"Best and worst; {counted(omitted, 'setting')} between them left out." if omitted else ""
     return TablePart([Column("rank"), *_setting_columns(response)], rows, caption)

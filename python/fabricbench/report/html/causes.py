@@ -60,8 +60,8 @@ def diagnosis_section(found: Insight) -> Section | None:
             for finding in shown
         ]
         parts.append(TablePart(columns, rows, _cause_caption(len(shown), len(found.findings))))
-    silent = [job for job in found.unhealthy if not found.of_job(job)]
-    parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in silent]
+    unexplained_jobs = [job for job in found.unhealthy if not found.of_job(job)]
+    parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in unexplained_jobs]
     return Section("diagnosis", "Why", parts)
 
 

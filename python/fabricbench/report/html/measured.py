@@ -35,17 +35,17 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
         focus: The trial that is shown in full.
         label: Its label.
     """
-    own = [row for row in rows if row.trial.facts.suite == focus.facts.suite]
-    broken = sum(1 for row in own if row.summary.status != "complete")
-    count = counted(len(own), "result")
-    ending = f", {broken} of them with wrong values" if broken else ""
+    suite_rows = [row for row in rows if row.trial.facts.suite == focus.facts.suite]
+    incomplete = sum(1 for row in suite_rows if row.summary.status != "complete")
+    count = counted(len(suite_rows), "result")
+    ending = f", {incomplete} of them with wrong values" if incomplete else ""
     about = f"{label} · trial {focus.id}"
     bandwidth = bandwidth_section(rows, focus)
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title,
         verdict=f"measured: {count}{ending}",
-        tone="bad" if broken else "",
+        tone="bad" if incomplete else "",
         focus=f"In full: {label}, trial {focus.id}",
         sections=[
             summary_section(rows),

@@ -135,7 +135,7 @@ def _makers(trials: Sequence[Trial]) -> str:
 
 
 def _dut(trials: Sequence[Trial]) -> list[Part]:
-    """Return the identity of the device under test; for a model, what it models."""
+    """Return the identity of the device under test; for a model, the modelled device."""
     if not trials:
         return [NotePart("No trial has finished.")]
     spec = trials[0].facts.run_spec
@@ -186,13 +186,13 @@ def _configuration(report: SuiteReport) -> list[Part]:
     for test in report.tests:
         specs = [trial.facts.run_spec for trial in test.trials]
         settings = [each_once(specs, text) for _, text in CONFIGURATION]
-        cells = [_several(texts) for texts in settings]
+        cells = [_settings_cell(texts) for texts in settings]
         rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
     caption = "Where the variants or the swept values of a test differ, each configuration has a line."
     return [TablePart(columns, rows, caption)]
 
 
-def _several(texts: Sequence[str]) -> Cell:
+def _settings_cell(texts: Sequence[str]) -> Cell:
     """Format the different settings of a test, one per line, cut after the first `_WAYS_MAX`."""
     omitted = len(texts) - _WAYS_MAX
     more = [f"and {counted(omitted, 'more way')}"] if omitted > 0 else []
@@ -208,7 +208,9 @@ def _hosts(report: SuiteReport) -> list[Part]:
     nic = first["fabric"]["nic"]
     seeds = sorted({trial.facts.run_spec["seed"] for trial in trials if trial.facts.iteration == 0})
     jobs = [job for spec in specs for job in spec["jobs"]]
-    hows = list(dict.fromkeys(f"{job['collective']} {job['algorithm']}" for job in jobs if job["algorithm"]))
+    algorithms = list(
+        dict.fromkeys(f"{job['collective']} {job['algorithm']}" for job in jobs if job["algorithm"])
+    )
     facts = [
         ("NIC", f"a model: latency {time_text(nic['latency_ps'])} on each side"),
         (
@@ -216,7 +218,7 @@ def _hosts(report: SuiteReport) -> list[Part]:
             "; ".join(dict.fromkeys(rate_control_text(spec).partition(":")[0] for spec in specs)),
         ),
         ("Collective library", "none: the plans give the schedules"),
-        ("Algorithms, as run", ", ".join(hows)),
+        ("Algorithms, as run", ", ".join(algorithms)),
         ("Driver, operating system, BIOS", "none"),
         ("Traffic by", f"fabricbench {trials[0].facts.engine_version}, backend {_makers(trials)}"),
         ("Seed of the first iterations", ", ".join(map(str, seeds))),
@@ -227,7 +229,7 @@ def _hosts(report: SuiteReport) -> list[Part]:
         *((f"Note {number}", text) for number, text in enumerate(report.notes, 1)),
     ]
     rows = [
-        Row([Cell(test.title), Cell(transport_text([one.facts.run_spec for one in test.trials]))])
+        Row([Cell(test.title), Cell(transport_text([trial.facts.run_spec for trial in test.trials]))])
         for test in report.tests
         if test.trials
     ]
@@ -339,9 +341,10 @@ def _search_table(test: TestReport) -> TablePart:
         )
         for case in test.found
     ]
-    which = "highest" if first.is_highest else "lowest"
+    direction = "highest" if first.is_highest else "lowest"
     caption = (
-        f"Binary search of the {which} value for which the criteria hold, in {counted(test.tried, 'trial')}."
+        f"Binary search of the {direction} value for which the criteria hold, "
+        f"in {counted(test.tried, 'trial')}."
     )
     return TablePart(columns, rows, caption)
 
@@ -384,16 +387,16 @@ def _kpi_table(test: TestReport) -> list[Part]:
     columns += [Column(below, above, numeric=False) for above, below in axis_heads(names)]
     columns.append(Column(size_title(trials)))
     columns += [Column(kpi.title, kpi.seen) for kpi in kpis]
-    lead = len(columns) - len(kpis)
+    case_columns = len(columns) - len(kpis)
     cells = []
     if any(kpi.reference for kpi in kpis):
-        indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (lead - 1)]
+        indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (case_columns - 1)]
         cells.append(Row([*indicative, *(Cell(kpi.reference, tone="muted") for kpi in kpis)]))
     for row, absent in zip(rows, test.absent, strict=False):
-        own = [Cell(row.trial.facts.variant)] if has_variants else []
-        own += [Cell(row.first.summary.job)] if has_jobs else []
-        own += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
-        cells.append(Row([*own, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
+        case_cells = [Cell(row.trial.facts.variant)] if has_variants else []
+        case_cells += [Cell(row.first.summary.job)] if has_jobs else []
+        case_cells += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
+        cells.append(Row([*case_cells, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
     notes = [NotePart(text) for text in reasons.texts()]
     return [TablePart(columns, cells, _caption(test)), *notes]
 

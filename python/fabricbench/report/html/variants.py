@@ -110,10 +110,10 @@ def _ratio_cell(row: VersusRow, variant: str) -> Cell:
     if result.value is None:
         return Cell("incomplete" if result.is_incomplete else "-", tone="bad", href=link)
     tone = "" if variant == row.reference else _TONES[row.verdict(result)]
-    return Cell(fixed(result.value, _DECIMALS), _below(row, result), tone, link)
+    return Cell(fixed(result.value, _DECIMALS), _detail_lines(row, result), tone, link)
 
 
-def _below(row: VersusRow, result: VariantResult) -> list[str]:
+def _detail_lines(row: VersusRow, result: VariantResult) -> list[str]:
     """Return the value behind the ratio, and the spread of the ratio over several seeds."""
     lines = []
     if len(result.jobs) == 1:

@@ -47,12 +47,12 @@ def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: b
 
 def _collective_text(summaries: Sequence[Summary]) -> str:
     """Format collective and ranks of a job: all different collectives, and the range of ranks."""
-    hows = (
+    collectives = (
         " ".join(part for part in (summary.collective, summary.algorithm) if part) for summary in summaries
     )
     ranks = sorted({summary.ranks for summary in summaries})
     span = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
-    return f"{' or '.join(dict.fromkeys(hows))}, {span} ranks"
+    return f"{' or '.join(dict.fromkeys(collectives))}, {span} ranks"
 
 
 def round_text(job: JobReport) -> list[str]:

@@ -22,12 +22,12 @@ def comparison_text(found: Comparison, *, colour: bool = False) -> str:
     """Return the differing parameters, the table of a run's variants, and every metric of each job."""
     parts = [_parameters(found, colour=colour)]
     parts += [run_table(found.jobs, colour=colour)] if found.jobs else []
-    ordered = sorted(found.focus, key=lambda pair: _place(found, pair))
+    ordered = sorted(found.focus, key=lambda pair: _job_index(found, pair))
     parts += [_metrics(list(group), colour=colour) for _, group in groupby(ordered, key=_job)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _place(comparison: Comparison, pair: JobPair) -> int:
+def _job_index(comparison: Comparison, pair: JobPair) -> int:
     jobs = list(dict.fromkeys(_job(focus_pair) for focus_pair in comparison.focus))
     return jobs.index(_job(pair))
 
@@ -42,7 +42,7 @@ def _parameters(comparison: Comparison, *, colour: bool) -> str:
         return comparison.note or "no parameter differs"
     columns = [Column((head,), is_text=True) for head in ("", *comparison.labels)]
     rows = [
-        Row([parameter.field, *map(_short, parameter.values)])
+        Row([parameter.field, *map(_truncated, parameter.values)])
         for parameter in comparison.parameters[:MAX_PARAMETERS]
     ]
     rest = len(comparison.parameters) - MAX_PARAMETERS
@@ -51,7 +51,7 @@ def _parameters(comparison: Comparison, *, colour: bool) -> str:
     return "\n".join([title, render(columns, rows, colour=colour), *more])
 
 
-def _short(text: str) -> str:
+def _truncated(text: str) -> str:
     """Truncate a value that would make the table too wide; JSON and the report have it in full."""
     return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
 

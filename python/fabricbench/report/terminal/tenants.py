@@ -51,8 +51,10 @@ def _worst_lines(jobs: Sequence[JobReport], *, with_iteration: bool) -> list[str
     worst = worst_job(jobs)
     if worst is None:
         return []
-    where = label(worst, with_iteration=with_iteration)
-    return [f"{counted(total_ranks(worst.trial), 'rank')} in all; worst: {worst_text(worst)}, at {where}"]
+    worst_label = label(worst, with_iteration=with_iteration)
+    return [
+        f"{counted(total_ranks(worst.trial), 'rank')} in all; worst: {worst_text(worst)}, at {worst_label}"
+    ]
 
 
 _SPREAD_COLUMNS = [
