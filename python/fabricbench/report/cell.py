@@ -46,10 +46,10 @@ def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:
         ]
         for job in shown
     ]
-    rest = f"<div>and {len(jobs) - len(shown)} more</div>" if len(jobs) > len(shown) else ""
+    omission = f"<div>and {len(jobs) - len(shown)} more</div>" if len(jobs) > len(shown) else ""
     head, body = _line("th", heads), "".join(_line("td", row) for row in rows)
     table = f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'
-    return f'<div style="overflow-x:auto"><b>{escape(title)}</b>{table}{rest}</div>'
+    return f'<div style="overflow-x:auto"><b>{escape(title)}</b>{table}{omission}</div>'
 
 
 def _line(tag: str, cells: Sequence[str]) -> str:

@@ -79,9 +79,13 @@ def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
         for one, other in matched(first, second)
         for pair in compared(stored_reports(one, Beside()), stored_reports(other, Beside()))
     ]
-    mixed = {trial.is_printed for trial in (*first, *second)} == {True, False}
+    is_mixed = {trial.is_printed for trial in (*first, *second)} == {True, False}
     return Comparison(
-        [_run_label(first), _run_label(second)], [], pairs, (), note=MEASURED_AND_SIMULATED if mixed else ""
+        [_run_label(first), _run_label(second)],
+        [],
+        pairs,
+        (),
+        note=MEASURED_AND_SIMULATED if is_mixed else "",
     )
 
 

@@ -107,8 +107,10 @@ def _recoveries(insight: Insight) -> _Section:
     lines, recoveries = [f"- {text}" for text in insight.unreached[:_MAX_RECOVERIES]], insight.recoveries
     for recovery in recoveries[:_MAX_RECOVERIES]:
         uplinks = "; ".join(uplink.text for uplink in recovery.step.uplinks[:_MAX_PORTS])
-        head = f"- {time_words(recovery.step.at_ps)}: {'; '.join(recovery.step.what)}, job {recovery.job}"
-        lines.append(head)
+        step_line = (
+            f"- {time_words(recovery.step.at_ps)}: {'; '.join(recovery.step.what)}, job {recovery.job}"
+        )
+        lines.append(step_line)
         details = (uplinks, _rates(recovery), _outcome(recovery), _rounds(recovery))
         lines += [f"  {line}" for line in details if line]
     if len(recoveries) > _MAX_RECOVERIES:
@@ -174,8 +176,8 @@ def _switch_lines(columns: Sequence[Column], rows: Sequence[Row], switches: int)
     """Return a table of the first switches, and the number of others."""
     lines = [render(columns, rows, colour=False)] if rows else []
     if switches > len(rows):
-        rest = switches - len(rows)
-        lines.append(f"and {rest} more switch{'es' if rest > 1 else ''}; --format json has all")
+        omitted = switches - len(rows)
+        lines.append(f"and {omitted} more switch{'es' if omitted > 1 else ''}; --format json has all")
     return lines
 
 
@@ -277,8 +279,8 @@ def _pauses(insight: Insight) -> _Section:
     ]
     lines = [render(columns, rows, colour=False)] if rows else []
     if len(insight.paused) > _MAX_PORTS:
-        more = counted(len(insight.paused) - _MAX_PORTS, "more port")
-        lines.append(f"and {more}; --format json has all")
+        omitted_ports = counted(len(insight.paused) - _MAX_PORTS, "more port")
+        lines.append(f"and {omitted_ports}; --format json has all")
     return "paused ports", lines
 
 

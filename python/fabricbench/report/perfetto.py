@@ -74,8 +74,8 @@ def write_trace(trial: Trial, chosen: Chosen, stream: IO[bytes], chunks_max: int
         raise TooManyChunksError(chunks.height)
     facts = trial.facts
     about = {"trial": facts.id, "plan": facts.plan, "variant": facts.variant, "engine": facts.engine_version}
-    head = json.dumps({"displayTimeUnit": "ns", "otherData": about})
-    stream.write(f'{head[:-1]}, "traceEvents": [\n'.encode())
+    header = json.dumps({"displayTimeUnit": "ns", "otherData": about})
+    stream.write(f'{header[:-1]}, "traceEvents": [\n'.encode())
     separator = ""
     for event in _events(trial, chunks, chosen):
         stream.write((separator + event).encode())

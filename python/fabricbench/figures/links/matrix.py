@@ -131,7 +131,7 @@ def _figure(panels: Sequence[_Panel]) -> go.Figure:
 
 def _heatmap(panel: _Panel, with_text: bool) -> go.Heatmap:
     texts = [[link_text(link) for link in row] for row in panel.cells] if with_text else None
-    plain = "%{y}, port %{x}: use %{z:.2f} %<extra></extra>"
+    template = "%{y}, port %{x}: use %{z:.2f} %<extra></extra>"
     return go.Heatmap(
         z=[[round(link.use_percent, 2) for link in row] for row in panel.cells],
         y=panel.names,
@@ -139,7 +139,7 @@ def _heatmap(panel: _Panel, with_text: bool) -> go.Heatmap:
         xgap=1 if len(panel.cells) <= 64 else 0,
         ygap=1 if len(panel.cells) <= 64 else 0,
         hovertext=texts,
-        hovertemplate="%{hovertext}<extra></extra>" if with_text else plain,
+        hovertemplate="%{hovertext}<extra></extra>" if with_text else template,
     )
 
 

@@ -25,10 +25,10 @@ def compared_plot(curves: Sequence[Curve], metric: Metric) -> Plot | None:
     """Draw a metric of every curve, one line per job, or return `None` if no job has it."""
     shown = curves[:_CURVES_MAX]
     names = list(dict.fromkeys(job.summary.job for curve in shown for job in curve.jobs))
-    several = any(len({job.summary.job for job in curve.jobs}) > 1 for curve in shown)
+    has_several_jobs = any(len({job.summary.job for job in curve.jobs}) > 1 for curve in shown)
     figure = go.Figure()
     for index, curve in enumerate(shown):
-        for job in names if several else [None]:
+        for job in names if has_several_jobs else [None]:
             curve_jobs = [job_report for job_report in curve.jobs if job in {None, job_report.summary.job}]
             line = _line(curve, curve_jobs, metric)
             if line is not None:
@@ -48,7 +48,7 @@ def compared_plot(curves: Sequence[Curve], metric: Metric) -> Plot | None:
         )
     )
     omitted = len(curves) - len(shown)
-    return Plot(figure, _caption(omitted, several=several), reduced=omitted > 0)
+    return Plot(figure, _caption(omitted, several=has_several_jobs), reduced=omitted > 0)
 
 
 def _line(curve: Curve, jobs: Sequence[JobReport], metric: Metric) -> go.Scatter | None:

@@ -35,10 +35,10 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
     )
     if not shown:
         return None
-    ours = [row for row in shown if row["metrics"][metric.name]["ours"] is not None]
+    result_rows = [row for row in shown if row["metrics"][metric.name]["ours"] is not None]
     figure = go.Figure(_published(shown, metric))
-    if ours:
-        figure.add_trace(_result_line(ours, metric))
+    if result_rows:
+        figure.add_trace(_result_line(result_rows, metric))
     title = f"{size_title} (logarithmic; 1 MB = 2^20 bytes)"
     values = [value for trace in figure.data for value in trace.y]
     figure.update_layout(
@@ -50,7 +50,7 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
             yaxis=metric_axis(metric, values),
         )
     )
-    return Plot(figure, _BOTH if ours else _PUBLISHED_ALONE)
+    return Plot(figure, _BOTH if result_rows else _PUBLISHED_ALONE)
 
 
 def _published(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:

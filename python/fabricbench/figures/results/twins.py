@@ -99,11 +99,11 @@ def _pairs(rows: Sequence[ResultRow]) -> Iterator[_Pair]:
     for row in timed:
         if row.trial.is_predicted:
             predictions.setdefault(_key(row), row)
-    taken = set()
+    paired_keys = set()
     for row in timed:
         key = _key(row)
-        if not row.trial.is_predicted and key in predictions and key not in taken:
-            taken.add(key)
+        if not row.trial.is_predicted and key in predictions and key not in paired_keys:
+            paired_keys.add(key)
             yield _Pair(row, predictions[key])
 
 

@@ -195,8 +195,8 @@ def _configuration(report: SuiteReport) -> list[Part]:
 def _settings_cell(texts: Sequence[str]) -> Cell:
     """Format the different settings of a test, one per line, cut after the first `_WAYS_MAX`."""
     omitted = len(texts) - _WAYS_MAX
-    more = [f"and {counted(omitted, 'more way')}"] if omitted > 0 else []
-    return Cell(texts[0], [*texts[1:_WAYS_MAX], *more]) if texts else Cell("–")
+    omission = [f"and {counted(omitted, 'more way')}"] if omitted > 0 else []
+    return Cell(texts[0], [*texts[1:_WAYS_MAX], *omission]) if texts else Cell("–")
 
 
 def _hosts(report: SuiteReport) -> list[Part]:
@@ -311,12 +311,12 @@ def _plots(test: TestReport) -> Iterator[PlotPart]:
     """Draw the figures of a test: of its run, or of its last case in the first iteration."""
     if not test.rows:
         return
-    shown = test.rows[-1].trial
+    last_trial = test.rows[-1].trial
     run = [trial for trial in test.trials if trial.facts.iteration == 0]
     half = len(test.figures) > 1
     for name in test.figures:
         figure = FIGURES[name]
-        plot = figure.draw(subject_of(shown, run if figure.of_run else [shown]))
+        plot = figure.draw(subject_of(last_trial, run if figure.of_run else [last_trial]))
         if plot is not None:
             yield PlotPart(f"{test.plan}-{name}", plot, half)
 
@@ -450,10 +450,10 @@ def _caption(test: TestReport) -> str:
 def _anomalies(report: SuiteReport) -> list[Part]:
     """Return anomalies, deviations from the procedures, and tests that were not run."""
     anomalies = list(report.anomalies())
-    plain = [Column("test", numeric=False), Column("what", numeric=False)]
+    columns = [Column("test", numeric=False), Column("what", numeric=False)]
     parts: list[Part] = [
         TablePart(
-            plain,
+            columns,
             [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in anomalies],
             "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
         )
@@ -463,7 +463,7 @@ def _anomalies(report: SuiteReport) -> list[Part]:
     deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
         rows = [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in deviations]
-        parts.append(TablePart(plain, rows, "Deviations from the procedures of the document."))
+        parts.append(TablePart(columns, rows, "Deviations from the procedures of the document."))
     if report.omitted:
         titles = ("category", "test", "why")
         rows = [

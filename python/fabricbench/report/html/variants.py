@@ -178,8 +178,8 @@ def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
         for row in rows
         for index, result in enumerate(row.results)
     ]
-    several = any(len(result.jobs) > 1 for row in rows for result in row.results)
-    caption = f"Every metric that is compared{', at the first iteration' if several else ''}."
+    has_repeats = any(len(result.jobs) > 1 for row in rows for result in row.results)
+    caption = f"Every metric that is compared{', at the first iteration' if has_repeats else ''}."
     if len(lines) > MAX_ROWS:
         caption += f" Reduced: the first {MAX_ROWS} of {len(lines):,} lines."
     return TablePart(columns, lines[:MAX_ROWS], caption)

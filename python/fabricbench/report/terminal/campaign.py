@@ -125,10 +125,12 @@ def _front(front: Front, *, colour: bool) -> str:
         for number in front.best[:_FRONT_MAX]
     ]
     omitted = len(front.best) - _FRONT_MAX
-    more = [f"and {omitted} more: the report has all of them"] if omitted > 0 else []
+    omission = [f"and {omitted} more: the report has all of them"] if omitted > 0 else []
     if not rows:
         return f"{styled(title, Style.BOLD, colour=colour)}: no setting has both"
-    return "\n".join([styled(title, Style.BOLD, colour=colour), render(columns, rows, colour=colour), *more])
+    return "\n".join(
+        [styled(title, Style.BOLD, colour=colour), render(columns, rows, colour=colour), *omission]
+    )
 
 
 def _values(front: Front, point: Sequence[float]) -> list[str]:

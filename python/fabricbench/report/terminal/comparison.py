@@ -45,10 +45,10 @@ def _parameters(comparison: Comparison, *, colour: bool) -> str:
         Row([parameter.field, *map(_truncated, parameter.values)])
         for parameter in comparison.parameters[:MAX_PARAMETERS]
     ]
-    rest = len(comparison.parameters) - MAX_PARAMETERS
-    more = [f"... and {rest} more"] if rest > 0 else []
-    more += [comparison.note] if comparison.note else []
-    return "\n".join([title, render(columns, rows, colour=colour), *more])
+    omitted = len(comparison.parameters) - MAX_PARAMETERS
+    notes = [f"... and {omitted} more"] if omitted > 0 else []
+    notes += [comparison.note] if comparison.note else []
+    return "\n".join([title, render(columns, rows, colour=colour), *notes])
 
 
 def _truncated(text: str) -> str:

@@ -114,8 +114,8 @@ def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
         for name, trial in _named_trials(jobs)
         for text in unreached_failures(trial.facts.run_spec, (trial.summary or {}).get("end_ps", 0))
     ]
-    more = [f"and {len(lines) - _MAX_UNREACHED} more"] if len(lines) > _MAX_UNREACHED else []
-    return "\n".join([*lines[:_MAX_UNREACHED], *more])
+    omission = [f"and {len(lines) - _MAX_UNREACHED} more"] if len(lines) > _MAX_UNREACHED else []
+    return "\n".join([*lines[:_MAX_UNREACHED], *omission])
 
 
 def _named_trials(jobs: Sequence[JobReport]) -> Iterator[tuple[str, Trial]]:

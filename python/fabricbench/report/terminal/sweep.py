@@ -29,8 +29,8 @@ def _tables(sweep: Sweep, *, colour: bool) -> str:
     grids = [grid for grid in sweep.grids() if _fits(grid)]
     tables = [_table(sweep, grid, colour=colour) for grid in grids[:_GRIDS_MAX]]
     omitted = len(grids) - _GRIDS_MAX
-    more = [f"and {counted(omitted, 'more table')}: the report has all of them"] if omitted > 0 else []
-    return "\n\n".join([*tables, *more])
+    omission = [f"and {counted(omitted, 'more table')}: the report has all of them"] if omitted > 0 else []
+    return "\n\n".join([*tables, *omission])
 
 
 def _fits(grid: Grid) -> bool:

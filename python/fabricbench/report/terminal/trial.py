@@ -196,8 +196,8 @@ def trial_list(
         colour: Use the styles of a terminal.
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
-    several = any(len(group) > 1 for group in jobs_of.values())
-    columns = [*_LIST_COLUMNS[:4], *([_RANKS, _KEPT] if several else []), *_LIST_COLUMNS[4:]]
+    has_several_jobs = any(len(group) > 1 for group in jobs_of.values())
+    columns = [*_LIST_COLUMNS[:4], *([_RANKS, _KEPT] if has_several_jobs else []), *_LIST_COLUMNS[4:]]
     rows: list[Row] = []
     for trial in trials:
         tagged = _tags_text(trial, tags.get(trial.id, ()))
@@ -205,8 +205,8 @@ def trial_list(
         worst = worst_job(jobs_of.get(trial.attempt, []))
         for job in finished:
             row = _list_row(trial, job, tagged)
-            more = _shared_cells(trial, job, is_worst=job is worst) if several else []
-            rows.append(replace(row, cells=[*row.cells[:4], *more, *row.cells[4:]]))
+            shared_cells = _shared_cells(trial, job, is_worst=job is worst) if has_several_jobs else []
+            rows.append(replace(row, cells=[*row.cells[:4], *shared_cells, *row.cells[4:]]))
     return render(columns, rows, colour=colour)
 
 
