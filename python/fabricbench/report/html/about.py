@@ -61,7 +61,7 @@ def _engine(focus: Trial) -> list[tuple[str, str]]:
         paths = f"{engine['fast_windows']:,} fast, {engine['exact_windows']:,} exact windows"
         pairs.append(("Engine path", paths))
     counts = {name: value for name, value in engine.items() if isinstance(value, int | float)}
-    pairs += [(name, f"{value:,}") for name, value in counts.items() if name not in _KNOWN]
+    pairs += [(name, f"{value:,}") for name, value in counts.items() if name not in _FORMATTED]
     pairs += _facts(summary, _SUMMARY)
     lost = summary.get("frames_lost", {})
     return [*pairs, *((f"Lost: {cause.replace('_', ' ')}", f"{count:,}") for cause, count in lost.items())]
@@ -92,7 +92,7 @@ _ENGINE: _Facts = {
     "fast_forward_ps": ("Skipped, as it repeated", time_text),
     "peak_rss_bytes": ("Peak memory", byte_count_text),
 }
-_KNOWN = {*_ENGINE, "fast_windows", "exact_windows"}
+_FORMATTED = {*_ENGINE, "fast_windows", "exact_windows"}
 _SUMMARY: _Facts = {
     "window_ps": ("Time window", time_text),
     "frames_sent": ("Frames sent", _count),

@@ -47,7 +47,7 @@ from fabricbench.store import Trial
 from fabricbench.words import counted
 
 _ROWS_MAX: Final = 500
-_WAYS_MAX: Final = 4
+_SETTINGS_MAX: Final = 4
 _NOT_SIMULATED: Final = "none: the device under test is a model"
 _TOPOLOGY: Final = "topology"
 FIGURE_NAMES: Final = tuple(FIGURES)
@@ -193,10 +193,10 @@ def _configuration(report: SuiteReport) -> list[Part]:
 
 
 def _settings_cell(texts: Sequence[str]) -> Cell:
-    """Format the different settings of a test, one per line, cut after the first `_WAYS_MAX`."""
-    omitted = len(texts) - _WAYS_MAX
+    """Format the different settings of a test, one per line, cut after the first `_SETTINGS_MAX`."""
+    omitted = len(texts) - _SETTINGS_MAX
     omission = [f"and {counted(omitted, 'more way')}"] if omitted > 0 else []
-    return Cell(texts[0], [*texts[1:_WAYS_MAX], *omission]) if texts else Cell("–")
+    return Cell(texts[0], [*texts[1:_SETTINGS_MAX], *omission]) if texts else Cell("–")
 
 
 def _hosts(report: SuiteReport) -> list[Part]:

@@ -164,7 +164,7 @@ def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> 
     return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
 
 
-_KEPT = Column(("of alone", "%"))
+_OF_ALONE = Column(("of alone", "%"))
 _RANKS = Column(("ranks", "of all"))
 _LIST_COLUMNS = [
     Column(("trial",), is_text=True),
@@ -197,7 +197,7 @@ def trial_list(
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
     has_several_jobs = any(len(group) > 1 for group in jobs_of.values())
-    columns = [*_LIST_COLUMNS[:4], *([_RANKS, _KEPT] if has_several_jobs else []), *_LIST_COLUMNS[4:]]
+    columns = [*_LIST_COLUMNS[:4], *([_RANKS, _OF_ALONE] if has_several_jobs else []), *_LIST_COLUMNS[4:]]
     rows: list[Row] = []
     for trial in trials:
         tagged = _tags_text(trial, tags.get(trial.id, ()))
