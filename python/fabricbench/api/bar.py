@@ -39,9 +39,9 @@ class _Bar:
     """A bar for the whole run, and the trials that run in words."""
 
     def __init__(self) -> None:
-        shown: Any = import_module("IPython.display")
-        self._html: Callable[[str], Any] = shown.HTML
-        self._handle: Any = shown.display(shown.HTML(""), display_id=True)
+        display: Any = import_module("IPython.display")
+        self._html: Callable[[str], Any] = display.HTML
+        self._handle: Any = display.display(display.HTML(""), display_id=True)
         self._running: dict[int, Progress] = {}
         self._shown_at = 0.0
 

@@ -44,11 +44,11 @@ def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> 
 
 
 def _all(trials: object) -> list[Trial]:
-    found = [trials] if isinstance(trials, Trial) else trials
-    if not isinstance(found, Sequence) or not all(isinstance(trial, Trial) for trial in found):
+    sequence = [trials] if isinstance(trials, Trial) else trials
+    if not isinstance(sequence, Sequence) or not all(isinstance(trial, Trial) for trial in sequence):
         hint = "; `fabricbench.workspace().trial` finds one by its name" if isinstance(trials, str) else ""
         raise TypeError(f"compare takes trials, or those of a run, not {trials!r:.60}{hint}")
-    return list(found)
+    return list(sequence)
 
 
 def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial]]:
@@ -56,17 +56,20 @@ def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial
     if len(first) == len(second) == 1:
         return [(first[0], second[0])]
     if any(trial.stored.is_printed for trial in (*first, *second)):
-        known = {trial.stored.attempt: trial for trial in (*first, *second)}
+        trials_by_attempt = {trial.stored.attempt: trial for trial in (*first, *second)}
         pairs = matched([trial.stored for trial in first], [trial.stored for trial in second])
-        return [(known[one.attempt], known[other.attempt]) for one, other in pairs]
+        return [
+            (trials_by_attempt[left_trial.attempt], trials_by_attempt[right_trial.attempt])
+            for left_trial, right_trial in pairs
+        ]
     has_axes = all(any(trial.axes for trial in side) for side in (first, second))
 
-    def place(trial: Trial) -> tuple[object, ...]:
+    def pairing_key(trial: Trial) -> tuple[object, ...]:
         return trial.stored.facts.point if has_axes else (trial.data_size_bytes, trial.iteration)
 
-    places = {place(trial): trial for trial in second}
-    keyed = [(trial, places.get(place(trial))) for trial in first]
-    return [(one, other) for one, other in keyed if other is not None]
+    partners = {pairing_key(trial): trial for trial in second}
+    candidates = [(trial, partners.get(pairing_key(trial))) for trial in first]
+    return [(left_trial, right_trial) for left_trial, right_trial in candidates if right_trial is not None]
 
 
 def _pairs(first: Trial, second: Trial) -> list[JobPair]:

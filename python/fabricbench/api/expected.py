@@ -164,21 +164,21 @@ def expect(  # noqa: PLR0913 -- each by its name
         >>> fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace).frame["trials"].to_list()
         [3, 3, 3, 3]
     """
-    for name, found, least, most in (
+    for name, value, least, most in (
         ("seeds", seeds, 1, SEEDS_MAX),
         ("placements", placements, 0, PLACEMENTS_MAX),
         ("false_alarm", false_alarm, 1e-4, 0.5),
         ("allowance", allowance, 0, 0.99),
     ):
-        if not least <= found <= most:
-            raise ValueError(f"{name}: found {found}; allowed: {least} to {most}")
+        if not least <= value <= most:
+            raise ValueError(f"{name}: found {value}; allowed: {least} to {most}")
     chosen = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
     loading.check_no_search(chosen.loaded, "expect")
     loaded = loading.reload(chosen.loaded, [f"iterations={seeds}"], limits)
-    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     carrier = loading.backend_of(loaded)
-    runner = Runner(kept.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)
+    runner = Runner(target.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)
     draws, stopped = carry_out(runner, loaded, placements)
     if stopped is not None:
         raise KeyboardInterrupt
@@ -186,11 +186,11 @@ def expect(  # noqa: PLR0913 -- each by its name
     if check and carrier.name != SIMULATOR:
         simulated = packets_of(next(placed(loaded, placements)).loaded)
         simulator = loading.backend_of(simulated)
-        judged = Runner(kept.store, simulator, result_rows, Quiet(), None, resume=True, jobs=jobs).run(
+        outcome = Runner(target.store, simulator, result_rows, Quiet(), None, resume=True, jobs=jobs).run(
             simulated
         )
-        if judged.stopped_by is not None:
+        if outcome.stopped_by is not None:
             raise KeyboardInterrupt
-        packets = judged.trials
+        packets = outcome.trials
     settings = Settings(seeds, placements, false_alarm, allowance, as_one=as_one)
     return Expected(expectation(loaded.plan.name, carrier.name, settings, draws, packets))

@@ -72,8 +72,8 @@ def import_results(
         loading.check_no_search(loaded, "measured results")
     options = importing.Options(format, name, tag, importing.Given(ranks, benchmark), loaded)
     sources = [importing.Source.of(Path(path)) for path in files]
-    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    found = [importing.import_results(kept.store, each, result_rows, options) for each in sources]
-    for text in (text for each in found for text in each.warnings):
+    target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    imports = [importing.import_results(target.store, each, result_rows, options) for each in sources]
+    for text in (text for each in imports for text in each.warnings):
         warnings.warn(text, stacklevel=2)
-    return Trials([Trial(trial, kept.store) for each in found for trial in each.trials])
+    return Trials([Trial(trial, target.store) for each in imports for trial in each.trials])

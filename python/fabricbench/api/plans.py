@@ -41,7 +41,7 @@ class Plan:
         self.title: str = loaded.plan.title
         self.text: str = loaded.text
         self.overrides: tuple[str, ...] = loaded.overrides
-        self.warnings: tuple[str, ...] = tuple(each.text("warning") for each in loaded.warnings)
+        self.warnings: tuple[str, ...] = tuple(warning.text("warning") for warning in loaded.warnings)
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Plan:
         """Return the plan with some fields changed.
@@ -63,15 +63,15 @@ class Plan:
             >>> fb.load("jct-alltoall").with_({"fabric.topology.spines": 4}, data_size=["16MB", "1GB"])
             <Plan jct-alltoall: 2 trials, 8 ranks on 8 hosts, data size 16 MB to 1 GB>
         """
-        given = {**(changes or {}), **fields}
+        new_values = {**(changes or {}), **fields}
         texts = {
-            name: f"{_SHORT_NAMES.get(name, name)}={_yaml(name, value)}" for name, value in given.items()
+            name: f"{_SHORT_NAMES.get(name, name)}={_yaml(name, value)}" for name, value in new_values.items()
         }
         try:
             with named_as_written(texts):
                 return Plan(loading.reload(self._loaded, list(texts.values())))
         except PlanError as error:
-            raise PlanError(_with_short_names(each) for each in error.problems) from None
+            raise PlanError(_with_short_names(problem) for problem in error.problems) from None
 
     @property
     def run_specs(self) -> list[dict[str, Any]]:
@@ -119,9 +119,9 @@ def _yaml(name: str, value: object) -> str:
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
-        found = f"a value of type {type(value).__name__}: {error}"
+        mismatch = f"a value of type {type(value).__name__}: {error}"
         allowed = "numbers, texts, booleans, lists and mappings"
-        raise PlanError([Problem(Place(name), "", found, allowed)]) from error
+        raise PlanError([Problem(Place(name), "", mismatch, allowed)]) from error
 
 
 def _with_short_names(problem: Problem) -> Problem:

@@ -56,9 +56,9 @@ class Plots:
         figure = FIGURES.get(name)
         if figure is None:
             raise ValueError(f"found {name!r}; allowed: {', '.join(FIGURES)}")
-        beside = self._twins() if figure.has_twins else ()
+        twins = self._twins() if figure.has_twins else ()
         window = None if job is None else Window(job=job)
-        plot = drawn(name, self._focus, [*self._trials, *beside], window)
+        plot = drawn(name, self._focus, [*self._trials, *twins], window)
         if plot is None:
             raise NothingToDrawError(f"nothing to draw: {figure.missing or figure.section.missing}")
         return plot.figure

@@ -111,8 +111,8 @@ class _Listener:
 
     def _tell(self, number: int, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
         self._shares[number] = share
-        place = number, self._trials, self._sizes[number]
-        self._last = Progress(*place, share, simulated_ps, samples, run_share=self._run_share)
+        position = number, self._trials, self._sizes[number]
+        self._last = Progress(*position, share, simulated_ps, samples, run_share=self._run_share)
         self._on_progress(self._last)
 
     @property
@@ -173,22 +173,22 @@ def run(  # noqa: PLR0913 -- each by its name
         >>> seen[-1].share
         1.0
     """
-    for name, found, most in (("threads", threads, THREADS_MAX), ("jobs", jobs, JOBS_MAX)):
-        if found is not None and not 1 <= found <= most:
-            raise ValueError(f"{name}: found {found}; allowed: 1 to {most}")
+    for name, count, most in (("threads", threads, THREADS_MAX), ("jobs", jobs, JOBS_MAX)):
+        if count is not None and not 1 <= count <= most:
+            raise ValueError(f"{name}: found {count}; allowed: 1 to {most}")
     chosen = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
     with named_as_written({}, variants):
         loaded = loading.reload(chosen.loaded, limits=limits, chosen=variants)
-    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     parts = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
-    with progress_bar() if on_progress is None else nullcontext(on_progress) as told:
-        for part, is_kept in [*parts, (loaded, resume)]:
-            listener = _Listener(told, len(part.trials)) if told else Quiet()
+    with progress_bar() if on_progress is None else nullcontext(on_progress) as notify:
+        for part, resumes in [*parts, (loaded, resume)]:
+            listener = _Listener(notify, len(part.trials)) if notify else Quiet()
             carrier = loading.backend_of(part)
-            runner = Runner(kept.store, carrier, result_rows, listener, threads, is_kept, jobs)
+            runner = Runner(target.store, carrier, result_rows, listener, threads, resumes, jobs)
             runner.judge = meets_criteria
             outcome = runner.run(part)
             if outcome.stopped_by is not None:
                 raise KeyboardInterrupt
-    return Trials([Trial(each, kept.store) for each in outcome.trials], outcome.found)
+    return Trials([Trial(each, target.store) for each in outcome.trials], outcome.found)

@@ -238,10 +238,10 @@ class Trial(RecordFrames):
     def _of_spec(self, table: str) -> pl.DataFrame:
         import polars as pl
 
-        found = table_of_trial(self._stored, table)
-        if found is None:
+        rows = table_of_trial(self._stored, table)
+        if rows is None:
             raise ValueError(f"trial {self.id} was imported and has no ranks at ports")
-        return pl.DataFrame(found)
+        return pl.DataFrame(rows)
 
     @property
     def plot(self) -> Plots:
@@ -262,7 +262,7 @@ class Trial(RecordFrames):
             >>> run[0].twins()
             []
         """
-        return [Trial(each, self._store) for each in self._store.twins([self._stored])]
+        return [Trial(twin, self._store) for twin in self._store.twins([self._stored])]
 
     def write_report(self, path: str | Path) -> None:
         """Write the report of the run that this trial belongs to, its detailed plots about this one.
@@ -284,7 +284,7 @@ class Trial(RecordFrames):
     def _family(self) -> Sequence[StoredTrial]:
         family = self._store.family(self._stored)
         # Another run may have taken its place in the catalog.
-        return family if self.id in {each.id for each in family} else [*family, self._stored]
+        return family if self.id in {member.id for member in family} else [*family, self._stored]
 
     def __repr__(self) -> str:
         variant = "" if self.variant == "base" else self.variant

@@ -68,10 +68,10 @@ class Workspace:
             >>> len(fb.workspace(workspace).trials(tag="example", where=["ideal_percent>98"]))
             1
         """
-        given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
-        asked = asked_with(self._store, view, given, descending=descending)
-        found = ordered(self._store, query_of(asked))
-        return Trials([Trial(each, self._store) for each in found if each.is_finished])
+        filters = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
+        query_fields = asked_with(self._store, view, filters, descending=descending)
+        trials = ordered(self._store, query_of(query_fields))
+        return Trials([Trial(trial, self._store) for trial in trials if trial.is_finished])
 
     def trial(self, name: str) -> Trial:
         """Return one finished trial.
@@ -103,7 +103,7 @@ class Workspace:
             2
         """
         members = self._store.suite(trial.stored)
-        return Trials([Trial(each, self._store) for each in members])
+        return Trials([Trial(member, self._store) for member in members])
 
     def campaign(self, file: str | Path, *, job: str | None = None, relative: bool = False) -> Campaign:
         """Return what the trials of a campaign came to; nothing is run.
