@@ -44,8 +44,8 @@ class Asked:
         backend = loaded.plan.backend
         if not _takes_hosts(backend):
             able = next(name for name in sorted(BACKENDS) if _takes_hosts(name))
-            found = f'"{self.hosts}", and backend {backend}, which runs on no hosts'
-            raise PlanError([self._problem(found, f"backend {able}", f'set `backend` to "{able}"')])
+            mismatch = f'"{self.hosts}", and backend {backend}, which runs on no hosts'
+            raise PlanError([self._problem(mismatch, f"backend {able}", f'set `backend` to "{able}"')])
         if self.hosts not in self.files:
             raise PlanError([self._problem(f'"{self.hosts}"', self._names, "GET /api/v1/hosts lists them")])
         return self.files[self.hosts]
@@ -58,8 +58,8 @@ class Asked:
         """Yield what is wrong, by the fields of the plan called `source` and those of the request."""
         document = document_of(loaded)
         if isinstance(error, PlanError):
-            for each in error.problems:
-                yield each if each.place.source in (source, _REQUEST) else self._in_file(each)
+            for problem in error.problems:
+                yield problem if problem.place.source in (source, _REQUEST) else self._in_file(problem)
         elif isinstance(error, RefusedError):
             path = _path_of(error.field)
             hint = error.hint or "the simulator may run it: leave `backend` out"
@@ -74,8 +74,8 @@ class Asked:
 
     def _in_file(self, problem: Problem) -> Problem:
         """Return what is wrong with the file of hosts as the fault of who names it."""
-        told = problem.text("error").removeprefix("error: ").partition("\nhint: ")[0]
-        return self._problem(f"a mistake in {self._named(told)}", "", problem.hint)
+        message = problem.text("error").removeprefix("error: ").partition("\nhint: ")[0]
+        return self._problem(f"a mistake in {self._named(message)}", "", problem.hint)
 
     def _problem(self, found: str, allowed: str, hint: str) -> Problem:
         return Problem(Place(_REQUEST), _HOSTS, found, allowed, hint)

@@ -81,14 +81,14 @@ def user_of(token: str, settings: Settings) -> str | None:
 
     Every known token is compared, in a time that does not tell how much of it was right.
     """
-    shown = digest(token)
-    found: str | None = None
-    for name, known in settings.users.items():
-        if hmac.compare_digest(shown, known):
-            found = name
-    if settings.token and hmac.compare_digest(shown, digest(settings.token)):
-        found = ""
-    return found
+    token_digest = digest(token)
+    user: str | None = None
+    for name, user_digest in settings.users.items():
+        if hmac.compare_digest(token_digest, user_digest):
+            user = name
+    if settings.token and hmac.compare_digest(token_digest, digest(settings.token)):
+        user = ""
+    return user
 
 
 class Guard:

@@ -29,20 +29,20 @@ class Cache:
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """Return what is kept under a key, or else make it; requests for the same key wait for each other."""
-        found = self._found(key)
-        if found is not None:
-            return found
+        content = self._found(key)
+        if content is not None:
+            return content
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            found = self._found(key)
-            if found is None:
+            content = self._found(key)
+            if content is None:
                 with self.places:
-                    found = make()
-                self._keep(key, found)
+                    content = make()
+                self._keep(key, content)
         with self._lock:
             self._making.pop(key, None)
-        return found
+        return content
 
     def _found(self, key: Hashable) -> bytes | None:
         with self._lock:

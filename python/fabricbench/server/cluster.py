@@ -20,7 +20,7 @@ from fabricbench.runner.campaign.cluster import LOCAL, joined
 from fabricbench.runner.messages import ClusterError
 
 _END_S: Final = 10
-_LAST: Final = 300
+_STDERR_CHARS_MAX: Final = 300
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,14 @@ def _address(keeper: subprocess.Popen[str], on: str) -> str:
     Raises:
         ClusterError: It tells why there is none.
     """
-    told = keeper.stdout.readline() if keeper.stdout else ""
-    if not told:
-        said = keeper.communicate()[1]
+    line = keeper.stdout.readline() if keeper.stdout else ""
+    if not line:
+        stderr_text = keeper.communicate()[1]
         raise ClusterError(
-            f"cannot use the Ray cluster at {on}: {said.strip()[-_LAST:]}", "`ray status` tells more"
+            f"cannot use the Ray cluster at {on}: {stderr_text.strip()[-_STDERR_CHARS_MAX:]}",
+            "`ray status` tells more",
         )
-    values = json.loads(told)
+    values = json.loads(line)
     if "error" in values:
         raise ClusterError(values["error"], values["hint"])
     return str(values["address"])

@@ -180,13 +180,13 @@ class Connection(H11Protocol):
         if self._owes is _Owes.BODY:
             self.cycle.disconnected = True  # for the application the client has gone
             self.cycle.message_event.set()
-        told = answer(
+        response = answer(
             408, "the request came too slowly", f"{PATIENCE.body_bytes_per_s:,} bytes a second will do"
         )
-        headers = [*told.raw_headers, (b"connection", b"close")]
+        headers = [*response.raw_headers, (b"connection", b"close")]
         events = (
             h11.Response(status_code=408, headers=headers, reason=b"Request Timeout"),
-            h11.Data(data=bytes(told.body)),
+            h11.Data(data=bytes(response.body)),
             h11.EndOfMessage(),
         )
         self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
@@ -195,8 +195,8 @@ class Connection(H11Protocol):
     def abort(self) -> None:
         """Disconnect at once, and leave nothing for the kernel to send either."""
         if self.is_made:
-            own: socket.socket = self.transport.get_extra_info("socket")
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            tcp_socket: socket.socket = self.transport.get_extra_info("socket")
+            tcp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             self.transport.abort()
         elif self.opening is not None:
             self.opening.cancel()
@@ -249,15 +249,17 @@ class Connections:
 
     def _make_room(self) -> bool:
         """Disconnect one whose client owes something; tell whether there was any."""
-        found = next(self._owing(is_known=False), None) or next(self._owing(is_known=True), None)
-        if found is None:
+        connection = next(self._owing(is_known=False), None) or next(self._owing(is_known=True), None)
+        if connection is None:
             return False
-        found.abort()
-        self._forget(found)
+        connection.abort()
+        self._forget(connection)
         return True
 
     def _owing(self, *, is_known: bool) -> Iterator[Connection]:
-        return (each for each in self._open if each.owes and each.is_known == is_known)
+        return (
+            connection for connection in self._open if connection.owes and connection.is_known == is_known
+        )
 
     def look(self) -> None:
         """Disconnect those whose client has owed something for too long."""
@@ -267,7 +269,7 @@ class Connections:
 
     def close(self) -> None:
         """Disconnect those that have not come as far as a request; the server ends the others."""
-        for connection in [each for each in self._open if not each.is_made]:
+        for connection in [candidate for candidate in self._open if not candidate.is_made]:
             connection.abort()
 
 
@@ -277,9 +279,9 @@ def room_for_connections(workers: int) -> int:
     Args:
         workers: How many runs are carried out at once.
     """
-    others = _OTHER_FILES + _FILES_OF_WORKER * workers
+    other_files = _OTHER_FILES + _FILES_OF_WORKER * workers
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < CONNECTIONS_MAX + others:
-        soft = min(CONNECTIONS_MAX + others, hard)
+    if soft < CONNECTIONS_MAX + other_files:
+        soft = min(CONNECTIONS_MAX + other_files, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return min(CONNECTIONS_MAX, max(soft - others, 64))
+    return min(CONNECTIONS_MAX, max(soft - other_files, 64))

@@ -138,14 +138,14 @@ def _busy(_request: Request, error: Exception) -> JSONResponse:
 def _validation_error(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
-    faults = [_fault_of(each) for each in error.errors()]
+    faults = [_fault_of(problem) for problem in error.errors()]
     return _ErrorResponse({"error": faults[0], "errors": faults, "cost": None}, 422)
 
 
 def _fault_of(problem: Mapping[str, Any]) -> dict[str, Any]:
-    place = ".".join(str(part) for part in problem["loc"][1:])
-    message = f"{place or problem['loc'][0]}: {problem['msg']}"
-    return fault(message, field=place)
+    field_path = ".".join(str(part) for part in problem["loc"][1:])
+    message = f"{field_path or problem['loc'][0]}: {problem['msg']}"
+    return fault(message, field=field_path)
 
 
 def _no_text(_request: Request, _error: Exception) -> JSONResponse:

@@ -56,7 +56,7 @@ def _pods(tiers: Mapping[str, int], cables: Iterable[tuple[str, str]]) -> dict[s
         if lower in leaders and upper in leaders:
             leaders[leader(upper)] = leader(lower)
     sets = {name: leader(name) for name in leaders}
-    numbers = {each: number for number, each in enumerate(dict.fromkeys(sets.values()))}
+    numbers = {set_leader: number for number, set_leader in enumerate(dict.fromkeys(sets.values()))}
     if not 1 < len(numbers) < len(sets):
         return {}
-    return {name: numbers[each] for name, each in sets.items()}
+    return {name: numbers[set_leader] for name, set_leader in sets.items()}

@@ -43,10 +43,10 @@ class HostsFiles:
         """
         path = self.files[name]
         state = _state_of(path)
-        known = self._read.get(name)
-        if known is None or known[0] != state or not state:
-            known = self._read[name] = (state, load_hosts(path))
-        return known[1]
+        cached = self._read.get(name)
+        if cached is None or cached[0] != state or not state:
+            cached = self._read[name] = (state, load_hosts(path))
+        return cached[1]
 
     def host_set(self, name: str) -> HostSet:
         """Return the hosts of a file as the queue of runs knows them.
@@ -62,13 +62,13 @@ class HostsFiles:
         if not self.files:
             return []
 
-        found = []
+        host_sets = []
         for name in self.files:
             try:
-                found.append(self.host_set(name))
+                host_sets.append(self.host_set(name))
             except PlanError:  # GET /api/v1/hosts says which
                 continue
-        return found
+        return host_sets
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return what backend `hosts` is told to run on the hosts of a file."""
@@ -94,7 +94,7 @@ class HostsFiles:
 def _state_of(path: Path) -> tuple[int, ...]:
     """Return what changes when a file is written; nothing of one that is not there."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ()
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns)

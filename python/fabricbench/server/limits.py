@@ -42,24 +42,24 @@ class BodyLimit:
             await _too_large(bytes_max, hint)(scope, receive, send)
             return
         # All of it is read here, within the bound: once an answer has begun it is too late to refuse.
-        found = await self._read(receive, bytes_max, hint)
-        if isinstance(found, JSONResponse):
-            await found(scope, receive, send)
-        elif found is not None:
-            held = sum(map(_size_of, found))
+        body = await self._read(receive, bytes_max, hint)
+        if isinstance(body, JSONResponse):
+            await body(scope, receive, send)
+        elif body is not None:
+            body_bytes = sum(map(_size_of, body))
             try:
-                await self._app(scope, _replay(found, receive), send)
+                await self._app(scope, _replay(body, receive), send)
             finally:
-                self._left += held
+                self._left += body_bytes
 
     async def _read(self, receive: Receive, bytes_max: int, hint: str) -> list[Message] | JSONResponse | None:
         """Return a body, the answer to one that is too large, or nothing if the client has gone."""
-        found: list[Message] = []
+        messages: list[Message] = []
         size, is_whole = 0, False
         try:
             while not is_whole:
                 message = await receive()
-                found.append(message)
+                messages.append(message)
                 size += _size_of(message)
                 self._left -= _size_of(message)
                 if message["type"] == "http.disconnect":
@@ -69,7 +69,7 @@ class BodyLimit:
                 if self._left < 0:
                     return _too_many()
                 is_whole = not message.get("more_body", False)
-            return found
+            return messages
         finally:
             if not is_whole:
                 self._left += size

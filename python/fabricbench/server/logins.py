@@ -48,7 +48,7 @@ class Logins:
         self._folder = folder
         self._file = folder / _FILE
         self._settings = settings
-        self._read: _Read | None = None
+        self._read: _SessionsFile | None = None
 
     def begin(self, user: str) -> str:
         """Log a user in and return the secret of the login.
@@ -63,8 +63,8 @@ class Logins:
         proof = _proof(secret, self._settings.digest_of(user))
         now = time.time()
         with self._changing() as sessions:
-            own = [name for name, each in sessions.items() if each["user"] == user]
-            ended = [name for name, each in sessions.items() if each["ends_at"] <= now]
+            own = [name for name, session in sessions.items() if session["user"] == user]
+            ended = [name for name, session in sessions.items() if session["ends_at"] <= now]
             for name in {*own[: max(0, len(own) + 1 - SESSIONS_MAX)], *ended}:
                 del sessions[name]
             sessions[_name(secret)] = {"user": user, "proof": proof, "ends_at": now + LOGIN_S}
@@ -91,13 +91,13 @@ class Logins:
 
     def _sessions(self) -> Sessions:
         """Return the sessions, read again if their file is another."""
-        known = self._read
+        cached = self._read
         try:
-            if known is None or _state(self._file.stat()) != known.state:
-                known = self._read = _Read(self._file)
+            if cached is None or _state(self._file.stat()) != cached.state:
+                cached = self._read = _SessionsFile(self._file)
         except OSError:
             return {}
-        return known.sessions
+        return cached.sessions
 
     @contextmanager
     def _changing(self) -> Iterator[Sessions]:
@@ -136,7 +136,7 @@ class Logins:
                     file.unlink()
 
 
-class _Read:
+class _SessionsFile:
     """Sessions that have been read, with their file: as long as it is open, no other one has its inode."""
 
     def __init__(self, path: Path) -> None:
@@ -154,10 +154,10 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 def _sessions_in(content: bytes) -> Sessions:
     """Read sessions; what has another form is none."""
     try:
-        found = json.loads(content).items()
+        entries = json.loads(content).items()
     except (ValueError, AttributeError, RecursionError):
         return {}
-    return {name: each for name, each in found if _is_session(each)}
+    return {name: session for name, session in entries if _is_session(session)}
 
 
 def _is_session(value: object) -> bool:

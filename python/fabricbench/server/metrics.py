@@ -55,9 +55,9 @@ class _Gauges(Collector):
     def collect(self) -> Iterator[Metric]:
         about = InfoMetricFamily("fabricbench", "What serves.", {"version": __version__})
         runs = GaugeMetricFamily("fabricbench_runs", "Runs of the workspace.", labels=["state"])
-        found = self._state.scheduler.queue.counts()
+        run_counts = self._state.scheduler.queue.counts()
         for state in (QUEUED, RUNNING, *ENDED):
-            runs.add_metric([state], found.get(state, 0))
+            runs.add_metric([state], run_counts.get(state, 0))
         trials = GaugeMetricFamily("fabricbench_trials", "Trials of the workspace.", labels=["status"])
         statuses = counts(self._state.workspace)
         for status in dict.fromkeys(("complete", "incomplete", RUNNING, INTERRUPTED, FAILED, *statuses)):
@@ -66,8 +66,8 @@ class _Gauges(Collector):
         yield runs
         yield trials
         yield GaugeMetricFamily("fabricbench_workers", "Worker processes.", self._state.scheduler.busy)
-        places = self._state.settings.workers
-        yield GaugeMetricFamily("fabricbench_workers_max", "Worker processes at most.", places)
+        workers_max = self._state.settings.workers
+        yield GaugeMetricFamily("fabricbench_workers_max", "Worker processes at most.", workers_max)
 
 
 class Timing:

@@ -63,8 +63,8 @@ def phases_of(
         PlanError: There is nothing to predict, since the simulator carries the plan out, or it is a search.
         BackendError: The backend does not know a setting.
     """
-    asked = Phase(loaded, loading.backend_of(loaded, settings))
+    plan_phase = Phase(loaded, loading.backend_of(loaded, settings))
     if not twin:
-        return [asked]
-    predicted = loading.twin_of(loaded, limits, chosen)
-    return [Phase(predicted, loading.backend_of(predicted), is_prediction=True), asked]
+        return [plan_phase]
+    twin_plan = loading.twin_of(loaded, limits, chosen)
+    return [Phase(twin_plan, loading.backend_of(twin_plan), is_prediction=True), plan_phase]

@@ -102,12 +102,12 @@ class Sandbox:
         if not ours.poll(self._seconds + _GRACE_S):
             raise BusyError("the machine has too much to do to check a plan")
         try:
-            found = ours.recv_bytes(_ANSWER_BYTES_MAX)
+            reply = ours.recv_bytes(_ANSWER_BYTES_MAX)
         except EOFError as error:
             bounds = f"{self._seconds} s of processor time and {self._memory_bytes >> 20:,} MB of memory"
             raise SandboxError(f"it takes more than the server gives to a check: {bounds}") from error
-        answer = json.loads(found)
-        if b"\\ud" in found:
+        answer = json.loads(reply)
+        if b"\\ud" in reply:
             _check_text(answer)
         if "refused" in answer:
             raise SandboxError(answer["refused"])

@@ -61,8 +61,8 @@ class WorkerProcess:
         """
         cluster, self._memory_bytes = settings.cluster, settings.worker_memory_bytes
         limits = (settings.time_limit_min, settings.worker_memory_bytes)
-        own = (root, hosts_files.as_json(), *map(str, limits), *([cluster.address] if cluster else ()))
-        command = [sys.executable, "-m", "fabricbench.server.worker", *own]
+        arguments = (root, hosts_files.as_json(), *map(str, limits), *([cluster.address] if cluster else ()))
+        command = [sys.executable, "-m", "fabricbench.server.worker", *arguments]
         pipe = subprocess.PIPE
         # A session of its own: Ctrl-C in the server's terminal is for the server, which tells its workers.
         self.process = subprocess.Popen(
@@ -79,7 +79,7 @@ class WorkerProcess:
         self._places = 0
         self._on_event, self._on_end = on_event, on_end
         self._said: deque[str] = deque(maxlen=_LAST_LINES)
-        self._threads = [Thread(target=each, daemon=True) for each in (self._hear, self._hear_errors)]
+        self._threads = [Thread(target=read, daemon=True) for read in (self._hear, self._hear_errors)]
         for thread in self._threads:
             thread.start()
 
@@ -142,15 +142,15 @@ class WorkerProcess:
 
     def ending(self) -> tuple[str, str]:
         """Return the state and the message of a run whose worker ended without saying how."""
-        status, said = self.process.returncode, "\n".join(self._said)
-        if any(sign in said for sign in _NO_MEMORY):
+        status, stderr_text = self.process.returncode, "\n".join(self._said)
+        if any(sign in stderr_text for sign in _NO_MEMORY):
             return (
                 FAILED,
                 f"it needs more than the {self._memory_bytes >> 20:,} MB of memory that a run has",
             )
         if status < 0:
             return INTERRUPTED, f"its worker was ended by {signal.Signals(-status).name}"
-        return FAILED, said[-2000:] or f"its worker ended with exit status {status}"
+        return FAILED, stderr_text[-2000:] or f"its worker ended with exit status {status}"
 
 
 class Scheduler:
@@ -234,8 +234,8 @@ class Scheduler:
         if free <= 0:
             return
         starting = sum(1 for worker in self._workers if not worker.has_claimed)
-        kept = self.queue.obstacles(self.hosts_files.offered())
-        ready = sum(1 for run_id in self.queue.waiting() if run_id not in kept)
+        obstacles = self.queue.obstacles(self.hosts_files.offered())
+        ready = sum(1 for run_id in self.queue.waiting() if run_id not in obstacles)
         for _ in range(min(free, ready - starting)):
             root = str(self._workspace.root.resolve())
             worker = WorkerProcess(root, self.hosts_files, self._settings, self._heard, self.wake)
@@ -258,7 +258,7 @@ class Scheduler:
             self._events.add(run_id, kind, content)
 
     def _reap(self) -> None:
-        for worker in [each for each in self._workers if each.has_ended()]:
+        for worker in [candidate for candidate in self._workers if candidate.has_ended()]:
             self._settle(worker)
             with self._lock:
                 self._workers.remove(worker)

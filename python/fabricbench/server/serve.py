@@ -104,7 +104,8 @@ class _Server(uvicorn.Server):
         """Begin to listen."""
         await super().startup(sockets=[])
         self._accepting = [
-            asyncio.create_task(self._connections.accept(each, self.lifespan.state)) for each in sockets or []
+            asyncio.create_task(self._connections.accept(listening, self.lifespan.state))
+            for listening in sockets or []
         ]
         if self.started and not self.should_exit:
             self._greet()
@@ -158,14 +159,14 @@ def check_certificate(settings: Settings) -> None:
     try:
         context.load_cert_chain(certificate, key, password=_no_passphrase)
     except _PassphraseError as error:
-        found = "the key is encrypted; `openssl pkey -in KEY -out FILE` writes it without a passphrase"
-        raise CertificateError(f"--tls-key {key}: {found}") from error
+        message = "the key is encrypted; `openssl pkey -in KEY -out FILE` writes it without a passphrase"
+        raise CertificateError(f"--tls-key {key}: {message}") from error
     except (OSError, ValueError) as error:
         if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
-            found = f"--tls-key {key}: it is not the key of the certificate {certificate}"
+            message = f"--tls-key {key}: it is not the key of the certificate {certificate}"
         else:
-            found = f"--tls-cert {certificate}, --tls-key {key}: one is damaged or not supported: {error}"
-        raise CertificateError(found) from error
+            message = f"--tls-cert {certificate}, --tls-key {key}: one is damaged or not supported: {error}"
+        raise CertificateError(message) from error
     _check_dates(certificate)
 
 
@@ -177,8 +178,8 @@ def _check_dates(certificate: Path) -> None:
     """
     from cryptography import x509
 
-    found = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
-    first, last, now = found.not_valid_before_utc, found.not_valid_after_utc, datetime.now(UTC)
+    leaf = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
+    first, last, now = leaf.not_valid_before_utc, leaf.not_valid_after_utc, datetime.now(UTC)
     if not first <= now <= last:
         day = f"expired on {last:%Y-%m-%d}" if now > last else f"is valid from {first:%Y-%m-%d} on"
         raise CertificateError(

@@ -19,7 +19,7 @@ _KEPT_S: Final = 5.0
 """Answers are so old at most, while somebody looks."""
 _KEPT_BUSY_S: Final = 30.0
 """The same while an agent carries out a run, which questions should not disturb."""
-_GIVEN_UP_S: Final = 60.0
+_SURVEY_TIMEOUT_S: Final = 60.0
 """No survey takes so long: every call to an agent has a deadline."""
 
 
@@ -74,9 +74,9 @@ class Survey:
         """Whether it is time to ask again."""
         with self._changed:
             if not self._is_complete:
-                return time.monotonic() - self._began > _GIVEN_UP_S
-            told = (report.description for report in self._reports.values())
-            is_busy = any(each is not None and each.held_by for each in told)
+                return time.monotonic() - self._began > _SURVEY_TIMEOUT_S
+            descriptions = (report.description for report in self._reports.values())
+            is_busy = any(description is not None and description.held_by for description in descriptions)
             return time.monotonic() - self._changed_at > (_KEPT_BUSY_S if is_busy else _KEPT_S)
 
     def wait(self, until: float) -> None:
@@ -87,9 +87,9 @@ class Survey:
     def reports(self) -> dict[str, HostReport]:
         """Return the newest answer of each host, by its name; nothing of those that have given none yet."""
         with self._changed:
-            known = self._before | self._reports
-        same = {host.name: host for host in self.hosts.hosts}
-        return {name: report for name, report in known.items() if report.host == same.get(name)}
+            reports = self._before | self._reports
+        hosts_by_name = {host.name: host for host in self.hosts.hosts}
+        return {name: report for name, report in reports.items() if report.host == hosts_by_name.get(name)}
 
 
 class Surveys:

@@ -79,13 +79,15 @@ def check(
     try:
         loaded = loading.load_text(text, SOURCE, overrides, bounds, chosen)
     except PlanError as error:
-        found = empty | {"errors": _faults(error)}
-        return found | _cost_of_refused(text, overrides, error.problems)
-    wish = Asked(**asked)
+        refusal = empty | {"errors": _faults(error)}
+        return refusal | _cost_of_refused(text, overrides, error.problems)
+    target = Asked(**asked)
     try:
-        return empty | _described(phases_of(loaded, wish.settings(loaded), bounds, chosen, twin=wish.twin))
+        return empty | _described(
+            phases_of(loaded, target.settings(loaded), bounds, chosen, twin=target.twin)
+        )
     except (BackendError, PlanError, RefusedError) as error:
-        problems = wish.problems(error, loaded, SOURCE)
+        problems = target.problems(error, loaded, SOURCE)
         return empty | {"errors": [_fault(problem, "error") for problem in problems]}
 
 
@@ -102,10 +104,10 @@ def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: in
     try:
         source = capturing(backend)
         wiring = source.wiring(planned)
-        known = len(wiring.queue_pairs)
-        unknown = [qp for qp in qps if not 0 <= qp < known]
-        if unknown:
-            return {"error": f"qp: found {unknown[0]}", "allowed": f"0 to {known - 1}"}
+        queue_pair_count = len(wiring.queue_pairs)
+        unknown_qps = [qp for qp in qps if not 0 <= qp < queue_pair_count]
+        if unknown_qps:
+            return {"error": f"qp: found {unknown_qps[0]}", "allowed": f"0 to {queue_pair_count - 1}"}
         frames = source.frames(planned, list(qps) or [0], count)
     except UserError as error:
         return {"error": error.text(), "allowed": ""}
@@ -135,14 +137,14 @@ def measure(
         benchmark: Name of the benchmark, where it does not say it.
         plan: Name of the shipped plan that simulates it.
     """
-    given = importing.Given(ranks, benchmark)
+    user_facts = importing.Given(ranks, benchmark)
     loaded = loading.load(plan) if plan else None
     if loaded is not None:
         try:
             loading.check_no_search(loaded, "measured results")
         except PlanError as error:
             return {"error": _faults(error)[0] | {"line": None, "column": None}}
-    options = importing.Options(format_name, "", "", given, loaded)
+    options = importing.Options(format_name, "", "", user_facts, loaded)
     try:
         return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
     except importing.MeasuredError as error:
@@ -184,13 +186,13 @@ def _faults(error: PlanError) -> list[dict[str, Any]]:
 
 def _fault(problem: Problem, severity: str) -> dict[str, Any]:
     text = problem.text(severity).removeprefix(f"{severity}: ").partition("\nhint: ")[0]
-    place = problem.place
+    location = problem.place
     return {
         "message": text,
         "hint": problem.hint,
         "field": problem.field,
-        "line": place.line,
-        "column": place.column,
+        "line": location.line,
+        "column": location.column,
         "found": problem.found,
         "allowed": problem.allowed,
     }
@@ -248,16 +250,16 @@ def _described(phases: Sequence[Phase]) -> dict[str, Any]:
 
 def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
     """Return the most memory and the sum of the times of trials, as the engine estimates them."""
-    times = [each["time_ms"] for each in estimates]
+    times = [estimate["time_ms"] for estimate in estimates]
     return {
         "basis": basis,
-        "memory_bytes": max(each["memory_bytes"] for each in estimates),
+        "memory_bytes": max(estimate["memory_bytes"] for estimate in estimates),
         "seconds": sum(times) / 1000,
         "longest_seconds": max(times) / 1000,
-        "packet_hops": sum(each["packet_hops"] for each in estimates),
-        "chunks": max(each["chunks"] for each in estimates),
-        "queue_pairs": max(each["queue_pairs"] for each in estimates),
-        "hosts": max(each["hosts"] for each in estimates),
+        "packet_hops": sum(estimate["packet_hops"] for estimate in estimates),
+        "chunks": max(estimate["chunks"] for estimate in estimates),
+        "queue_pairs": max(estimate["queue_pairs"] for estimate in estimates),
+        "hosts": max(estimate["hosts"] for estimate in estimates),
     }
 
 
@@ -271,18 +273,18 @@ def _topology(trial: PlannedTrial) -> dict[str, Any]:
     jobs = [{"name": job["name"], "hosts": job["hosts"]} for job in trial.run_spec["jobs"]]
     estimate = engine.estimate(trial.spec_json)
     hosts = estimate["hosts"] if estimate else 0
-    found: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "switches": [], "reduced": False}
+    topology: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "switches": [], "reduced": False}
     if estimate is None or hosts > _HOSTS_MAX:
-        return found | {"reduced": True, "jobs": []}
-    found["jobs"] = jobs
+        return topology | {"reduced": True, "jobs": []}
+    topology["jobs"] = jobs
     # Every queue pair would be made to describe the fabric.
     is_crowded = estimate["queue_pairs"] > _QUEUE_PAIRS_MAX
     described = engine.describe(_fabric_alone(trial) if is_crowded else trial.spec_json)
     if hosts > _HOSTS_UNFOLDED_MAX:
-        return found | {"switches": folded_switches(described["nodes"], described["links"])}
-    places = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
-    nodes = [node | dict(zip("xy", places[node["name"]], strict=True)) for node in described["nodes"]]
-    return found | {"nodes": nodes, "links": described["links"]}
+        return topology | {"switches": folded_switches(described["nodes"], described["links"])}
+    positions = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
+    nodes = [node | dict(zip("xy", positions[node["name"]], strict=True)) for node in described["nodes"]]
+    return topology | {"nodes": nodes, "links": described["links"]}
 
 
 def _fabric_alone(trial: PlannedTrial) -> str:
@@ -295,9 +297,9 @@ def _fabric_alone(trial: PlannedTrial) -> str:
 def _plain(value: Any) -> Any:
     """Return the values of a plan as JSON has them: a number that is none becomes a text."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

@@ -47,12 +47,12 @@ class Teller:
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
         """Have the run list what its search has chosen."""
         self._count, self._weights = count, []
-        self._chosen += [_listed(each) for each in facts[: TRIALS_MAX - len(self._chosen)]]
+        self._chosen += [_listed(chosen) for chosen in facts[: TRIALS_MAX - len(self._chosen)]]
         self._note([])
 
     def found(self, found: Sequence[Searched]) -> None:
         """Have the run say what its search has found."""
-        self._note([each.content for each in found])
+        self._note([result.content for result in found])
 
     def _note(self, search: Sequence[Mapping[str, Any]]) -> None:
         options = {**self._run.options, "count": self._count, "search": search}

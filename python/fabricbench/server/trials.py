@@ -243,8 +243,8 @@ def list_trials(
     state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> dict[str, Any]:
     """List trials, unfinished ones included, the last started first unless asked otherwise."""
-    total, found = page(state.workspace, replace(query, limit=limit))
-    return {"total": total, "trials": rows_of(state, found)}
+    total, trials = page(state.workspace, replace(query, limit=limit))
+    return {"total": total, "trials": rows_of(state, trials)}
 
 
 def thresholds(texts: Sequence[str]) -> list[Threshold]:
@@ -267,14 +267,16 @@ def list_runs_of_trials(
 
     By a metric, a run is ordered with its worst trial.
     """
-    total, found = run_page(state.workspace, replace(query, limit=limit))
-    told = outcomes_of(state.workspace, [run.suite for run in found])
-    return RunListPage(total=total, runs=[_run_row(run, told.get(run.suite, RunOutcome())) for run in found])
+    total, run_rows = run_page(state.workspace, replace(query, limit=limit))
+    outcomes = outcomes_of(state.workspace, [run.suite for run in run_rows])
+    return RunListPage(
+        total=total, runs=[_run_row(run, outcomes.get(run.suite, RunOutcome())) for run in run_rows]
+    )
 
 
-def _run_row(run: RunRow, told: RunOutcome) -> RunListRow:
-    worst = None if told.worst is None else WorstJob(job=told.worst[0], kept_percent=told.worst[1])
-    return RunListRow(**vars(run), verdict=told.verdict, worst=worst)
+def _run_row(run: RunRow, outcome: RunOutcome) -> RunListRow:
+    worst = None if outcome.worst is None else WorstJob(job=outcome.worst[0], kept_percent=outcome.worst[1])
+    return RunListRow(**vars(run), verdict=outcome.verdict, worst=worst)
 
 
 @router.get("/trials/choices")
@@ -285,9 +287,9 @@ def list_choices(state: State) -> dict[str, list[str]]:
 
 def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:
     """Return trials as rows of a list."""
-    known = tags_of(state.workspace, found)
+    tags_by_trial = tags_of(state.workspace, found)
     others = Beside(comparable_trials(state.workspace, found))
-    return [_row(trial, stored_reports(trial, others), known[trial.id]) for trial in found]
+    return [_row(trial, stored_reports(trial, others), tags_by_trial[trial.id]) for trial in found]
 
 
 def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]:
@@ -362,11 +364,11 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
         "reference": facts.reference,
         "engine": _engine(trial),
         "machine": trial.machine,
-        "suite_trials": [_member(each) for each in family if each.facts.suite == facts.suite],
+        "suite_trials": [_member(sibling) for sibling in family if sibling.facts.suite == facts.suite],
     }
     del content["jobs"]
-    found = insight_of(trial) if trial.is_finished else None
-    shown = shown_json(jobs, found, tags) if trial.is_finished else "null"
+    insight = insight_of(trial) if trial.is_finished else None
+    shown = shown_json(jobs, insight, tags) if trial.is_finished else "null"
     return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
 
 
@@ -452,17 +454,17 @@ def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
     rows = ports_of(trial)
     if rows is None:
         raise ApiError(409, f"trial {trial.id} was measured elsewhere, so it has no ranks at ports")
-    heads, some = columns_of(rows), rows[offset : offset + limit]
-    texts = [cells_of(row) for row in some]
+    headings, page_rows = columns_of(rows), rows[offset : offset + limit]
+    row_cells = [cells_of(row) for row in page_rows]
     page = PortMapPage(
         total=len(rows),
         about=ABOUT,
         columns=[
-            PortColumn(name=name, title=" ".join(head).replace("- ", ""), is_number=is_number(name))
-            for name, head in heads.items()
+            PortColumn(name=name, title=" ".join(heading).replace("- ", ""), is_number=is_number(name))
+            for name, heading in headings.items()
         ],
-        cells=[[each[name] for name in heads] for each in texts],
-        ports=[PortRow.model_validate(row) for row in port_map_object(some)],
+        cells=[[cell_texts[name] for name in headings] for cell_texts in row_cells],
+        ports=[PortRow.model_validate(row) for row in port_map_object(page_rows)],
     )
     return page.model_dump_json().encode()
 
@@ -472,8 +474,8 @@ def change_trial(trial_id: TrialId, changes: TrialChanges, state: State) -> Tria
     """Give tags to a trial, or take them away."""
     trial = found_trial(state, trial_id)
     change_tags(state.workspace, [trial.id], add=changes.tags.add, remove=changes.tags.remove)
-    again = found_trial(state, trial.id)
-    return TrialTags(id=trial.id, tags=tags_of(state.workspace, [again])[trial.id])
+    changed = found_trial(state, trial.id)
+    return TrialTags(id=trial.id, tags=tags_of(state.workspace, [changed])[trial.id])
 
 
 @router.delete("/trials/{trial_id}")

@@ -150,10 +150,10 @@ def start_page(
 @pages.get("/{path:path}", response_model=None)
 def static_file(path: str, state: State) -> Response:
     """Serve a file of the web application, and its start page for the addresses of its pages."""
-    found = _file_in(state.settings.static, path)
-    if found is not None:
+    file = _file_in(state.settings.static, path)
+    if file is not None:
         cache = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
-        return FileResponse(found, headers={"Cache-Control": cache})
+        return FileResponse(file, headers={"Cache-Control": cache})
     index = state.settings.static / "index.html"
     if _PAGE_PATH.fullmatch(path) and index.is_file():
         return FileResponse(index, headers={"Cache-Control": "no-cache"})
@@ -165,10 +165,10 @@ def _file_in(folder: Path, path: str) -> Path | None:
     parts = path.split("/")
     if not all(_NAME.fullmatch(part) for part in parts):
         return None
-    found = folder.joinpath(*parts)
+    file = folder.joinpath(*parts)
     try:
-        inside = found.resolve().is_relative_to(folder.resolve())
-        return found if inside and found.is_file() else None
+        is_inside = file.resolve().is_relative_to(folder.resolve())
+        return file if is_inside and file.is_file() else None
     except OSError:
         return None
 

@@ -125,13 +125,13 @@ def _carried_out(
         return FAILED, hosts_files.without_paths(error.text())
     if is_whole:
         return COMPLETE, ""
-    kept = f"{_kept(finished, phases)} finished"
+    finished_text = f"{_finished_of(finished, phases)} finished"
     if control.is_cancelled:
-        return CANCELLED, f"cancelled; {kept}"
-    return INTERRUPTED, f"the server ended; {kept}"
+        return CANCELLED, f"cancelled; {finished_text}"
+    return INTERRUPTED, f"the server ended; {finished_text}"
 
 
-def _kept(finished: int, phases: Sequence[Phase]) -> str:
+def _finished_of(finished: int, phases: Sequence[Phase]) -> str:
     if any(phase.loaded.plan.search for phase in phases):
         return counted(finished, "trial")
     return f"{finished} of {counted(sum(len(phase.loaded.trials) for phase in phases), 'trial')}"
@@ -156,20 +156,20 @@ def _run(
         for phase in phases:
             if between.received is not None:
                 return finished, False
-            again = resume or phase.is_prediction
+            resumes = resume or phase.is_prediction
             if on and isinstance(phase.backend, SharingCores):
-                own = {"threads": threads, "resume": again}
+                options = {"threads": threads, "resume": resumes}
                 if phase.loaded.plan.search is None:
                     units = units_of_plans([(phase.loaded, phase.backend)])
-                    ended, is_whole = _on_cluster(units, store, teller, on, **own)
+                    ended, is_whole = _on_cluster(units, store, teller, on, **options)
                 else:
-                    ended, is_whole = _search_on_cluster(phase, store, teller, on, between, **own)
+                    ended, is_whole = _search_on_cluster(phase, store, teller, on, between, **options)
                 finished += ended
                 if not is_whole:
                     return finished, False
                 teller.next_phase(len(phase.loaded.trials))
                 continue
-            runner = Runner(store, phase.backend, result_rows, teller, threads, again, jobs=None)
+            runner = Runner(store, phase.backend, result_rows, teller, threads, resumes, jobs=None)
             runner.allowed, runner.judge = (lambda: control.places), meets_criteria
             outcome = runner.run(phase.loaded)
             finished += len(outcome.trials)
@@ -196,7 +196,7 @@ def _search_on_cluster(
         finished += ended
         if not is_whole:
             raise KeyboardInterrupt
-        return [store.find(each.id) for _, each in facts]
+        return [store.find(trial_facts.id) for _, trial_facts in facts]
 
     try:
         searching.run(run, teller)
@@ -218,15 +218,15 @@ def _on_cluster(
     """
     last: list[CampaignProgress] = []
 
-    def told(progress: CampaignProgress) -> None:
+    def note_progress(progress: CampaignProgress) -> None:
         last[:] = [progress]
 
     try:
         progress = drive(
-            store, units, on, result_rows, told, listener=listener, threads=threads, resume=resume
+            store, units, on, result_rows, note_progress, listener=listener, threads=threads, resume=resume
         )
     except KeyboardInterrupt:
-        return sum(each.kept + each.finished for each in last), False
+        return sum(report.kept + report.finished for report in last), False
     if progress.failed:
         _, error = progress.failed[0]
         first_text = error.text() if isinstance(error, UserError) else f"{type(error).__name__}: {error}"

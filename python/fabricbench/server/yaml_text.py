@@ -46,11 +46,11 @@ def _round_trip(yaml: Any, before: str | None) -> Any:
     return yaml.load(before)
 
 
-def _update(node: Any, wanted: Mapping[str, Any]) -> None:
+def _update(node: Any, new_values: Mapping[str, Any]) -> None:
     """Give a mapping the values wanted, and leave alone what is the same."""
-    for key in [key for key in node if key not in wanted]:
+    for key in [key for key in node if key not in new_values]:
         del node[key]
-    for key, value in wanted.items():
+    for key, value in new_values.items():
         if key not in node or not _is_updated(node[key], value):
             node[key] = value
 
@@ -61,9 +61,9 @@ def _is_updated(node: Any, value: Any) -> bool:
         _update(node, value)
         return True
     if isinstance(node, list) and isinstance(value, list) and len(node) == len(value):
-        for index, each in enumerate(value):
-            if not _is_updated(node[index], each):
-                node[index] = each
+        for index, item in enumerate(value):
+            if not _is_updated(node[index], item):
+                node[index] = item
         return True
     return _same_scalar(node, value)
 
