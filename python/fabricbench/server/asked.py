@@ -14,18 +14,18 @@ from fabricbench.plan.load import document_of
 from fabricbench.plan.loaded import LoadedPlan
 
 _HOSTS: Final = "hosts"
-"""The field of a request, and the setting of a backend, that names a file of hosts."""
+"""Name of the request field and of the backend setting that hold a file of hosts."""
 _REQUEST: Final = "the request"
-"""What errors call what is beside the plan."""
+"""Source named in errors about request fields outside the plan."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request says beside the plan.
+    """Run target of a request: file of hosts and choice of predictions, the fields next to the plan.
 
     Attributes:
         hosts: Name of the file of hosts; none if it names none.
-        files: What a backend is told to run on the hosts of each file of the server, by its name.
+        files: Backend settings for the hosts of each file of the server, by the name of the file.
         twin: Whether each trial is to be predicted first.
     """
 
@@ -34,10 +34,10 @@ class Asked:
     twin: bool
 
     def settings(self, loaded: LoadedPlan) -> Mapping[str, Any]:
-        """Return what the backend of a plan is told.
+        """Return the backend settings for a plan.
 
         Raises:
-            PlanError: There are no such hosts, or that backend needs none.
+            PlanError: The file of hosts is unknown, or that backend uses none.
         """
         if self.hosts is None:
             return {}
@@ -55,7 +55,7 @@ class Asked:
         return ", ".join(sorted(self.files)) or "none: this server was given no file of hosts"
 
     def problems(self, error: Exception, loaded: LoadedPlan, source: str) -> Iterator[Problem]:
-        """Yield what is wrong, by the fields of the plan called `source` and those of the request."""
+        """Yield the problems of an error, located in the plan called `source` or in the request."""
         document = document_of(loaded)
         if isinstance(error, PlanError):
             for problem in error.problems:
@@ -73,7 +73,7 @@ class Asked:
             yield document.problem(("backend",), self._named(error.found), self._named(error.allowed), hint)
 
     def _in_file(self, problem: Problem) -> Problem:
-        """Return what is wrong with the file of hosts as the fault of who names it."""
+        """Return a problem in a file of hosts as a problem of the request field that names the file."""
         message = problem.text("error").removeprefix("error: ").partition("\nhint: ")[0]
         return self._problem(f"a mistake in {self._named(message)}", "", problem.hint)
 
@@ -81,7 +81,7 @@ class Asked:
         return Problem(Place(_REQUEST), _HOSTS, found, allowed, hint)
 
     def _named(self, text: str) -> str:
-        """Return a text with the name of the file in place of where it is."""
+        """Return a text with the name of the file of hosts in place of its path."""
         if self.hosts is not None and self.hosts in self.files:
             text = text.replace(str(self.files[self.hosts][_HOSTS]), self.hosts)
         return text

@@ -37,11 +37,11 @@ AskedJob = Annotated[
     str | None, Query(max_length=200, description="Metrics of this job, not of the one that fares worst.")
 ]
 _MISSING_MAX: Final = 200
-"""Trials without a record that are listed."""
+"""Number of trials without a record that are listed."""
 _EXTREMES_MAX: Final = 10
-"""Settings that are listed of the best, and of the worst."""
+"""Number of best settings listed, and of worst settings."""
 _LOADS_MAX: Final = 200
-"""Plans and sizes of which the best settings are listed."""
+"""Number of pairs of plan and size whose best settings are listed."""
 _FRONT_MAX: Final = 500
 
 
@@ -135,18 +135,18 @@ _WITHOUT_TRIALS: Final[dict[str, Any]] = {
 def _progress(state: ServerState) -> list[CampaignProgress]:
     reports = []
     for campaign in campaigns(state.workspace.root):
-        with suppress(ValidationError):  # somebody has changed its file
+        with suppress(ValidationError):  # its file was edited by hand
             reports.append(CampaignProgress.model_validate(asdict(campaign)))
     return reports
 
 
 def _stamp(state: ServerState, name: str) -> tuple[object, ...]:
-    """Return what changes with the trials of a campaign, and with what they came to."""
+    """Return a cache key of a campaign: it changes with its trials and with their results."""
     return (name, trials_stamp(state.workspace.root, name), *values_stamp(state.workspace))
 
 
 def _trial_facts(state: ServerState, campaign_trials: CampaignTrials) -> dict[str, Any]:
-    """Return what differs among the trials of a campaign, and which have no record."""
+    """Return the factors of a campaign, its metrics and jobs, and its trials without a record."""
     table = _table(state, campaign_trials, [], None)
     missing = table.missing.select("trial", "status", *table.factors, "iteration")
     return {
@@ -163,7 +163,7 @@ def _trial_facts(state: ServerState, campaign_trials: CampaignTrials) -> dict[st
 
 
 def _metrics(state: ServerState, campaign_trials: CampaignTrials) -> list[Metric]:
-    """Return the metrics that any trial of a campaign has, the main one first."""
+    """Return the metrics measured in any trial of a campaign, the main one first."""
     ids: list[str] = campaign_trials.members["trial"].unique().to_pylist()
     measured_names = measured_metrics(state.workspace, ids)
     metrics = [metric for name, metric in BY_NAME.items() if name in measured_names]

@@ -56,7 +56,7 @@ FILES: Final = (
     *_TABLE_FILES,
     *_SPEC_FILES,
 )
-"""What can be downloaded of a finished trial."""
+"""File names of the downloads of a finished trial."""
 
 _Writer = Callable[[Trial, ServerState, Path], object]
 
@@ -184,7 +184,7 @@ def _write_output(trial: Trial, _state: ServerState, path: Path) -> None:
 
 
 async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int) -> dict[str, Any]:
-    """Return the first frames that some queue pairs send, run again."""
+    """Run a trial again and return the first frames that some queue pairs send."""
     facts = trial.facts
     try:
         capturing(facts.backend)

@@ -19,7 +19,7 @@ STREAMS_MAX: Final = 128
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened.
+    """A numbered event of a run.
 
     Attributes:
         number: Its number; a later event has a higher one, in a server started later as well.
@@ -32,7 +32,7 @@ class Event:
     data: str
 
     def text(self) -> str:
-        """Write it as the event stream has it (HTML standard, 9.2.6)."""
+        """Return the event in the format of an event stream (HTML standard, 9.2.6)."""
         return f"id: {self.number}\nevent: {self.kind}\ndata: {self.data}\n\n"
 
 
@@ -43,7 +43,7 @@ class _RunEvents:
     progress: Event | None = None
 
     def add(self, event: Event) -> None:
-        """Keep an event, and as many before it as there is room for."""
+        """Append an event; drop the oldest ones above the limits of number and bytes."""
         self.events.append(event)
         self.bytes += len(event.data)
         while len(self.events) > _EVENTS_MAX or (self.bytes > _BYTES_MAX and len(self.events) > 1):
@@ -51,7 +51,7 @@ class _RunEvents:
 
 
 class Events:
-    """The events of the last runs. Of progress only the last report is kept."""
+    """Events of the last runs; of the events `progress` of a run only the last one is stored."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _RunEvents] = OrderedDict()
@@ -73,7 +73,7 @@ class Events:
             self._streams -= 1
 
     def add(self, run_id: str, kind: str, content: Mapping[str, Any]) -> None:
-        """Note an event of a run."""
+        """Store an event of a run."""
         data = json.dumps(content)
         with self._lock:
             self._number += 1
@@ -113,11 +113,11 @@ class Events:
         return json.loads(event.data) if event else None
 
     def forget_progress(self, run_id: str) -> None:
-        """Forget how far a run was, which has ended or begins anew."""
+        """Drop the progress of a run that has ended or starts again."""
         with self._lock:
             if run_id in self._kept:
                 self._kept[run_id].progress = None
 
     def close(self) -> None:
-        """Have every stream end, since the server does."""
+        """End every stream, at the end of the server."""
         self.is_closed = True

@@ -127,7 +127,7 @@ def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> 
 
 
 def plot_json(plot: Plot, **about: Any) -> bytes:
-    """Give a plot as JSON: what is told about it, its caption and unit, then `data` and `layout`."""
+    """Return a plot as JSON: fields `about`, caption and unit of the plot, then `data` and `layout`."""
     about |= {
         "caption": plot.caption,
         "reduced": plot.reduced,

@@ -11,7 +11,7 @@ from fabricbench.words import runs_of
 def folded_switches(
     nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """List the switches of a fabric, each host below the switch at its first port.
+    """Return the switches of a fabric, each with the hosts whose first port is connected to it.
 
     A pod is a set of switches that are joined below the highest tier; a fabric of one such set, or of
     switches joined only by the highest tier, has none.

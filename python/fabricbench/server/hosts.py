@@ -73,7 +73,7 @@ def list_hosts(state: State) -> HostsFiles:
 
 
 def _survey_of(surveys: Surveys, name: str) -> Survey | str:
-    """Return the newest survey of a file, or why there is none."""
+    """Return the newest survey of a file, or the error message if there is none."""
     try:
         return surveys.newest(name)
     except PlanError as error:

@@ -76,7 +76,7 @@ def _imported(
     naming: tuple[str | None, str, str | None],
     tags: list[str],
 ) -> dict[str, Any]:
-    """Make trials of a file that can be read; `about` is its format, the trials' name and their plan."""
+    """Store the results of a checked file as trials; `naming` is its format, the trials' name and plan."""
     format_name, name, plan = naming
     first, *others = tags
     loaded = loading.load(plan) if plan else None
@@ -91,7 +91,7 @@ def _imported(
 
 
 async def _check_file(state: ServerState, arguments: dict[str, Any], content: bytes) -> None:
-    """Read the file in a process of its own first, which finds what is wrong and what takes too long."""
+    """Parse the file in the sandbox first, which detects errors and files that take too long."""
     try:
         reply = await state.sandbox.run("measure", {**arguments, "text": b64encode(content).decode()})
     except SandboxError as error:

@@ -28,11 +28,11 @@ from fabricbench.server.settings import Settings
 from fabricbench.store import StoreError
 
 FOLDER: Final = "logins"
-"""Where they are in a workspace."""
+"""Folder of the logins in a workspace."""
 LOGIN_S: Final = 30 * 24 * 3600
-"""How long a login lasts."""
+"""Lifetime of a login [s]."""
 SESSIONS_MAX: Final = 64
-"""Sessions of one user."""
+"""Maximum number of sessions of one user."""
 _FILE: Final = "sessions.json"
 _SECRET: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -44,7 +44,7 @@ class Logins:
     """The logins of a workspace."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Take the folder of their file, made with the first, and whose tokens there are."""
+        """Take the folder of the sessions file, created at the first login, and the settings with tokens."""
         self._folder = folder
         self._file = folder / _FILE
         self._settings = settings
@@ -71,7 +71,7 @@ class Logins:
         return secret
 
     def user_of(self, secret: str) -> str | None:
-        """Return the user of a login, empty for the server's own token; none if it has ended or never was."""
+        """Return the user of a login, empty for the server's own token; none if it is invalid or ended."""
         session = self._sessions().get(_name(secret)) if _SECRET.fullmatch(secret) else None
         if session is None:
             return None
@@ -90,7 +90,7 @@ class Logins:
                 sessions.pop(_name(secret), None)
 
     def _sessions(self) -> Sessions:
-        """Return the sessions, read again if their file is another."""
+        """Return the sessions, read again if their file was replaced."""
         cached = self._read
         try:
             if cached is None or _state(self._file.stat()) != cached.state:
@@ -101,7 +101,7 @@ class Logins:
 
     @contextmanager
     def _changing(self) -> Iterator[Sessions]:
-        """Lock out other servers, and write what becomes of the sessions.
+        """Lock the sessions against other servers, and write the changes made in the block.
 
         Raises:
             StoreError: The workspace cannot be written.
@@ -137,7 +137,7 @@ class Logins:
 
 
 class _SessionsFile:
-    """Sessions that have been read, with their file: as long as it is open, no other one has its inode."""
+    """Sessions read from their file, which stays open so that no new file can have the same inode."""
 
     def __init__(self, path: Path) -> None:
         with open_regular(path) as file:
@@ -152,7 +152,7 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _sessions_in(content: bytes) -> Sessions:
-    """Read sessions; what has another form is none."""
+    """Parse sessions; entries of another form are left out."""
     try:
         entries = json.loads(content).items()
     except (ValueError, AttributeError, RecursionError):

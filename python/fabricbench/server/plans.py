@@ -30,7 +30,7 @@ _DEPTH_MAX: Final = 100
 
 
 def _is_deeper(document: Any, levels: int) -> bool:
-    """Tell whether mappings and lists are nested in more levels; without recursion, which has a limit too."""
+    """Return whether mappings and lists are nested deeper than `levels`; iterative, for any depth."""
     layer = [document]
     for _ in range(levels):
         inner = (item.values() if isinstance(item, dict) else item for item in layer)
@@ -76,7 +76,7 @@ class PlanText(BaseModel):
             raise ValueError("give the plan as `yaml` or as `document`")
         if _is_deeper(self.document, _DEPTH_MAX):
             raise ValueError(f"found more than {_DEPTH_MAX} levels in `document`; a plan has some ten")
-        # JSON can write half of a surrogate pair, and no text can hold it.
+        # JSON can write half of a surrogate pair, which encoded text cannot contain.
         texts = [self.yaml, self.document, self.overrides, self.variants, self.hosts]
         json.dumps(texts, ensure_ascii=False).encode()
         return self
@@ -172,7 +172,7 @@ _UNLOADABLE: Final[dict[str, Any]] = {
     "variants": [],
     "published": None,
 }
-"""The answer for a plan that cannot be loaded."""
+"""Fields of a shipped plan that cannot be loaded."""
 
 
 @cache
@@ -216,17 +216,17 @@ def plan_json_schema() -> dict[str, Any]:
 async def check_plan(plan: PlanText, state: Annotated[ServerState, Depends(state_of)]) -> Response:
     """Check a plan; errors are part of the answer."""
     check = await checked(plan, state)
-    # What the fabric is made of may be long, so it is written beside the event loop.
+    # The topology may be long, so it is serialised in a thread instead of the event loop.
     body = await run_in_threadpool(lambda: Checked.model_validate(check).model_dump_json())
     return Response(body, media_type="application/json")
 
 
 async def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[str, Any]:
-    """Check a plan in a process of its own.
+    """Check a plan in the sandbox process.
 
     Raises:
-        ApiError: It takes more to check than may be.
-        BusyError: Too many are being checked.
+        ApiError: The check exceeds its limits of time or memory.
+        BusyError: Too many plans are being checked.
     """
     limits = state.settings.limits
     arguments = {

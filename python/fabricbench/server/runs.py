@@ -232,7 +232,7 @@ async def watch_run(
 
 
 class _EventStream(StreamingResponse):
-    """A stream that counts as open until it ends, however that happens."""
+    """An event stream that counts as open until it ends, also after a disconnect or an error."""
 
     def __init__(self, *given: Any, events: Events, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -247,7 +247,7 @@ class _EventStream(StreamingResponse):
 
 
 async def _stream(state: ServerState, run_id: str, last_number: int) -> AsyncIterator[str]:
-    """Yield what there is and what comes, until the run has ended or the server ends."""
+    """Yield stored events and new ones, until the run or the server ends."""
     loop = asyncio.get_running_loop()
     sent_state = state.events.last_state(run_id) if last_number else ""
     polled_at, sent_at, catalog_state = -_CATALOG_POLL_S, loop.time(), ""
@@ -258,7 +258,7 @@ async def _stream(state: ServerState, run_id: str, last_number: int) -> AsyncIte
             sent_state = json.loads(event.data)["state"] if event.kind == "state" else sent_state
             yield event.text()
         if loop.time() - polled_at >= _CATALOG_POLL_S or sent_state in ENDED_STATES:
-            # Another server on the same catalog may be the one that knows; this one's own events come soon.
+            # Another server on the same catalog may run it. Events of this server may be a moment late.
             polled_at = loop.time()
             run = await run_in_threadpool(_run_by_id, state, run_id)
             catalog_state, state_before = run.state, catalog_state
@@ -278,7 +278,7 @@ ENDED_STATES: Final = frozenset({"complete", "cancelled", "failed", "interrupted
 
 
 def tell_state(state: ServerState, run_id: str) -> None:
-    """Tell those who watch a run what has become of it."""
+    """Send the state of a run to its event streams."""
     run = state.scheduler.queue.find(run_id)
     if run is not None:
         state.events.add(run_id, "state", rows_of(state, [run])[0])
@@ -322,18 +322,18 @@ def _worst(verdicts: Sequence[str | None]) -> str | None:
 
 
 def _any_waits_for_hosts(runs: Sequence[QueuedRun]) -> bool:
-    """Tell whether one of some runs waits and needs hosts."""
+    """Return whether any of the runs is queued and needs hosts."""
     return any(run.state == QUEUED and run.hosts is not None for run in runs)
 
 
 def _attempts(runs: Sequence[QueuedRun], queue: RunQueue) -> Attempts:
-    """Return the attempts at trials of some runs, those at predictions of earlier runs included."""
+    """Return the attempts at trials of some runs, including attempts at their predictions by earlier runs."""
     predicted = {trial["id"] for run in runs for trial in run.trials if _is_prediction(trial, run)}
     return queue.attempts(min(run.created_at for run in runs), predicted)
 
 
 def _is_prediction(trial: Mapping[str, Any], run: QueuedRun) -> bool:
-    """Tell whether a trial is what the simulator predicts of a run: one of an earlier run will do."""
+    """Return whether a trial is a prediction of a run by the simulator; one of an earlier run counts too."""
     return bool(run.options.get("twin", False)) and trial.get("backend") != run.backend
 
 
@@ -356,7 +356,7 @@ def _content(run: QueuedRun, attempts: Attempts, state: ServerState) -> dict[str
 
 
 def _status(trial: Mapping[str, Any], run: QueuedRun, attempts: Attempts) -> str:
-    """Return the outcome of a trial since its run was requested, of a prediction at any time."""
+    """Return the status of a trial since its run was requested; of a prediction at any time."""
     since = "" if _is_prediction(trial, run) else run.created_at
     statuses = [status for status, started_at in attempts.get(trial["id"], ()) if started_at >= since]
     return next(

@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 32
 _KEPT_S: Final = 5.0
-"""Answers are so old at most, while somebody looks."""
+"""Age after which a request starts a new survey [s]."""
 _KEPT_BUSY_S: Final = 30.0
-"""The same while an agent carries out a run, which questions should not disturb."""
+"""The same while an agent executes a run, which surveys should not disturb [s]."""
 _SURVEY_TIMEOUT_S: Final = 60.0
-"""No survey takes so long: every call to an agent has a deadline."""
+"""Age after which an unfinished survey is replaced [s]; none takes so long, for calls have deadlines."""
 
 
 class Survey:
-    """One round of questions to the hosts of a file, which goes on beside the requests.
+    """One survey of the agents in a file of hosts, in background threads.
 
     Attributes:
         hosts: The hosts.
     """
 
     def __init__(self, hosts: Hosts, identity: Identity | None, before: Survey | None) -> None:
-        """Begin to ask.
+        """Start the threads.
 
         Args:
             hosts: The hosts of the file as it is now.
-            identity: What the server shows to their agents; none without TLS.
-            before: The round before, whose answers stand in for those that are not there yet.
+            identity: The server's certificate for their agents; none without TLS.
+            before: The survey before, whose reports are used until the new ones arrive.
         """
         self.hosts = hosts
         self._identity = identity
@@ -48,7 +48,7 @@ class Survey:
         for host in hosts.hosts:
             self._waiting.put(host)
         for _ in range(min(_AT_ONCE, len(hosts.hosts))):
-            # The server may end while an agent keeps one of them waiting.
+            # Daemon threads: the server may end while one waits for an agent.
             Thread(target=self._ask, name="survey", daemon=True).start()
 
     def _ask(self) -> None:
@@ -71,7 +71,7 @@ class Survey:
 
     @property
     def is_old(self) -> bool:
-        """Whether it is time to ask again."""
+        """Whether it is time for a new survey."""
         with self._changed:
             if not self._is_complete:
                 return time.monotonic() - self._began > _SURVEY_TIMEOUT_S
@@ -80,12 +80,12 @@ class Survey:
             return time.monotonic() - self._changed_at > (_KEPT_BUSY_S if is_busy else _KEPT_S)
 
     def wait(self, until: float) -> None:
-        """Wait until all have answered, or until a time of `time.monotonic`."""
+        """Wait until all hosts have a report, or until a time of `time.monotonic`."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_complete, max(until - time.monotonic(), 0))
 
     def reports(self) -> dict[str, HostReport]:
-        """Return the newest answer of each host, by its name; nothing of those that have given none yet."""
+        """Return the newest report of each host, by its name; hosts without a report are left out."""
         with self._changed:
             reports = self._before | self._reports
         hosts_by_name = {host.name: host for host in self.hosts.hosts}
@@ -96,17 +96,17 @@ class Surveys:
     """The newest survey of each file of hosts."""
 
     def __init__(self, files: HostsFiles) -> None:
-        """Ask nobody yet."""
+        """Take the files; the first call of `newest` for a file starts its survey."""
         self.files = files
         self._newest: dict[str, Survey] = {}
         self._lock = Lock()
 
     def newest(self, name: str) -> Survey:
-        """Return the newest survey of a file; a new one has just begun if the last one was old.
+        """Return the newest survey of a file; an old one is first replaced by a new one.
 
         Raises:
             PlanError: The file has a mistake.
-            RefusedError: There is no authority that its hosts could be asked with.
+            RefusedError: There is no authority with a certificate for its agents.
         """
         from fabricbench.hosts.control.survey import controller_identity
 

@@ -139,7 +139,7 @@ def _arrow(rows: pl.DataFrame, total: int) -> Response:
 
 
 def _json(rows: pl.DataFrame, total: int) -> Response:
-    """Write rows as objects; polars writes them, quicker than Python would."""
+    """Return rows as JSON objects, written by polars, which is faster than Python."""
     import json
 
     columns = [{"name": name, "type": str(kind)} for name, kind in rows.schema.items()]

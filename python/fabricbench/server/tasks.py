@@ -34,9 +34,9 @@ from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.yaml_text import yaml_of
 
 SOURCE: Final = "plan"
-"""What errors call the text of a request."""
+"""Source named in errors about the plan text of a request."""
 TRIALS_MAX: Final = 1000
-"""Trials of a run that are listed."""
+"""Maximum number of listed trials of a run."""
 _HOSTS_MAX: Final = 40_000
 _HOSTS_UNFOLDED_MAX: Final = 64
 _QUEUE_PAIRS_MAX: Final = 20_000
@@ -47,7 +47,7 @@ fabric: {topology: {kind: single-switch, hosts: 2}}
 jobs: [{collective: all-reduce}]
 sweep: {data_size: 1MB}
 """
-"""What is run on a fabric that is to be described alone."""
+"""Plan with a small job, for the description of a fabric without the jobs of a plan."""
 
 
 def check(
@@ -58,15 +58,15 @@ def check(
     limits: tuple[int | None, int | None],
     asked: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Check a plan and say everything about it that can be said without running it.
+    """Check a plan and return its errors, cost, trials and topology without running it.
 
     Args:
-        text: Its YAML; with `document`, the YAML whose comments are kept.
-        document: Its fields; they come before `text`.
+        text: Its YAML; with `document`, the YAML whose comments are preserved.
+        document: Its fields; they take precedence over `text`.
         overrides: Changes, each FIELD=VALUE.
         chosen: Names of the variants to run; all if empty.
-        limits: Memory [bytes] and time [ms] that a trial may take; none for any.
-        asked: Where it is to be carried out: the attributes of `Asked`.
+        limits: Memory [bytes] and time [ms] that a trial may take; none for no limit.
+        asked: Its run target: the attributes of `Asked`.
     """
     bounds = Limits(*limits)
     try:
@@ -96,9 +96,9 @@ def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: in
 
     Args:
         spec: Its RunSpec.
-        backend: Name of what ran it.
+        backend: Name of the backend that ran it.
         qps: Numbers of the queue pairs; the first one if empty.
-        count: How many frames at most.
+        count: Maximum number of frames.
     """
     planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)))
     try:
@@ -127,14 +127,14 @@ def measure(
     benchmark: str,
     plan: str | None,
 ) -> dict[str, Any]:
-    """Read measured results and store nothing; see `fabricbench.importing`.
+    """Parse measured results without storing them; see `fabricbench.importing`.
 
     Args:
-        name: What to call the file in errors.
-        text: It, in Base64.
+        name: Name of the file in errors.
+        text: Its content in Base64.
         format_name: Its format; none to detect it.
-        ranks: Number of ranks, where it does not say it.
-        benchmark: Name of the benchmark, where it does not say it.
+        ranks: Number of ranks, if the file does not state it.
+        benchmark: Name of the benchmark, if the file does not state it.
         plan: Name of the shipped plan that simulates it.
     """
     user_facts = importing.Given(ranks, benchmark)
@@ -199,9 +199,9 @@ def _fault(problem: Problem, severity: str) -> dict[str, Any]:
 
 
 def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
-    """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts.
+    """Return the cost of a refused plan: of its first trial, or the least possible cost of its ranks.
 
-    Of a search it is the first trial at the end of the range that costs too much.
+    For a search, the first trial is the one at the end of the range that costs too much.
     """
     if not all(is_beyond(problem) for problem in problems):
         return _least_cost(text, overrides, problems)
@@ -221,14 +221,14 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
     try:
         document = apply_overrides(read_text(text, SOURCE), overrides)
     except PlanError:
-        return {}  # the overrides are what is wrong
+        return {}  # the errors are in the overrides
     least = least_cost(problems, document)
     return {"cost": _cost([least], "so many ranks at the least")} if least else {}
 
 
 def _described(phases: Sequence[Phase]) -> dict[str, Any]:
     loaded, backend = phases[-1].loaded, phases[-1].backend
-    simulated = phases[0].loaded  # what runs on hosts alone is not estimated
+    simulated = phases[0].loaded  # trials on hosts have no estimate
     search, estimates = loaded.plan.search, simulated.bounds
     return {
         "name": loaded.plan.name,
@@ -249,7 +249,7 @@ def _described(phases: Sequence[Phase]) -> dict[str, Any]:
 
 
 def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
-    """Return the most memory and the sum of the times of trials, as the engine estimates them."""
+    """Return the estimated cost of trials: the largest memory, the sum of the times, the largest counts."""
     times = [estimate["time_ms"] for estimate in estimates]
     return {
         "basis": basis,
@@ -264,7 +264,7 @@ def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
 
 
 def _with_every_job(trials: Sequence[PlannedTrial]) -> PlannedTrial:
-    """Return the first trial that has all jobs; those of one job alone come before it."""
+    """Return the first trial that has all jobs, which follows the trials of single jobs."""
     return next((trial for trial in trials if not trial.is_solo), trials[0])
 
 
@@ -277,7 +277,7 @@ def _topology(trial: PlannedTrial) -> dict[str, Any]:
     if estimate is None or hosts > _HOSTS_MAX:
         return topology | {"reduced": True, "jobs": []}
     topology["jobs"] = jobs
-    # Every queue pair would be made to describe the fabric.
+    # The engine would create every queue pair to describe the fabric.
     is_crowded = estimate["queue_pairs"] > _QUEUE_PAIRS_MAX
     described = engine.describe(_fabric_alone(trial) if is_crowded else trial.spec_json)
     if hosts > _HOSTS_UNFOLDED_MAX:
@@ -295,7 +295,7 @@ def _fabric_alone(trial: PlannedTrial) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the values of a plan as JSON has them: a number that is none becomes a text."""
+    """Return the values of a plan as JSON values: infinite numbers and NaN become texts."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):

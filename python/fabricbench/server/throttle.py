@@ -15,14 +15,14 @@ _ADDRESSES_MAX: Final = 10_000
 
 
 class Throttle:
-    """Buckets of attempts by address; the one used longest ago makes room for a new one."""
+    """Buckets of attempts by address; above a limit, the least recently used one is dropped."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = Lock()
 
     def wait_s(self, address: str) -> float:
-        """Count an attempt of an address; return 0 if it may be made, or in how many seconds it may [s]."""
+        """Count an attempt of an address; return 0 if it is allowed, or the time until the next one [s]."""
         now = time.monotonic()
         with self._lock:
             attempts_left, since = self._buckets.pop(address, (float(ATTEMPTS), now))

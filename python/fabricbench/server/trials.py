@@ -54,7 +54,7 @@ Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[
 SortKey = StrEnum(  # type: ignore[misc]
     "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}
 )
-"""What trials can be ordered by: columns of the list, and every metric, of the job that fares worst by it."""
+"""Sort keys of trials: columns of the list, and every metric, of the job that is worst in it."""
 _NEWEST = SortKey("started_at")
 
 
@@ -213,7 +213,7 @@ def asked_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     order: Annotated[Literal["asc", "desc"], Query()] = "desc",
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> TrialQuery:
-    """Return what a list is asked for, but for how much of it at most.
+    """Return the query of a list from the request's parameters, without `limit`.
 
     Raises:
         ApiError: A threshold cannot be read.
@@ -248,7 +248,7 @@ def list_trials(
 
 
 def thresholds(texts: Sequence[str]) -> list[Threshold]:
-    """Read what metrics have to be.
+    """Parse the thresholds of metrics.
 
     Raises:
         ApiError: One cannot be read.
@@ -373,7 +373,7 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
 
 
 def _engine(trial: Trial) -> dict[str, Any]:
-    """Return what a backend tells of a run, with the counters of its hosts."""
+    """Return the backend's facts about a trial, with the counters of its hosts."""
     hosts = hosts_of(trial) if trial.is_finished else []
     return {**trial.engine, **({"hosts": hosts} if hosts else {})}
 
@@ -498,16 +498,16 @@ def put_back(trial_id: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], state: St
 
 
 def identity(trial: Trial) -> tuple[object, ...]:
-    """Return what no other attempt has and what changes with it: numbers of attempts are given again."""
+    """Return a cache key of an attempt; its number alone is not unique, as numbers are reused."""
     return (trial.id, trial.attempt, trial.started_at, trial.status, trial.facts.suite)
 
 
 def found_trial(state: ServerState, name: str) -> Trial:
-    """Return the trial of an id: the finished one, or else the last attempt.
+    """Return the trial of an id: the finished attempt, or else the last one.
 
     Raises:
-        ApiError: There is none, or several begin so.
-        StoreError: There is none, or the catalog cannot be read.
+        ApiError: No trial has this id, or several ids start with it.
+        StoreError: No trial has this id, or the catalog cannot be read.
     """
     if name.startswith("latest"):
         return state.workspace.find(name)
@@ -524,7 +524,7 @@ def finished_trial(trial_id: TrialId, state: State) -> Trial:
     """Return a trial that has a record.
 
     Raises:
-        ApiError: There is none, several begin so, or it has none.
+        ApiError: No trial has this id, several ids start with it, or the trial has no record.
     """
     trial = found_trial(state, trial_id)
     if not trial.is_finished:

@@ -71,7 +71,7 @@ def _tables() -> list[dict[str, Any]]:
             continue
         try:
             loaded = loading.load(name)
-        except PlanError:  # GET /api/v1/plans says why
+        except PlanError:  # GET /api/v1/plans returns the error
             continue
         for variant in loaded.variants:
             if variant.published is not None and variant.case.number == 0:
@@ -92,7 +92,7 @@ def _tables() -> list[dict[str, Any]]:
 
 
 def _specs(loaded: LoadedPlan, variant: str) -> frozenset[str]:
-    """Return what the plan runs as it is shipped, for each size and iteration."""
+    """Return the run specs of a variant of the plan as it is shipped, one for each size and iteration."""
     return frozenset(trial.spec_json for trial in loaded.trials if trial.variant == variant)
 
 
@@ -149,7 +149,7 @@ def _finished(state: ServerState, plan: str) -> list[Trial]:
 
 
 def _is_as_shipped(trial: Trial, entry: dict[str, Any]) -> bool:
-    """Tell whether a trial ran what the plan says, of this version or, by its text, of an earlier one."""
+    """Return whether a trial ran the plan as shipped, by run spec or, for earlier versions, by its text."""
     facts = trial.facts
     changed = {override.partition("=")[0].strip() for override in facts.overrides}
     has_its_text = facts.plan_source == entry["text"] and facts.size_kind == entry["size_kind"]
@@ -161,7 +161,7 @@ _CHANGES_NOTHING: Final = frozenset({"sweep.data_size", "sweep.message_size", "t
 
 
 def _published(entry: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
-    """Set the newest trials of a plan, as it is shipped, beside a published table."""
+    """Return a published table with the results of the newest trials of the plan as it is shipped."""
     ours = [trial for trial in trials if trial.facts.variant == entry["variant"]]
     as_shipped = [trial for trial in ours if _is_as_shipped(trial, entry)]
     newest_by_size = {trial.facts.data_size_bytes: trial for trial in as_shipped}

@@ -45,7 +45,7 @@ _PATIENCE_S: Final = 20
 
 
 class Control:
-    """Listens to the server, and has the run end when it says so or is gone."""
+    """Thread that reads orders of the server, and ends the run at `cancel` or at the end of the input."""
 
     def __init__(self) -> None:
         self.is_cancelled = False
@@ -68,21 +68,21 @@ class Control:
     def _end(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_PATIENCE_S)
-        os._exit(1)  # the next start finds this process gone and tidies up
+        os._exit(1)  # the next start recovers the state of a dead process
 
 
 def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: int, on: str = "") -> None:
-    """Claim a run, which may be on the hosts of some files, and carry it out.
+    """Claim the oldest run that can start, and execute it.
 
     Args:
         root: Folder of the workspace.
-        hosts_files: The files of hosts.
+        hosts_files: The files of hosts that the run may use.
         time_limit_min: Estimated time of a trial at most [min].
-        memory_bytes: Memory that it may take [bytes]; 0 for any.
-        on: Address of the Ray cluster that carries trials out; this process does if empty.
+        memory_bytes: Memory that this process may take [bytes]; 0 for no limit.
+        on: Address of the Ray cluster that executes trials; this process does if empty.
     """
     if memory_bytes and not on:
-        # Of what it writes to: libraries and files that are mapped take none of another's memory.
+        # Limit writable memory only: mapped libraries and files are shared with other processes.
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     signal.signal(signal.SIGTERM, _interrupt)
     control = Control()
@@ -94,7 +94,7 @@ def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: 
         return
     try:
         state, message = _carried_out(run, store, control, hosts_files, time_limit_min, on)
-    except KeyboardInterrupt:  # before its first trial: the runner takes signals over
+    except KeyboardInterrupt:  # before its first trial: from then on the runner handles signals
         if not control.is_cancelled:
             queue.put_back(run.id)
             return
@@ -109,14 +109,14 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 def _carried_out(
     run: QueuedRun, store: Workspace, control: Control, hosts_files: HostsFiles, time_limit_min: int, on: str
 ) -> tuple[str, str]:
-    """Run the trials, and return how the run ended and why."""
+    """Run the trials, and return the final state of the run and its message."""
     limits = None if run.options["force"] else loading.machine_limits(time_limit_min)
     if on and limits is not None:
-        limits = replace(limits, memory_bytes=None)  # its nodes have their own
+        limits = replace(limits, memory_bytes=None)  # memory is limited by the nodes of the cluster
     try:
         phases = _phases(run, hosts_files, limits)
         finished, is_whole = _run(phases, run, store, control, on)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # there is only the end to note
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only the end of the run has to be recorded
     except StoreError as error:
         return FAILED, f"{error.found}; {error.hint}"
     except TrialsFailedError as error:
@@ -138,7 +138,7 @@ def _finished_of(finished: int, phases: Sequence[Phase]) -> str:
 
 
 def _phases(run: QueuedRun, hosts_files: HostsFiles, limits: Limits | None) -> list[Phase]:
-    """Return what there is to carry out."""
+    """Return the phases of a run."""
     overrides, chosen = run.options["overrides"], run.options["variants"]
     loaded = loading.load_text(run.plan_source, SOURCE, overrides, limits, chosen)
     settings = hosts_files.settings_of(run.hosts.name) if run.hosts else {}
@@ -148,7 +148,7 @@ def _phases(run: QueuedRun, hosts_files: HostsFiles, limits: Limits | None) -> l
 def _run(
     phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control, on: str = ""
 ) -> tuple[int, bool]:
-    """Run the trials of every phase; return how many have finished, and whether nobody ended it early."""
+    """Run the trials of every phase; return the number of finished ones, and whether none was interrupted."""
     teller = Teller(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
     finished = 0
@@ -184,7 +184,7 @@ def _run(
 def _search_on_cluster(
     phase: Phase, store: Workspace, teller: Teller, on: str, interrupts: Interrupts, **own: Any
 ) -> tuple[int, bool]:
-    """Run what the search of a phase tries on a cluster, each round as `_on_cluster` does."""
+    """Run the trials of a phase's search on a cluster, each batch of trials by `_on_cluster`."""
     searching, finished = Searching(phase.loaded, phase.backend, meets_criteria), 0
 
     def run(
@@ -210,11 +210,11 @@ def _search_on_cluster(
 def _on_cluster(
     units: Sequence[Unit], store: Workspace, listener: Listener, on: str, *, threads: int, resume: bool
 ) -> tuple[int, bool]:
-    """Run trials on a cluster; return how many have finished, and whether nobody ended it.
+    """Run trials on a cluster; return the number of finished ones, and whether the run was not interrupted.
 
     Raises:
-        TrialsFailedError: Some have failed; the others have their records.
-        ClusterError: The cluster cannot be used, or is gone.
+        TrialsFailedError: Some trials failed; the others have their records.
+        ClusterError: The cluster cannot be used, or has ended.
     """
     last: list[CampaignProgress] = []
 
@@ -237,7 +237,7 @@ def _on_cluster(
 
 
 class TrialsFailedError(Exception):
-    """Trials of a run have failed; its text says how many, and why the first of them."""
+    """Trials of a run have failed; the text has their number, and the error of the first."""
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ def yaml_of(document: Mapping[str, Any], before: str | None = None) -> str:
 
     Args:
         document: The fields.
-        before: YAML of the same plan as it was; its comments, order and forms stay where values do.
+        before: Earlier YAML of the plan; its comments, order and notation stay where values are unchanged.
     """
     from ruamel.yaml import YAML
 
@@ -36,7 +36,7 @@ def yaml_of(document: Mapping[str, Any], before: str | None = None) -> str:
 
 
 def _round_trip(yaml: Any, before: str | None) -> Any:
-    """Return a text's mapping with all that is beside its values; none if it is no plan."""
+    """Return the mapping of a YAML text with comments and notation; none if the text is no plan."""
     if not before:
         return None
     try:
@@ -47,7 +47,7 @@ def _round_trip(yaml: Any, before: str | None) -> Any:
 
 
 def _update(node: Any, new_values: Mapping[str, Any]) -> None:
-    """Give a mapping the values wanted, and leave alone what is the same."""
+    """Set the values of a mapping, and leave equal ones untouched."""
     for key in [key for key in node if key not in new_values]:
         del node[key]
     for key, value in new_values.items():
@@ -56,7 +56,7 @@ def _update(node: Any, new_values: Mapping[str, Any]) -> None:
 
 
 def _is_updated(node: Any, value: Any) -> bool:
-    """Change a mapping or a list in place where that can be done; tell whether nothing is left to do."""
+    """Update a mapping or a list in place where possible; return whether the node now has the value."""
     if isinstance(node, dict) and isinstance(value, Mapping):
         _update(node, value)
         return True
@@ -69,7 +69,7 @@ def _is_updated(node: Any, value: Any) -> bool:
 
 
 def _same_scalar(node: Any, value: Any) -> bool:
-    """Tell whether a value that remembers how it was written is the value wanted."""
+    """Return whether a scalar of the round-trip loader equals a plain value of the same type."""
     if isinstance(node, bool) or isinstance(value, bool):
         return node is value
     return isinstance(node, type(value)) and not isinstance(node, dict | list) and bool(node == value)
