@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> pl.DataFrame:
-    """Set two trials, or the trials of two runs, against each other, metric by metric.
+    """Compare two trials, or the trials of two runs, metric by metric.
 
-    The trials of two runs are paired by data size and iteration, and where both sweep fields by the values of
-    these as well; where one was measured by collective and ranks. Those without a partner are left out.
+    The trials of two runs are paired by data size and iteration; if both runs sweep fields, by the values of
+    these as well; if one was measured, by collective and ranks. Trials without a partner are left out.
 
     Returns:
         One row for each job and metric: `data_size_bytes`, `iteration`, `job`, `metric`, `unit`, `first`,
@@ -26,7 +26,7 @@ def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> 
         value that could not be measured is null, and so is a ratio without both.
 
     Raises:
-        TypeError: One of the two is neither a trial nor several.
+        TypeError: An argument is neither a trial nor a sequence of trials.
         ValueError: The trials have no job in common.
 
     Example:
@@ -52,7 +52,7 @@ def _all(trials: object) -> list[Trial]:
 
 
 def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial]]:
-    """Pair the only trials of both sides whatever they are, others by swept values, size and iteration."""
+    """Pair trials by swept values, size and iteration; two single trials are always a pair."""
     if len(first) == len(second) == 1:
         return [(first[0], second[0])]
     if any(trial.stored.is_printed for trial in (*first, *second)):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Expected:
-    """What a plan should give: ranges of its metrics, what decides them, limits for acceptance.
+    """Expected results of a plan: ranges of metrics, causes of their spread, limits for acceptance.
 
     Example:
         >>> print(expected)
@@ -43,7 +43,7 @@ class Expected:
     """
 
     def __init__(self, told: Expectation) -> None:
-        """Take what is expected; `expect` makes it."""
+        """Take an expectation; `expect` returns one."""
         self._told = told
 
     @property
@@ -51,8 +51,8 @@ class Expected:
         """A row for each variant, job, size and metric: `least`, `lower`, `median`, `upper`, `most`, limits.
 
         `job` is `slowest` for the slowest of several jobs in each trial, and `together` for all of them as
-        one operation. `min` or `max` is the limit, in the metric's unit, and `false_alarm` the probability at
-        most with which it fails a fabric that is as the plan says.
+        one operation. `min` or `max` is the limit, in the metric's unit, and `false_alarm` an upper bound on
+        the probability that it fails a fabric that matches the plan.
 
         Example:
             >>> expected.frame.filter(metric="busbw_gb_per_s").select("trials", "false_alarm").rows()
@@ -64,7 +64,7 @@ class Expected:
 
     @property
     def decides(self) -> list[tuple[str, str, int, str]]:
-        """What decides the times: variant, job, data size [bytes] and a sentence with its evidence.
+        """Causes that decide the times: variant, job, data size [bytes] and a sentence with its evidence.
 
         Example:
             >>> expected.decides
@@ -78,7 +78,7 @@ class Expected:
 
     @property
     def criteria(self) -> list[dict[str, Any]]:
-        """Criteria as a plan has them.
+        """Acceptance criteria in the form of a plan's `criteria`.
 
         Example:
             >>> [each["metric"] for each in expected.criteria]
@@ -88,7 +88,7 @@ class Expected:
 
     @property
     def criteria_yaml(self) -> str:
-        """The same as YAML, to be put into the plan.
+        """The criteria as YAML, to be pasted into the plan.
 
         Example:
             >>> expected.criteria_yaml.splitlines()[2]
@@ -98,7 +98,7 @@ class Expected:
 
     @property
     def nccl_tests(self) -> list[str]:
-        """Command lines of nccl-tests that fail where bandwidth is missing.
+        """Command lines of nccl-tests that fail if the bandwidth is below the limit.
 
         Example:
             >>> expected.nccl_tests
@@ -108,7 +108,7 @@ class Expected:
 
     @property
     def checked(self) -> list[dict[str, Any]]:
-        """Trials of the first seed beside those of the packet simulator; empty unless `check` asked for it.
+        """Trials of the first seed compared with the packet simulator; empty unless `check` was set.
 
         Each has `variant`, `data_size_bytes`, `time_ms`, `packets_ms` and `deviation_percent`.
 
@@ -135,28 +135,28 @@ def expect(  # noqa: PLR0913 -- each by its name
     jobs: int | None = None,
     force: bool = False,
 ) -> Expected:
-    """Say what a plan should give: ranges over seeds and placements, what decides them, limits to accept.
+    """Return the expected results of a plan: ranges over seeds and placements, causes, acceptance limits.
 
-    Trials are those of `run` with `iterations` set to the seeds; those that the workspace has are not run
-    again.
+    It runs the plan like `run` with `iterations` set to the seeds; trials that are in the workspace are not
+    run again.
 
     Args:
-        plan: The plan, or what `load` takes; its backend carries it out.
-        seeds: Trials of each size and variant, each with a seed.
-        placements: Placements of the jobs on the servers, drawn, each with every seed; 0 for the plan's own.
-        false_alarm: Probability at which a limit may fail a fabric that is as the plan says, up to 0.5.
-        allowance: What limits are looser by, as a share, for what hosts add.
+        plan: The plan, or an argument of `load`; its backend runs it.
+        seeds: Number of trials of each size and variant, each with its own seed.
+        placements: Number of random placements of the jobs, each with every seed; 0 for the plan's own.
+        false_alarm: Probability at which a limit may fail a fabric that matches the plan, up to 0.5.
+        allowance: Fraction by which limits are relaxed, for the overhead of hosts.
         as_one: All jobs are one operation of nccl-tests, as rings on rails are.
         check: Also simulate packets, for the first seed of each size and variant: `Expected.checked`.
-        workspace: Where trials go; by default as for `run`.
-        jobs: How many trials run at once at most; by default as for `run`.
+        workspace: Workspace for the trials; by default as for `run`.
+        jobs: Maximum number of concurrent trials; by default as for `run`.
         force: Run though a trial is estimated to be beyond this machine.
 
     Raises:
         ValueError: A number is out of its range.
         PlanError: The plan cannot be carried out, has a search, or placements cannot be drawn for it.
         StoreError: The workspace cannot be written, or the disk is full.
-        KeyboardInterrupt: The user stopped it; finished trials stay.
+        KeyboardInterrupt: The user stopped it; finished trials stay in the workspace.
 
     Example:
         >>> import fabricbench as fb

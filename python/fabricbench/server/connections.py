@@ -61,7 +61,7 @@ _OTHER_FILES: Final = 256
 
 
 class _Owes(Enum):
-    """What the server waits for from a client."""
+    """Next action that the server waits for from a client."""
 
     HEADERS = auto()
     BODY = auto()
