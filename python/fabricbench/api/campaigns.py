@@ -36,7 +36,7 @@ class Campaign:
     """
 
     def __init__(self, store: Store, file: Path, job: str | None = None, *, relative: bool = False) -> None:
-        """Take a campaign; `Workspace.campaign` opens one."""
+        """Load a campaign file and read its trials; `Workspace.campaign` calls this."""
         loaded = load_campaign(file)
         members = members_of(loaded)
         self.name = loaded.name

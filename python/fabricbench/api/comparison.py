@@ -37,7 +37,11 @@ def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> 
         >>> dict(changes.select("metric", "verdict").iter_rows())["busbw_gb_per_s"]
         'worse'
     """
-    pairs = [pair for one, other in _matched(_all(first), _all(second)) for pair in _pairs(one, other)]
+    pairs = [
+        pair
+        for first_trial, second_trial in _matched(_all(first), _all(second))
+        for pair in _pairs(first_trial, second_trial)
+    ]
     if not pairs:
         raise ValueError("the trials have no job of the same data size in common")
     return comparison_frame(pairs)

@@ -71,9 +71,9 @@ class Expected:
             [('base', 'test', 1048576, 'nothing that is drawn: all 3 trials take the same time')]
         """
         return [
-            (each.variant, each.job, each.data_size_bytes, sentence)
-            for each in self._told.expected
-            for sentence in each.decides
+            (case.variant, case.job, case.data_size_bytes, sentence)
+            for case in self._told.expected
+            for sentence in case.decides
         ]
 
     @property
@@ -104,7 +104,7 @@ class Expected:
             >>> expected.nccl_tests
             ['NCCL_TESTS_MIN_BW=41.72 alltoall_perf -b 1M -e 1M -f 2 -g 1 -c 1']
         """
-        return [each.command for each in nccl_tests(self._told, PROGRAMS)]
+        return [program.command for program in nccl_tests(self._told, PROGRAMS)]
 
     @property
     def checked(self) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def expect(  # noqa: PLR0913 -- each by its name
 
     Raises:
         ValueError: A number is out of its range.
-        PlanError: The plan cannot be carried out, has a search, or placements cannot be drawn for it.
+        PlanError: The plan cannot be run, has a search, or allows no random placements.
         StoreError: The workspace cannot be written, or the disk is full.
         KeyboardInterrupt: The user stopped it; finished trials stay in the workspace.
 
@@ -164,18 +164,18 @@ def expect(  # noqa: PLR0913 -- each by its name
         >>> fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace).frame["trials"].to_list()
         [3, 3, 3, 3]
     """
-    for name, value, least, most in (
+    for name, value, minimum, maximum in (
         ("seeds", seeds, 1, SEEDS_MAX),
         ("placements", placements, 0, PLACEMENTS_MAX),
         ("false_alarm", false_alarm, 1e-4, 0.5),
         ("allowance", allowance, 0, 0.99),
     ):
-        if not least <= value <= most:
-            raise ValueError(f"{name}: found {value}; allowed: {least} to {most}")
-    chosen = plan if isinstance(plan, Plan) else load(plan)
+        if not minimum <= value <= maximum:
+            raise ValueError(f"{name}: found {value}; allowed: {minimum} to {maximum}")
+    requested_plan = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
-    loading.check_no_search(chosen.loaded, "expect")
-    loaded = loading.reload(chosen.loaded, [f"iterations={seeds}"], limits)
+    loading.check_no_search(requested_plan.loaded, "expect")
+    loaded = loading.reload(requested_plan.loaded, [f"iterations={seeds}"], limits)
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     carrier = loading.backend_of(loaded)
     runner = Runner(target.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)

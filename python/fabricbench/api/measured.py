@@ -73,7 +73,7 @@ def import_results(
     options = importing.Options(format, name, tag, importing.Given(ranks, benchmark), loaded)
     sources = [importing.Source.of(Path(path)) for path in files]
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    imports = [importing.import_results(target.store, each, result_rows, options) for each in sources]
-    for text in (text for each in imports for text in each.warnings):
-        warnings.warn(text, stacklevel=2)
-    return Trials([Trial(trial, target.store) for each in imports for trial in each.trials])
+    imports = [importing.import_results(target.store, source, result_rows, options) for source in sources]
+    for warning in (warning for imported in imports for warning in imported.warnings):
+        warnings.warn(warning, stacklevel=2)
+    return Trials([Trial(trial, target.store) for imported in imports for trial in imported.trials])

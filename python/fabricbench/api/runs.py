@@ -174,22 +174,22 @@ def run(  # noqa: PLR0913 -- each by its name
         >>> seen[-1].share
         1.0
     """
-    for name, count, most in (("threads", threads, THREADS_MAX), ("jobs", jobs, JOBS_MAX)):
-        if count is not None and not 1 <= count <= most:
-            raise ValueError(f"{name}: found {count}; allowed: 1 to {most}")
-    chosen = plan if isinstance(plan, Plan) else load(plan)
+    for name, count, maximum in (("threads", threads, THREADS_MAX), ("jobs", jobs, JOBS_MAX)):
+        if count is not None and not 1 <= count <= maximum:
+            raise ValueError(f"{name}: found {count}; allowed: 1 to {maximum}")
+    requested_plan = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
     with named_as_written({}, variants):
-        loaded = loading.reload(chosen.loaded, limits=limits, chosen=variants)
+        loaded = loading.reload(requested_plan.loaded, limits=limits, chosen=variants)
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    parts = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
+    phases = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
     with progress_bar() if on_progress is None else nullcontext(on_progress) as notify:
-        for part, resumes in [*parts, (loaded, resume)]:
-            listener = _Listener(notify, len(part.trials)) if notify else Quiet()
-            carrier = loading.backend_of(part)
+        for phase, resumes in [*phases, (loaded, resume)]:
+            listener = _Listener(notify, len(phase.trials)) if notify else Quiet()
+            carrier = loading.backend_of(phase)
             runner = Runner(target.store, carrier, result_rows, listener, threads, resumes, jobs)
             runner.judge = meets_criteria
-            outcome = runner.run(part)
+            outcome = runner.run(phase)
             if outcome.stopped_by is not None:
                 raise KeyboardInterrupt
-    return Trials([Trial(each, target.store) for each in outcome.trials], outcome.found)
+    return Trials([Trial(trial, target.store) for trial in outcome.trials], outcome.found)

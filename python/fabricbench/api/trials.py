@@ -186,9 +186,9 @@ class Trials(RecordFrames, Sequence[Trial]):
 
     def __repr__(self) -> str:
         lines = [f"  {trial!r}" for trial in self._trials[:20]]
-        more = len(self._trials) - len(lines)
-        rest = [f"  and {more} more"] if more else []
-        return "\n".join([f"<{counted(len(self), 'trial')}>", *lines, *rest])
+        omitted = len(self._trials) - len(lines)
+        omission = [f"  and {omitted} more"] if omitted else []
+        return "\n".join([f"<{counted(len(self), 'trial')}>", *lines, *omission])
 
     def _repr_html_(self) -> str:
         """Return the trials as HTML for the cell of a notebook."""

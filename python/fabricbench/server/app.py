@@ -68,7 +68,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     logins = Logins(workspace.root / FOLDER, settings)
     surveys = Surveys(scheduler.hosts_files)
     app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler, logins, surveys)
-    for part in (
+    for module in (
         plans,
         runs,
         trials,
@@ -85,7 +85,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         metrics,
         web,
     ):
-        app.include_router(part.router)
+        app.include_router(module.router)
     app.include_router(vendor.router)
     app.include_router(web.pages)
     add_error_handlers(app)

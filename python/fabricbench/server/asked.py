@@ -43,9 +43,11 @@ class Asked:
             return {}
         backend = loaded.plan.backend
         if not _takes_hosts(backend):
-            able = next(name for name in sorted(BACKENDS) if _takes_hosts(name))
+            suitable = next(name for name in sorted(BACKENDS) if _takes_hosts(name))
             mismatch = f'"{self.hosts}", and backend {backend}, which runs on no hosts'
-            raise PlanError([self._problem(mismatch, f"backend {able}", f'set `backend` to "{able}"')])
+            raise PlanError(
+                [self._problem(mismatch, f"backend {suitable}", f'set `backend` to "{suitable}"')]
+            )
         if self.hosts not in self.files:
             raise PlanError([self._problem(f'"{self.hosts}"', self._names, "GET /api/v1/hosts lists them")])
         return self.files[self.hosts]

@@ -111,7 +111,7 @@ class Connection(H11Protocol):
         return self._owes is not _Owes.NOTHING or self._unsent_bytes > 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, after the handshake if there is one."""
+        """Attach the transport, after the handshake if there is one."""
         self.is_made = True
         super().connection_made(transport)
 
@@ -127,7 +127,7 @@ class Connection(H11Protocol):
         self._note(len(data))
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request."""
+        """Start the time limit for the next request."""
         super().on_response_complete()
         # Its first bytes may have been received together with the request before.
         self._has_begun = self.conn.trailing_data[0] != b""
@@ -139,7 +139,7 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def look(self, now: float) -> None:
-        """Disconnect the client if it has owed something for too long."""
+        """Disconnect the client if it exceeded its deadline."""
         if not self.is_made:
             return  # the handshake has a time limit of its own
         self._note()
@@ -207,7 +207,7 @@ class Connections:
     """The open connections of a server, the oldest first."""
 
     def __init__(self, config: Config, server_state: ServerState, count_max: int) -> None:
-        """Take how many there may be; `accept` begins."""
+        """Take the maximum number of connections; `accept` opens them."""
         self._config = config
         self._server_state = server_state
         self._count_max = count_max
@@ -263,7 +263,7 @@ class Connections:
         )
 
     def look(self) -> None:
-        """Disconnect those whose client has owed something for too long."""
+        """Disconnect clients that exceeded their deadline."""
         now = asyncio.get_running_loop().time()
         for connection in list(self._open):
             connection.look(now)

@@ -88,7 +88,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     429: {"model": ErrorBody, "description": "Too many sign-ins from this address."},
     503: {"model": ErrorBody, "description": "Too much to do at the moment, or the catalog is out of reach."},
 }
-"""The errors that any operation may answer with."""
+"""Error responses of all operations, for the OpenAPI schema."""
 
 
 def add_error_handlers(app: FastAPI) -> None:

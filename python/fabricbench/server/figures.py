@@ -109,11 +109,11 @@ def draw_figure(
     ranks = tuple(sorted(set(rank or [])))
     window = Window(from_ps or 0, to_ps, job, [number for number in ranks if 0 <= number < _PS_MAX], status)
     is_whole = window == Window(ranks=[])
-    parts = () if is_whole else (window.from_ps, to_ps, job, ranks, status)
+    window_key = () if is_whole else (window.from_ps, to_ps, job, ranks, status)
     figure = FIGURES[name.value]
     run = state.workspace.suite(trial) if figure.of_run else [trial]
     run += state.workspace.twins(run) if figure.has_twins else []
-    key = ("figure", name.value, parts, *map(identity, [trial, *run]))
+    key = ("figure", name.value, window_key, *map(identity, [trial, *run]))
     body = state.cache.get(key, lambda: _drawn(trial, name.value, None if is_whole else window, run))
     return Response(body, media_type="application/json")
 

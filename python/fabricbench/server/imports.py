@@ -23,7 +23,7 @@ router = APIRouter(prefix="/api/v1", tags=["imports"], responses=ERRORS)
 
 PATH: Final = "/api/v1/imports"
 BYTES_MAX: Final = 16 << 20
-"""Largest file [bytes]; importing takes no larger one either."""
+"""Largest file [bytes], the same limit as that of `fabricbench import`."""
 
 _Name = Annotated[str, Query(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
@@ -78,11 +78,11 @@ def _imported(
 ) -> dict[str, Any]:
     """Store the results of a checked file as trials; `naming` is its format, the trials' name and plan."""
     format_name, name, plan = naming
-    first, *others = tags
+    first_tag, *other_tags = tags
     loaded = loading.load(plan) if plan else None
-    options = importing.Options(format_name, name, first, user_facts, loaded)
+    options = importing.Options(format_name, name, first_tag, user_facts, loaded)
     imported = importing.import_results(state.workspace, source, result_rows, options)
-    change_tags(state.workspace, [trial.id for trial in imported.trials], add=others)
+    change_tags(state.workspace, [trial.id for trial in imported.trials], add=other_tags)
     return {
         "format": imported.format,
         "trials": rows_of(state, list(imported.trials)),

@@ -3,7 +3,7 @@
 A cookie has a random secret of its own and never a token. One file of the workspace, `logins/sessions.json`,
 has a session for each login, so that a login outlives the server and is one for every server of the
 workspace: by the SHA-256 of its secret, the user and a digest of the token that was shown, keyed with the
-secret. A login ends with its token, and from the file alone nobody can log in or try tokens. The number of
+secret. A login ends with its token; the file alone is not enough to log in or to guess tokens. The number of
 sessions is bounded: a new one ends the oldest of its user.
 """
 
@@ -63,9 +63,9 @@ class Logins:
         proof = _proof(secret, self._settings.digest_of(user))
         now = time.time()
         with self._changing() as sessions:
-            own = [name for name, session in sessions.items() if session["user"] == user]
-            ended = [name for name, session in sessions.items() if session["ends_at"] <= now]
-            for name in {*own[: max(0, len(own) + 1 - SESSIONS_MAX)], *ended}:
+            names_of_user = [name for name, session in sessions.items() if session["user"] == user]
+            ended_names = [name for name, session in sessions.items() if session["ends_at"] <= now]
+            for name in {*names_of_user[: max(0, len(names_of_user) + 1 - SESSIONS_MAX)], *ended_names}:
                 del sessions[name]
             sessions[_name(secret)] = {"user": user, "proof": proof, "ends_at": now + LOGIN_S}
         return secret

@@ -53,7 +53,7 @@ class _Gauges(Collector):
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        about = InfoMetricFamily("fabricbench", "What serves.", {"version": __version__})
+        info = InfoMetricFamily("fabricbench", "What serves.", {"version": __version__})
         runs = GaugeMetricFamily("fabricbench_runs", "Runs of the workspace.", labels=["state"])
         run_counts = self._state.scheduler.queue.counts()
         for state in (QUEUED, RUNNING, *ENDED):
@@ -62,7 +62,7 @@ class _Gauges(Collector):
         statuses = counts(self._state.workspace)
         for status in dict.fromkeys(("complete", "incomplete", RUNNING, INTERRUPTED, FAILED, *statuses)):
             trials.add_metric([status], statuses.get(status, 0))
-        yield about
+        yield info
         yield runs
         yield trials
         yield GaugeMetricFamily("fabricbench_workers", "Worker processes.", self._state.scheduler.busy)

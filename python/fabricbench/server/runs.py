@@ -190,12 +190,12 @@ def cancel_run(run_id: RunId, state: State) -> Run:
 @router.post("/runs/{run_id}/resume", status_code=202)
 def resume_run(run_id: RunId, state: State) -> Run:
     """Queue a run again that was cancelled, failed or interrupted; only the trials it lacks are run."""
-    before = _run_by_id(state, run_id)
+    previous = _run_by_id(state, run_id)
     state.events.forget_progress(run_id)
     run = state.scheduler.queue.resume(run_id)
-    if run is None or run.state != QUEUED or before.state == QUEUED:
+    if run is None or run.state != QUEUED or previous.state == QUEUED:
         raise ApiError(
-            409, f"run {run_id} is {before.state}", "only what ended without its trials is resumed"
+            409, f"run {run_id} is {previous.state}", "only what ended without its trials is resumed"
         )
     state.scheduler.wake()
     tell_state(state, run_id)

@@ -179,9 +179,13 @@ def _check_dates(certificate: Path) -> None:
     from cryptography import x509
 
     leaf = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
-    first, last, now = leaf.not_valid_before_utc, leaf.not_valid_after_utc, datetime.now(UTC)
-    if not first <= now <= last:
-        day = f"expired on {last:%Y-%m-%d}" if now > last else f"is valid from {first:%Y-%m-%d} on"
+    valid_from, valid_until, now = leaf.not_valid_before_utc, leaf.not_valid_after_utc, datetime.now(UTC)
+    if not valid_from <= now <= valid_until:
+        day = (
+            f"expired on {valid_until:%Y-%m-%d}"
+            if now > valid_until
+            else f"is valid from {valid_from:%Y-%m-%d} on"
+        )
         raise CertificateError(
             f"--tls-cert {certificate}: found one that {day}; allowed: one that is valid now"
         )

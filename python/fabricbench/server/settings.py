@@ -78,8 +78,10 @@ class Settings:
     @property
     def limits(self) -> Limits:
         """Limits of time and memory for a trial unless the request forces it; on a cluster time only."""
-        limits, own = loading.machine_limits(self.time_limit_min), self.worker_memory_bytes
-        memory_bytes = min(limits.memory_bytes or own, own) if own else limits.memory_bytes
+        limits, worker_bytes = loading.machine_limits(self.time_limit_min), self.worker_memory_bytes
+        memory_bytes = (
+            min(limits.memory_bytes or worker_bytes, worker_bytes) if worker_bytes else limits.memory_bytes
+        )
         return replace(limits, memory_bytes=None if self.cluster else memory_bytes)
 
     @property

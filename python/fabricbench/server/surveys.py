@@ -1,4 +1,4 @@
-"""Surveys of the agents in files of hosts, in background threads: no request waits for a silent agent."""
+"""Surveys of the agents in files of hosts, in background threads, so no request waits for a silent agent."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ class Surveys:
         from fabricbench.hosts.control.survey import controller_identity
 
         with self._lock:
-            last = self._newest.get(name)
-            if last is None or last.is_old:
+            survey = self._newest.get(name)
+            if survey is None or survey.is_old:
                 hosts = self.files.load(name)
-                last = Survey(hosts, controller_identity(hosts, self.files.authority), last)
-                self._newest[name] = last
-            return last
+                survey = Survey(hosts, controller_identity(hosts, self.files.authority), survey)
+                self._newest[name] = survey
+            return survey

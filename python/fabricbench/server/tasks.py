@@ -222,8 +222,8 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
         document = apply_overrides(read_text(text, SOURCE), overrides)
     except PlanError:
         return {}  # the errors are in the overrides
-    least = least_cost(problems, document)
-    return {"cost": _cost([least], "so many ranks at the least")} if least else {}
+    estimate = least_cost(problems, document)
+    return {"cost": _cost([estimate], "so many ranks at the least")} if estimate else {}
 
 
 def _described(phases: Sequence[Phase]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Teller:
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
         """Add the trials chosen by a search to the run in the catalog."""
         self._count, self._weights = count, []
-        self._chosen += [_listed(chosen) for chosen in facts[: TRIALS_MAX - len(self._chosen)]]
+        self._chosen += [_listed(trial_facts) for trial_facts in facts[: TRIALS_MAX - len(self._chosen)]]
         self._note([])
 
     def found(self, found: Sequence[Searched]) -> None:

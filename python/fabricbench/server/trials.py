@@ -288,8 +288,8 @@ def list_choices(state: State) -> dict[str, list[str]]:
 def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:
     """Return trials as rows of a list."""
     tags_by_trial = tags_of(state.workspace, found)
-    others = Beside(comparable_trials(state.workspace, found))
-    return [_row(trial, stored_reports(trial, others), tags_by_trial[trial.id]) for trial in found]
+    comparables = Beside(comparable_trials(state.workspace, found))
+    return [_row(trial, stored_reports(trial, comparables), tags_by_trial[trial.id]) for trial in found]
 
 
 def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]:

@@ -162,12 +162,14 @@ _CHANGES_NOTHING: Final = frozenset({"sweep.data_size", "sweep.message_size", "t
 
 def _published(entry: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
     """Return a published table with the results of the newest trials of the plan as it is shipped."""
-    ours = [trial for trial in trials if trial.facts.variant == entry["variant"]]
-    as_shipped = [trial for trial in ours if _is_as_shipped(trial, entry)]
+    variant_trials = [trial for trial in trials if trial.facts.variant == entry["variant"]]
+    as_shipped = [trial for trial in variant_trials if _is_as_shipped(trial, entry)]
     newest_by_size = {trial.facts.data_size_bytes: trial for trial in as_shipped}
     reports_by_size = {
         size: stored_reports(newest_by_size[size], Beside())[0] if size in newest_by_size else None
         for size in entry["values"]
     }
     rows = published_rows(entry["values"], reports_by_size)
-    return PublishedPlan.model_validate({**entry, "changed": len(ours) - len(as_shipped), "rows": rows})
+    return PublishedPlan.model_validate(
+        {**entry, "changed": len(variant_trials) - len(as_shipped), "rows": rows}
+    )

@@ -139,10 +139,10 @@ def _finished_of(finished: int, phases: Sequence[Phase]) -> str:
 
 def _phases(run: QueuedRun, hosts_files: HostsFiles, limits: Limits | None) -> list[Phase]:
     """Return the phases of a run."""
-    overrides, chosen = run.options["overrides"], run.options["variants"]
-    loaded = loading.load_text(run.plan_source, SOURCE, overrides, limits, chosen)
+    overrides, variants = run.options["overrides"], run.options["variants"]
+    loaded = loading.load_text(run.plan_source, SOURCE, overrides, limits, variants)
     settings = hosts_files.settings_of(run.hosts.name) if run.hosts else {}
-    return phases_of(loaded, settings, limits, chosen, twin=run.options.get("twin", False))
+    return phases_of(loaded, settings, limits, variants, twin=run.options.get("twin", False))
 
 
 def _run(
@@ -188,11 +188,13 @@ def _search_on_cluster(
     searching, finished = Searching(phase.loaded, phase.backend, meets_criteria), 0
 
     def run(
-        part: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
+        batch: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
     ) -> list[Trial]:
         nonlocal finished
         interrupts.check()
-        ended, is_whole = _on_cluster(units_of_trials(part, phase.backend, facts), store, listener, on, **own)
+        ended, is_whole = _on_cluster(
+            units_of_trials(batch, phase.backend, facts), store, listener, on, **own
+        )
         finished += ended
         if not is_whole:
             raise KeyboardInterrupt
@@ -216,17 +218,17 @@ def _on_cluster(
         TrialsFailedError: Some trials failed; the others have their records.
         ClusterError: The cluster cannot be used, or has ended.
     """
-    last: list[CampaignProgress] = []
+    last_report: list[CampaignProgress] = []
 
     def note_progress(progress: CampaignProgress) -> None:
-        last[:] = [progress]
+        last_report[:] = [progress]
 
     try:
         progress = drive(
             store, units, on, result_rows, note_progress, listener=listener, threads=threads, resume=resume
         )
     except KeyboardInterrupt:
-        return sum(report.kept + report.finished for report in last), False
+        return sum(report.kept + report.finished for report in last_report), False
     if progress.failed:
         _, error = progress.failed[0]
         first_text = error.text() if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
