@@ -1,4 +1,4 @@
-"""`expect`: results of a plan over seeds and placements, criteria from them, checks of measurements."""
+"""`expect`: results of a plan over seeds and placements, criteria, comparison with the packet simulator."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ from fabricbench.server.settings import LOOPBACK, Settings, digest
 
 OPEN_PATHS: Final = frozenset({"/", "/healthz", "/api/v1/login"})
 """Paths open without a token, in addition to the web application's files; none shows workspace content."""
-_CLOSED: Final = frozenset({"api", "metrics", "openapi.json"})
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_CLOSED_FOLDERS: Final = frozenset({"api", "metrics", "openapi.json"})
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _USER: Final = re.compile(r"([A-Za-z0-9_.@-]{1,64}):([0-9a-f]{64})")
 _HINT: Final = (
     "send `Authorization: Bearer TOKEN`, or open the address that the server printed when it started"
@@ -135,7 +135,7 @@ class Guard:
 
     def _is_foreign(self, method: str, headers: Mapping[str, str]) -> bool:
         """Return whether a browser sent a state-changing request from a page of another site."""
-        if method in _SAFE:
+        if method in _SAFE_METHODS:
             return False
         origin = headers.get("origin")
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
@@ -145,4 +145,4 @@ class Guard:
 
 def _is_open(method: str, path: str) -> bool:
     """Return whether a request needs no token."""
-    return path in OPEN_PATHS or (method in _SAFE and path.split("/")[1] not in _CLOSED)
+    return path in OPEN_PATHS or (method in _SAFE_METHODS and path.split("/")[1] not in _CLOSED_FOLDERS)

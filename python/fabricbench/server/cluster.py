@@ -19,7 +19,7 @@ from typing import Final
 from fabricbench.runner.campaign.cluster import LOCAL, joined
 from fabricbench.runner.messages import ClusterError
 
-_END_S: Final = 10
+_SHUTDOWN_S: Final = 10
 _STDERR_CHARS_MAX: Final = 300
 
 
@@ -85,7 +85,7 @@ def _address(keeper: subprocess.Popen[str], on: str) -> str:
 
 def _end(keeper: subprocess.Popen[str]) -> None:
     with suppress(OSError, ValueError, subprocess.TimeoutExpired):
-        keeper.communicate(timeout=_END_S)  # it ends with its input
+        keeper.communicate(timeout=_SHUTDOWN_S)  # it ends with its input
     keeper.kill()
     keeper.wait()
 

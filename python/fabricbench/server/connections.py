@@ -60,7 +60,7 @@ _FILES_OF_WORKER: Final = 4
 _OTHER_FILES: Final = 256
 
 
-class _Owes(Enum):
+class _Awaited(Enum):
     """Next action that the server waits for from a client."""
 
     HEADERS = auto()
@@ -72,9 +72,9 @@ class _Owes(Enum):
     def limit_s(self) -> float:
         """Return the time limit [s]; infinite for receiving a response, which `Connection.look` checks."""
         limits = {
-            _Owes.HEADERS: PATIENCE.headers_s,
-            _Owes.BODY: PATIENCE.body_s,
-            _Owes.NEXT_REQUEST: PATIENCE.keep_alive_s,
+            _Awaited.HEADERS: PATIENCE.headers_s,
+            _Awaited.BODY: PATIENCE.body_s,
+            _Awaited.NEXT_REQUEST: PATIENCE.keep_alive_s,
         }
         return limits.get(self, float("inf"))
 
@@ -93,7 +93,7 @@ class Connection(H11Protocol):
         self._on_lost = on_lost
         now = self.loop.time()
         self.is_made = self._has_asked = False
-        self._owes = _Owes.HEADERS
+        self._owes = _Awaited.HEADERS
         self._has_begun = True  # the limit for the first request includes the wait for its first byte
         self._due = now + PATIENCE.headers_s
         self._unsent_bytes = 0
@@ -108,7 +108,7 @@ class Connection(H11Protocol):
     @property
     def owes(self) -> bool:
         """Whether the server waits for the client, and not the client for the server."""
-        return self._owes is not _Owes.NOTHING or self._unsent_bytes > 0
+        return self._owes is not _Awaited.NOTHING or self._unsent_bytes > 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Attach the transport, after the handshake if there is one."""
@@ -144,7 +144,7 @@ class Connection(H11Protocol):
             return  # the handshake has a time limit of its own
         self._note()
         unsent = self.transport.get_write_buffer_size()
-        is_waiting = unsent > 0 or self._owes is _Owes.TO_LEAVE
+        is_waiting = unsent > 0 or self._owes is _Awaited.TO_LEAVE
         if not is_waiting or unsent < self._unsent_bytes:
             self._taken_at = now
         self._unsent_bytes = unsent
@@ -156,29 +156,29 @@ class Connection(H11Protocol):
     def _note(self, received_bytes: int = 0) -> None:
         """Update the state of the client and its deadline."""
         now, owes = self.loop.time(), self._owed()
-        self._has_asked = self._has_asked or owes in (_Owes.BODY, _Owes.NOTHING)
+        self._has_asked = self._has_asked or owes in (_Awaited.BODY, _Awaited.NOTHING)
         if owes is not self._owes:
             self._owes = owes
             self._due = now + owes.limit_s()
-        elif owes is _Owes.BODY:
+        elif owes is _Awaited.BODY:
             self._due = min(self._due + received_bytes / PATIENCE.body_bytes_per_s, now + PATIENCE.body_s)
 
-    def _owed(self) -> _Owes:
+    def _owed(self) -> _Awaited:
         if self.transport.is_closing():
-            return _Owes.TO_LEAVE
+            return _Awaited.TO_LEAVE
         if self.conn.their_state is h11.SEND_BODY:
-            return _Owes.BODY
+            return _Awaited.BODY
         if self.conn.their_state is h11.IDLE:
-            return _Owes.HEADERS if self._has_begun else _Owes.NEXT_REQUEST
-        return _Owes.NOTHING
+            return _Awaited.HEADERS if self._has_begun else _Awaited.NEXT_REQUEST
+        return _Awaited.NOTHING
 
     def _give_up(self) -> None:
         """Disconnect, after a response 408 if the request can still be answered."""
         may_answer = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
-        if self._owes is _Owes.NEXT_REQUEST or not may_answer:
+        if self._owes is _Awaited.NEXT_REQUEST or not may_answer:
             self.abort()
             return
-        if self._owes is _Owes.BODY:
+        if self._owes is _Awaited.BODY:
             self.cycle.disconnected = True  # for the application the client has disconnected
             self.cycle.message_event.set()
         response = answer(

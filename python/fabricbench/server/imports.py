@@ -1,4 +1,4 @@
-"""Route that imports measured results as trials, as `fabricbench import`."""
+"""Route that imports measured results as trials, like the command `fabricbench import`."""
 
 from __future__ import annotations
 

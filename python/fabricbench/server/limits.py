@@ -1,4 +1,4 @@
-"""ASGI middleware that refuses request bodies above a size before they are read."""
+"""ASGI middleware that reads request bodies within bounds of size, for one body and for all together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logins: the sessions of browsers, each known by the secret in a cookie, until it ends.
+"""Logins of browsers: sessions in a file of the workspace, identified by the secret in a cookie.
 
 A cookie has a random secret of its own and never a token. One file of the workspace, `logins/sessions.json`,
 has a session for each login, so that a login outlives the server and is one for every server of the

@@ -1,4 +1,4 @@
-"""Phases of a queued run: predictions if requested, then the plan; the trials of each phase."""
+"""Phases of a queued run: predictions by the simulator if requested, then the plan; trials of each phase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of the current trial: collects observations and emits the points of event `samples`."""
+"""Samples of the current trial: buffer of samples, converted to the points of event `samples`."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ _log = logging.getLogger("fabricbench.server")
 _PERIOD_S: Final = 0.5
 _RECOVER_S: Final = 10
 _RETRY_S: Final = 3
-_END_S: Final = 15
-_LAST_LINES: Final = 12
+_SHUTDOWN_S: Final = 15
+_STDERR_LINES_MAX: Final = 12
 _NO_MEMORY: Final = ("out of memory", "MemoryError", "bad_alloc", "memory allocation of")
 """Parts of the messages of the core, Python, Arrow and Polars when an allocation fails."""
 
@@ -78,7 +78,7 @@ class WorkerProcess:
         self.has_claimed = False
         self._places = 0
         self._on_event, self._on_end = on_event, on_end
-        self._said: deque[str] = deque(maxlen=_LAST_LINES)
+        self._said: deque[str] = deque(maxlen=_STDERR_LINES_MAX)
         self._threads = [Thread(target=read, daemon=True) for read in (self._hear, self._hear_errors)]
         for thread in self._threads:
             thread.start()
@@ -192,7 +192,7 @@ class Scheduler:
         self._thread.join()
         for worker in self._workers:
             worker.end()
-        deadline = time.monotonic() + _END_S
+        deadline = time.monotonic() + _SHUTDOWN_S
         for worker in self._workers:
             with suppress(subprocess.TimeoutExpired):
                 worker.process.wait(max(0.1, deadline - time.monotonic()))

@@ -14,7 +14,7 @@ from fabricbench.server.hosts_files import HostsFiles
 if TYPE_CHECKING:
     from fabricbench.hosts.control.survey import HostReport
 
-_AT_ONCE: Final = 32
+_THREADS_MAX: Final = 32
 _KEPT_S: Final = 5.0
 """Age after which a request starts a new survey [s]."""
 _KEPT_BUSY_S: Final = 30.0
@@ -47,7 +47,7 @@ class Survey:
         self._waiting: SimpleQueue[Host] = SimpleQueue()
         for host in hosts.hosts:
             self._waiting.put(host)
-        for _ in range(min(_AT_ONCE, len(hosts.hosts))):
+        for _ in range(min(_THREADS_MAX, len(hosts.hosts))):
             # Daemon threads: the server may end while one waits for an agent.
             Thread(target=self._ask, name="survey", daemon=True).start()
 

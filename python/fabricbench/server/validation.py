@@ -153,10 +153,10 @@ def _is_as_shipped(trial: Trial, entry: dict[str, Any]) -> bool:
     facts = trial.facts
     changed = {override.partition("=")[0].strip() for override in facts.overrides}
     has_its_text = facts.plan_source == entry["text"] and facts.size_kind == entry["size_kind"]
-    return (has_its_text and changed <= _CHANGES_NOTHING) or canonical_json(facts.run_spec) in entry["specs"]
+    return (has_its_text and changed <= _SELECTION_FIELDS) or canonical_json(facts.run_spec) in entry["specs"]
 
 
-_CHANGES_NOTHING: Final = frozenset({"sweep.data_size", "sweep.message_size", "tag"})
+_SELECTION_FIELDS: Final = frozenset({"sweep.data_size", "sweep.message_size", "tag"})
 """Fields that choose among the trials of a plan; a published line belongs to one size of one kind."""
 
 

@@ -41,7 +41,7 @@ from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, QueuedRun, RunQueue
 from fabricbench.words import counted
 
-_PATIENCE_S: Final = 20
+_KILL_AFTER_S: Final = 20
 
 
 class Control:
@@ -67,7 +67,7 @@ class Control:
 
     def _end(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_PATIENCE_S)
+        time.sleep(_KILL_AFTER_S)
         os._exit(1)  # the next start recovers the state of a dead process
 
 

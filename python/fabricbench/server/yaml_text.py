@@ -1,4 +1,4 @@
-"""Writes the YAML of a plan's changed fields and keeps comments and order of the text before."""
+"""YAML of a plan with changed fields, with the comments and the order of the earlier text preserved."""
 
 from __future__ import annotations
 
