@@ -112,21 +112,23 @@ def _base(
     Raises:
         PlanError: The plan, or the file of hosts, cannot be as it is.
     """
-    told = [f"scale={scale}"] if scale else []
-    told += ["backend=hosts"] if hosts is not None or in_lab else []
+    option_overrides = [f"scale={scale}"] if scale else []
+    option_overrides += ["backend=hosts"] if hosts is not None or in_lab else []
     if hosts is None:
-        loaded = loading.load(plan or "", [*overrides, *told])
+        loaded = loading.load(plan or "", [*overrides, *option_overrides])
         return loaded, [f"host{number}" for number in range(loaded.plan.fabric.topology.host_count)]
     require_libraries()
 
-    known = {number: each.name for each in load_hosts(hosts).hosts for number in each.plays}
-    count = max(known) + 1
+    names_by_number = {number: each.name for each in load_hosts(hosts).hosts for number in each.plays}
+    count = max(names_by_number) + 1
     if plan is None:
-        loaded = loading.load_text(sweeps.base_plan(max(count, 2)), "<calibrate>", [*overrides, *told])
+        loaded = loading.load_text(
+            sweeps.base_plan(max(count, 2)), "<calibrate>", [*overrides, *option_overrides]
+        )
     else:
-        loaded = loading.load(plan, [*overrides, *told])
+        loaded = loading.load(plan, [*overrides, *option_overrides])
     hosts_of_plan = loaded.plan.fabric.topology.host_count
-    return loaded, [known.get(number, "") for number in range(min(count, hosts_of_plan))]
+    return loaded, [names_by_number.get(number, "") for number in range(min(count, hosts_of_plan))]
 
 
 def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
@@ -139,8 +141,10 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
     if len(numbers) < 2:
         raise typer.BadParameter(f"found {counted(len(numbers), 'host')}; two or more are needed")
     if pairs is None:
-        known = list(numbers.values())
-        return [(known[first], known[second]) for first, second in default_pairs(len(known))]
+        host_numbers = list(numbers.values())
+        return [
+            (host_numbers[first], host_numbers[second]) for first, second in default_pairs(len(host_numbers))
+        ]
     chosen: list[Pair] = []
     for text in pairs.split(","):
         match = _PAIR.fullmatch(text.strip())
@@ -175,9 +179,9 @@ def _size(text: str) -> int:
 
 
 @contextmanager
-def _hosts_settings(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iterator[dict[str, Any]]:
+def _hosts_settings(loaded: LoadedPlan, hosts_file: Path | None, *, in_lab: bool) -> Iterator[dict[str, Any]]:
     if not in_lab:
-        yield {"hosts": str(given)} if given else {}
+        yield {"hosts": str(hosts_file)} if hosts_file else {}
         return
 
     with built(blueprint_of_loaded(loaded, scale=1), driver=None) as settings:
@@ -186,8 +190,8 @@ def _hosts_settings(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> 
 
 def _backend(loaded: LoadedPlan, settings: Mapping[str, Any], authority: Path) -> Backend:
 
-    told = {**settings, "hosts_authority": str(authority)} if settings else {}
-    return loading.backend_of(loaded, told)
+    backend_settings = {**settings, "hosts_authority": str(authority)} if settings else {}
+    return loading.backend_of(loaded, backend_settings)
 
 
 def _measure(
@@ -199,16 +203,18 @@ def _measure(
         CalibrationError: A trial is not complete.
         typer.Exit: A signal ended it.
     """
-    run = {}
+    trials_by_sweep = {}
     for name, sweep in sweeps.sweeps(loaded, choice):
         note(f"{name}: {counted(len(sweep.trials), 'trial')}")
-        run[name] = _run(sweep, backend, store)
-    found = Sweeps(run)
-    rates = found.rates()
-    link_bps = found.link_bps(rates)
+        trials_by_sweep[name] = _run(sweep, backend, store)
+    sweep_results = Sweeps(trials_by_sweep)
+    rates = sweep_results.rates()
+    link_bps = sweep_results.link_bps(rates)
     fabric = sweeps.reference(loaded, choice, None if plan else round(link_bps))
     idle = _run(fabric, loading.backend_of(fabric), store)
-    return calibrated(found, link_bps, rates, idle), [trial for each in run.values() for trial in each]
+    return calibrated(sweep_results, link_bps, rates, idle), [
+        trial for trials_of_sweep in trials_by_sweep.values() for trial in trials_of_sweep
+    ]
 
 
 def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Trial]:
@@ -250,7 +256,7 @@ def _profile(
 
 
 def _parameters(measured: Calibration) -> dict[str, Any]:
-    def told(fit: Fit, value: Any) -> dict[str, Any]:
+    def parameter_entry(fit: Fit, value: Any) -> dict[str, Any]:
         from statistics import median
 
         return {
@@ -262,23 +268,23 @@ def _parameters(measured: Calibration) -> dict[str, Any]:
         }
 
     parameters = {
-        name: told(fit, time_text(round(fit.value)))
+        name: parameter_entry(fit, time_text(round(fit.value)))
         for name in ("send_overhead", "receive_overhead", "latency")
         if (fit := getattr(measured, name))
     }
-    parameters["rate"] = told(measured.rate, rate_text(round(measured.rate.value)))
+    parameters["rate"] = parameter_entry(measured.rate, rate_text(round(measured.rate.value)))
     if measured.window is not None:
-        parameters["window"] = told(measured.window, round(measured.window.value))
+        parameters["window"] = parameter_entry(measured.window, round(measured.window.value))
     return parameters
 
 
 def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """Return what the records say of each host, with the largest error of its clock."""
-    known: dict[str, dict[str, Any]] = {}
+    facts_by_host: dict[str, dict[str, Any]] = {}
     for trial in trials:
         for host in trial.engine.get("hosts", ()):
             facts: Mapping[str, Any] = host.get("facts", {})
-            own = known.setdefault(
+            entry = facts_by_host.setdefault(
                 host["host"],
                 {
                     "name": host["host"],
@@ -288,8 +294,8 @@ def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
                     "clock_error_ns": 0,
                 },
             )
-            own["clock_error_ns"] = max(own["clock_error_ns"], int(host["clock_error_ns"]))
-    return list(known.values())
+            entry["clock_error_ns"] = max(entry["clock_error_ns"], int(host["clock_error_ns"]))
+    return list(facts_by_host.values())
 
 
 def _write_profile(profile: Mapping[str, Any], path: Path) -> None:
@@ -323,10 +329,10 @@ def _written(rows: Sequence[dict[str, Any]], output: Format) -> str:
 
     if output is Format.CSV:
         return rows_csv(list(rows[0]), rows)
-    heads = ("parameter", "value", "residual", "residual", "samples", "measured by")
+    headers = ("parameter", "value", "residual", "residual", "samples", "measured by")
     units = ("", "", "median %", "max %", "", "")
     columns = [
-        Column((head, unit), place in (0, 5))
-        for place, (head, unit) in enumerate(zip(heads, units, strict=True))
+        Column((header, unit), index in (0, 5))
+        for index, (header, unit) in enumerate(zip(headers, units, strict=True))
     ]
     return render(columns, [Row([str(each) for each in row.values()]) for row in rows], colour=has_colour())

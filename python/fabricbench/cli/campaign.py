@@ -67,7 +67,7 @@ def campaign_command(
     trial that fails stops no other. Exit status: 0 if all have a record, else 2.
     """
     if status:
-        _tell_status(file, workspace, output)
+        _write_status(file, workspace, output)
         return
     is_free = force or dry_run
     limits = Limits(None, None if force else time_limit * 60_000)
@@ -78,7 +78,7 @@ def campaign_command(
     cost = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
     if dry_run:
         counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
-        _tell_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
+        _write_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
         return
     if campaign.uncounted:
         cost = f"{cost}, and {counted(campaign.uncounted, 'more plan')} that are not counted"
@@ -95,12 +95,12 @@ def campaign_command(
     with announced(store, campaign.name, len(units)) as noted, _display(campaign.name) as shown:
         keep_known(store, campaign, file)
 
-        def told(progress: Progress) -> None:
-            noted(progress)
-            shown(progress)
+        def on_progress(state: Progress) -> None:
+            noted(state)
+            shown(state)
 
-        progress = drive(store, units, on, result_rows, told)
-    _tell(progress, campaign.name, output)
+        progress = drive(store, units, on, result_rows, on_progress)
+    _write_result(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)
 
@@ -108,7 +108,7 @@ def campaign_command(
 def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
     """Let others know which trials the campaign has: the web shows what they come to."""
     members = members_of(campaign)
-    told = CampaignTrials(
+    campaign_trials = CampaignTrials(
         title=campaign.title,
         source=read_input_text(file),
         factors=members.factors,
@@ -117,32 +117,32 @@ def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
         alone=members.alone,
         members=members.frame.to_arrow(),
     )
-    keep_trials(store.root, campaign.name, told)
+    keep_trials(store.root, campaign.name, campaign_trials)
 
 
-def _tell_status(file: Path, workspace: Path | None, output: Format) -> None:
+def _write_status(file: Path, workspace: Path | None, output: Format) -> None:
 
     name = campaign_name(file)
-    found = [each for each in campaigns(Workspace.open(workspace).root) if each.name == name]
-    if not found:
+    states = [state for state in campaigns(Workspace.open(workspace).root) if state.name == name]
+    if not states:
         note(
             f"error: campaign {name} has not run in this workspace\n"
             f"hint: `fabricbench campaign {file}` runs it"
         )
         raise typer.Exit(USER_ERROR)
-    _tell_values(asdict(found[0]), f"{name}: {found[0].state}, {_line(found[0])}", output)
+    _write_values(asdict(states[0]), f"{name}: {states[0].state}, {_line(states[0])}", output)
 
 
-def _tell_values(values: dict[str, Any], text: str, output: Format) -> None:
+def _write_values(values: dict[str, Any], text: str, output: Format) -> None:
     if output is Format.JSON:
         write(json.dumps(values, indent=2))
     else:
         write(_row(values) if output is Format.CSV else text)
 
 
-def _tell(progress: Progress, name: str, output: Format) -> None:
+def _write_result(progress: Progress, name: str, output: Format) -> None:
     """Write what came of a campaign; why trials failed is data of JSON, and otherwise a message."""
-    told = {
+    summary = {
         "name": name,
         "trials": progress.trials,
         "kept": progress.kept,
@@ -153,20 +153,20 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
         "nodes": dict(sorted(progress.nodes.items())),
     }
     if output is Format.JSON:
-        write(json.dumps(told, indent=2))
+        write(json.dumps(summary, indent=2))
         return
     for facts, error in progress.failed[:_SHOWN]:
         note(f"failed: {facts.id}, {facts.plan}: {type(error).__name__}: {error}")
     if len(progress.failed) > _SHOWN:
         note(f"and {len(progress.failed) - _SHOWN} more: `fabricbench trials` has them all")
     if output is Format.CSV:
-        write(_row(told | {"failed": len(progress.failed), "nodes": len(progress.nodes)}))
+        write(_row(summary | {"failed": len(progress.failed), "nodes": len(progress.nodes)}))
         return
-    kept = f", {progress.kept} had their record" if progress.kept else ""
+    stored = f", {progress.kept} had their record" if progress.kept else ""
     failed = f", {len(progress.failed)} failed" if progress.failed else ""
     busy = f"; {progress.cores} cores worked on trials {progress.busy_percent:.0f} % of the time"
     write(
-        f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{kept}{failed}"
+        f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{stored}{failed}"
         + (busy if progress.busy_s else "")
     )
 
@@ -197,8 +197,8 @@ def _display(name: str) -> Iterator[Callable[[Progress], None]]:
         return
     with bar() as shown:
         task = shown.add_task(name, total=1, detail="")
-        yield lambda told: shown.update(
-            task, completed=told.share, detail=_line(state_of(name, RUNNING, told))
+        yield lambda progress: shown.update(
+            task, completed=progress.share, detail=_line(state_of(name, RUNNING, progress))
         )
 
 

@@ -35,8 +35,8 @@ def list_command(context: typer.Context, output: FormatOption = Format.TABLE) ->
     """
     if context.invoked_subcommand is not None:
         return
-    found = config_file.read_config()
-    rows = [_row(key, found) for key in SETTINGS]
+    file_values = config_file.read_config()
+    rows = [_row(key, file_values) for key in SETTINGS]
     if output is Format.JSON:
         write(json.dumps({"file": str(config_file.config_path()), "settings": rows}, indent=2))
     elif output is Format.CSV:
@@ -49,13 +49,13 @@ def list_command(context: typer.Context, output: FormatOption = Format.TABLE) ->
         )
 
 
-def _row(key: str, found: Mapping[str, Value]) -> dict[str, object]:
+def _row(key: str, file_values: Mapping[str, Value]) -> dict[str, object]:
     """Return the value of a setting and where it comes from."""
     setting = SETTINGS[key]
-    if given := os.environ.get(setting.variable):
-        return {"key": key, "value": given, "from": setting.variable}
-    if key in found:
-        return {"key": key, "value": found[key], "from": str(config_file.config_path())}
+    if environment_value := os.environ.get(setting.variable):
+        return {"key": key, "value": environment_value, "from": setting.variable}
+    if key in file_values:
+        return {"key": key, "value": file_values[key], "from": str(config_file.config_path())}
     return {"key": key, "value": setting.default, "from": "default"}
 
 
@@ -100,7 +100,7 @@ def _check_key(key: str) -> None:
         raise typer.BadParameter(f"found the key {key!r}; allowed: {', '.join(SETTINGS)}{more}")
 
 
-def _edit(key: str, line: str | None, wanted: Mapping[str, Value] | None) -> None:
+def _edit(key: str, line: str | None, expected_values: Mapping[str, Value] | None) -> None:
     """Put a line in place of that of a key, or take it out; all other lines stay.
 
     Raises:
@@ -113,8 +113,8 @@ def _edit(key: str, line: str | None, wanted: Mapping[str, Value] | None) -> Non
         lines[at - 1 : at] = [] if line is None else [line]
     elif line is not None:
         lines.append(line)
-    new = "".join(f"{each}\n" for each in lines)
-    if wanted is not None and config_file.values_in(new, path) != wanted:
+    new = "".join(f"{new_line}\n" for new_line in lines)
+    if expected_values is not None and config_file.values_in(new, path) != expected_values:
         raise typer.BadParameter(f"{path} has {key} in more than one line; change it there")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(f"{path}.{os.getpid()}.partial")

@@ -72,13 +72,13 @@ def _format(value: object) -> Value:
     raise _RefusedError(", ".join(_FORMATS))
 
 
-def _number(most: int) -> Callable[[object], Value]:
+def _number(maximum: int) -> Callable[[object], Value]:
     def read(value: object) -> Value:
         with suppress(ValueError):
             number = int(value) if isinstance(value, str) else value
-            if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most:
+            if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= maximum:
                 return number
-        raise _RefusedError(f"1 to {most}")
+        raise _RefusedError(f"1 to {maximum}")
 
     return read
 
@@ -97,9 +97,9 @@ SETTINGS: Final[Mapping[str, Setting]] = {
 
 def config_path() -> Path:
     """Return the file, whether it exists or not."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named)
+    path_from_environment = os.environ.get(VARIABLE)
+    if path_from_environment:
+        return Path(path_from_environment)
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(base).expanduser() / "fabricbench" / "config.toml"
 
@@ -131,13 +131,13 @@ def values_in(text: str, path: Path) -> dict[str, Value]:
     import tomllib
 
     try:
-        found = tomllib.loads(text)
+        toml_values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = _LINE.search(str(error))
         raise _error(
             path, int(line[1]) if line else None, "", f"no TOML: {error}", 'KEY = "VALUE"'
         ) from error
-    return {key: read_value(key, value, path, line_of(key, text)) for key, value in found.items()}
+    return {key: read_value(key, value, path, line_of(key, text)) for key, value in toml_values.items()}
 
 
 def read_value(key: str, value: object, path: Path | str, line: int | None = None) -> Value:
@@ -159,17 +159,17 @@ def read_value(key: str, value: object, path: Path | str, line: int | None = Non
 
 def line_of(key: str, text: str) -> int | None:
     """Return the line of a key, from 1; none where it is written in another way than `KEY = VALUE`."""
-    written = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=|\s*\[+{re.escape(key)}[\].]""")
-    lines = (number for number, line in enumerate(text.splitlines(), 1) if written.match(line))
+    key_pattern = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=|\s*\[+{re.escape(key)}[\].]""")
+    lines = (number for number, line in enumerate(text.splitlines(), 1) if key_pattern.match(line))
     return next(lines, None)
 
 
 def _error(
-    path: Path | str, line: int | None, key: str, found: str, allowed: str, hint: str = ""
+    path: Path | str, line: int | None, key: str, actual: str, allowed: str, hint: str = ""
 ) -> PlanError:
     from fabricbench.plan.errors import Place, PlanError, Problem
 
-    return PlanError([Problem(Place(str(path), line), key, found, allowed, hint)])
+    return PlanError([Problem(Place(str(path), line), key, actual, allowed, hint)])
 
 
 def take_defaults(context: typer.Context) -> None:
@@ -178,21 +178,21 @@ def take_defaults(context: typer.Context) -> None:
     Raises:
         PlanError: The file cannot be used.
     """
-    found = read_config()
-    if not found:
+    file_values = read_config()
+    if not file_values:
         return
-    for key, value in found.items():
+    for key, value in file_values.items():
         setting = SETTINGS[key]
         if setting.variable and not setting.option and not os.environ.get(setting.variable):
             os.environ[setting.variable] = str(value)
-    context.default_map = _defaults(context.command, found)
+    context.default_map = _defaults(context.command, file_values)
 
 
-def _defaults(command: Any, found: Mapping[str, Value]) -> dict[str, Any]:
+def _defaults(command: Any, file_values: Mapping[str, Value]) -> dict[str, Any]:
     """Return the values of the parameters of a command, and of the commands below it by their names."""
-    below = getattr(command, "commands", {})
-    values: dict[str, Any] = {name: _defaults(each, found) for name, each in below.items()}
-    for key, value in found.items():
+    subcommands = getattr(command, "commands", {})
+    values: dict[str, Any] = {name: _defaults(each, file_values) for name, each in subcommands.items()}
+    for key, value in file_values.items():
         setting = SETTINGS[key]
         if setting.commands and command.name not in setting.commands:
             continue

@@ -52,15 +52,15 @@ def counters_command(
         write(counters_text(switch_counters([Path(name) for name in names or ()], before or ()), output))
         return
 
-    found: list[Counter] = [] if names else list(counters())
+    matches: list[Counter] = [] if names else list(counters())
     unknown = []
     for name in names or ():
-        known = list(find(name))
-        found += known
-        if not known:
+        counters_of_name = list(find(name))
+        matches += counters_of_name
+        if not counters_of_name:
             unknown.append(name)
-    if found or not unknown:
-        write(_text(found, output))
+    if matches or not unknown:
+        write(_text(matches, output))
     for name in unknown:
         hint = close_match_hint(name, (each.vendor_name for each in counters()))
         note(f'error: "{one_line(name, _SHOWN_MAX)}": found no counter of that name that is known')
@@ -80,14 +80,14 @@ def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
     )
 
 
-def _text(found: list[Counter], output: Format) -> str:
-    rows = [{column: getattr(each, column) for column in _COLUMNS} for each in found]
+def _text(selected: list[Counter], output: Format) -> str:
+    rows = [{column: getattr(each, column) for column in _COLUMNS} for each in selected]
     if output is Format.JSON:
         return json.dumps({"counters": rows}, indent=2)
     if output is Format.CSV:
         return rows_csv(list(_COLUMNS), rows)
     lines = []
-    for each in found:
+    for each in selected:
         unit = f" [{each.unit}]" if each.unit else ""
         lines.append(f"{each.vendor_name} ({each.family}, {each.source}): {each.name}, {each.counts}{unit}")
         lines.append(f"  {each.meaning}")

@@ -66,29 +66,31 @@ def explained(path: Path, asked: Asked, output: Format) -> str:
     loaded = loading.load(asked.plan, asked.overrides) if asked.plan else None
     if loaded is not None:
         loading.check_no_search(loaded, "measured results")
-    found = importing.look_into(Source.of(path), given=asked.given)
+    parsed = importing.look_into(Source.of(path), given=asked.given)
     store = Workspace.open(asked.workspace, create=True)
-    fabric = importing.fabric_of(found, asked.hardware, loaded, store)
-    case = found.examined(fabric.hardware, fabric.ranges, asked.switches, asked.uplinks)
+    fabric = importing.fabric_of(parsed, asked.hardware, loaded, store)
+    case = parsed.examined(fabric.hardware, fabric.ranges, asked.switches, asked.uplinks)
     causes = importing.suspects(case)
     if output is Format.JSON:
-        return _json(path, found, case, fabric, causes)
-    return _text(path, found, case, fabric, causes)
+        return _json(path, parsed, case, fabric, causes)
+    return _text(path, parsed, case, fabric, causes)
 
 
-def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+def _text(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
     colour = has_colour()
-    parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *_warnings(found, case)]
+    parts = [styled(_heading(path, parsed), Style.BOLD, colour=colour), *_warnings(parsed, case)]
     parts += [_table(case, colour=colour)] if case.points else []
     if case.ras is None:
-        parts.append("\n".join([*_run_lines(case), *_fabric_lines(found, case, fabric)]))
+        parts.append("\n".join([*_run_lines(case), *_fabric_lines(parsed, case, fabric)]))
     lines = [styled("causes, the likeliest first", Style.BOLD, colour=colour)]
-    for number, each in enumerate(causes[:_SHOWN], 1):
-        lines.append(f"{number}. {each.cause} ({CONFIDENCE[each.confidence]}): {each.sentence}")
-        lines += [f"   evidence: {text}" for text in each.evidence]
-        lines.append(f"   to tell: {each.tells}")
+    for number, suspect in enumerate(causes[:_SHOWN], 1):
+        lines.append(f"{number}. {suspect.cause} ({CONFIDENCE[suspect.confidence]}): {suspect.sentence}")
+        lines += [f"   evidence: {text}" for text in suspect.evidence]
+        lines.append(f"   to tell: {suspect.tells}")
     if len(causes) > _SHOWN:
-        lines.append(f"{len(causes) - _SHOWN} more: {', '.join(each.cause for each in causes[_SHOWN:])}")
+        lines.append(
+            f"{len(causes) - _SHOWN} more: {', '.join(suspect.cause for suspect in causes[_SHOWN:])}"
+        )
     if not causes:
         lines.append(
             "none: nothing in the file says that something is wrong, and what to expect is not known"
@@ -96,22 +98,22 @@ def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
     return "\n\n".join([*parts, "\n".join(lines)])
 
 
-def _warnings(found: Look, case: Examined) -> list[str]:
+def _warnings(parsed: Look, case: Examined) -> list[str]:
     """Return what is doubtful of the file, and uplinks that cannot be compared."""
     ports = importing.missing_loads(case.switches, case.uplinks)
     text = "no bytes or packets sent of these ports in the counters: how evenly they were used is not known"
-    return [*found.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
+    return [*parsed.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
 
 
-def _heading(path: Path, found: Look) -> str:
-    facts = found.facts
-    texts = [f"{table.benchmark}, {table.ranks} ranks" for table in found.tables]
+def _heading(path: Path, parsed: Look) -> str:
+    facts = parsed.facts
+    texts = [f"{table.benchmark}, {table.ranks} ranks" for table in parsed.tables]
     hosts = len(facts.hosts) or facts.nodes
     texts += [counted(hosts, "host")] if hosts else []
-    texts += found.ras.summary if found.ras is not None else []
+    texts += parsed.ras.summary if parsed.ras is not None else []
     if facts.adapters:
         texts.append(f"adapters {', '.join(list(facts.adapters)[:8])}")
-    return f"{path.name}: {found.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"
+    return f"{path.name}: {parsed.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"
 
 
 def _table(case: Examined, *, colour: bool) -> str:
@@ -123,8 +125,8 @@ def _table(case: Examined, *, colour: bool) -> str:
     ]
     columns += [Column(("expected", "GB/s"), is_text=True), Column(("of least", "%"))]
     points = [point for point in case.points if point.busbw]
-    known = [point for point in points if point.size_bytes in case.expected]
-    shown = (known or points)[-_ROWS_MAX:]
+    points_with_range = [point for point in points if point.size_bytes in case.expected]
+    shown = (points_with_range or points)[-_ROWS_MAX:]
     rows = []
     for point in shown:
         least, most = case.expected.get(point.size_bytes, (0.0, 0.0))
@@ -136,19 +138,19 @@ def _table(case: Examined, *, colour: bool) -> str:
     return render(columns, rows, colour=colour)
 
 
-def _fabric_lines(found: Look, case: Examined, fabric: Fabric) -> list[str]:
+def _fabric_lines(parsed: Look, case: Examined, fabric: Fabric) -> list[str]:
     """Say what the figures are set beside, and what is missing and how to give it."""
     hardware, lines = fabric.hardware, []
     if fabric.plan:
         sizes = f"{counted(fabric.trials, 'trial')} of {counted(len(fabric.ranges), 'size')}"
         lines.append(f"expected: plan {fabric.plan}, {sizes} in the workspace")
-        if not fabric.ranges and found.tables:
+        if not fabric.ranges and parsed.tables:
             lines.append(f"hint: `fabricbench expect {fabric.plan}` gives the range; then explain again")
         elif case.points and not any(point.size_bytes in fabric.ranges for point in case.points):
-            wanted = sorted({point.size_bytes for point in case.points if point.busbw})[-3:]
+            measured_sizes = sorted({point.size_bytes for point in case.points if point.busbw})[-3:]
             lines.append(
                 f"hint: none of its sizes is here: `fabricbench expect {fabric.plan} -s "
-                f"sweep.data_size={wanted}`"
+                f"sweep.data_size={measured_sizes}`"
             )
     elif fabric.candidates:
         lines.append(
@@ -181,17 +183,17 @@ def _run_lines(case: Examined) -> Iterator[str]:
             name = described(point.differs)
             runs.setdefault((point.benchmark, point.ranks), {}).setdefault(name, []).append(point)
     judged = {id(point) for point in case.judged}
-    for (benchmark, ranks), each in runs.items():
-        yield f"{benchmark}, {ranks} ranks, {len(each)} runs that differ, none a repetition of another:"
-        for name, points in list(each.items())[:_RUNS_MAX]:
+    for (benchmark, ranks), by_setting in runs.items():
+        yield f"{benchmark}, {ranks} ranks, {len(by_setting)} runs that differ, none a repetition of another:"
+        for name, points in list(by_setting.items())[:_RUNS_MAX]:
             most = max(point.busbw or 0.0 for point in points)
             other = "" if id(points[0]) in judged else "; not judged: GPUs compute another type or operation"
             yield f"  {name}: {most:.4g} GB/s at most{other}"
-        if len(each) > _RUNS_MAX:
-            yield f"  and {len(each) - _RUNS_MAX} more"
+        if len(by_setting) > _RUNS_MAX:
+            yield f"  and {len(by_setting) - _RUNS_MAX} more"
         by_nic = {
             point.differs["nic"]: point
-            for points in each.values()
+            for points in by_setting.values()
             for point in points
             if "nic" in point.differs and not _is_other_end(point)
         }
@@ -230,21 +232,23 @@ def _bound_lines(case: Examined) -> Iterator[str]:
 
 def _switch_lines(case: Examined) -> Iterator[str]:
     """Say what switches counted since when, and what cannot be said of it."""
-    for each in case.switches:
+    for switch in case.switches:
         since = (
-            f"since {each.before}" if each.before else "since they were cleared: --before gives the growth"
+            f"since {switch.before}"
+            if switch.before
+            else "since they were cleared: --before gives the growth"
         )
-        yield f"counters of {each.switch}: {', '.join(each.forms)}, {since}"
-        yield from (f"  {note}" for note in each.notes)
-    if any(each.kind == "switch" for each in case.switches) and not case.uplinks:
+        yield f"counters of {switch.switch}: {', '.join(switch.forms)}, {since}"
+        yield from (f"  {note}" for note in switch.notes)
+    if any(switch.kind == "switch" for switch in case.switches) and not case.uplinks:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
-def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+def _json(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
     content: dict[str, Any] = {
         "file": path.name,
-        "format": found.format,
-        "warnings": _warnings(found, case),
+        "format": parsed.format,
+        "warnings": _warnings(parsed, case),
         "results": [
             {
                 "benchmark": point.benchmark,

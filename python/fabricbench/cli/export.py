@@ -91,9 +91,9 @@ def _format_of(target: Path | None) -> FileFormat:
     for each in FileFormat:
         if each.value == ending:
             return each
-    known = ", ".join(f".{each.value}" for each in FileFormat)
+    endings = ", ".join(f".{each.value}" for each in FileFormat)
     raise typer.BadParameter(
-        f"-o {target}: tables are written as {known}; name it so, or say which by --format"
+        f"-o {target}: tables are written as {endings}; name it so, or say which by --format"
     )
 
 
@@ -103,14 +103,14 @@ def _writer(
     """Find what is to be written, and return what writes it."""
     store = Workspace.open(workspace)
     if table is TableName("comparison"):
-        found = by_variant(store, [trial], None)
-        return lambda stream: export_comparison(found, output.value, stream)
+        comparison = by_variant(store, [trial], None)
+        return lambda stream: export_comparison(comparison, output.value, stream)
     stored = store.find(trial)
     if table.value in TABLES:
-        found_table = table_of_trial(stored, table.value)
-        if found_table is None:
+        rows = table_of_trial(stored, table.value)
+        if rows is None:
             raise typer.BadParameter(f"trial {stored.id} was imported and has no ranks at ports")
-        return lambda stream: write_table(found_table, output.value, stream)
+        return lambda stream: write_table(rows, output.value, stream)
     tables = stored.tables
     return lambda stream: export_table(tables, table.value, output.value, stream)
 
@@ -130,27 +130,29 @@ def _timeline_writer(
     name = target.name.lower() if target else ".json"
     if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):
         raise typer.BadParameter("a timeline is written as JSON; name the file .json or .json.gz")
-    found = Workspace.open(workspace).find(trial)
-    if not has_chunks(found):
-        raise typer.BadParameter(f"trial {found.id} has no rows of chunks: its plan observes a summary alone")
+    stored_trial = Workspace.open(workspace).find(trial)
+    if not has_chunks(stored_trial):
+        raise typer.BadParameter(
+            f"trial {stored_trial.id} has no rows of chunks: its plan observes a summary alone"
+        )
     jobs, ranks = chosen
-    known = [job["name"] for job in found.facts.run_spec["jobs"]]
+    job_names = [job["name"] for job in stored_trial.facts.run_spec["jobs"]]
     for job in jobs:
-        if job not in known:
-            raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(known)}')
-    most = max((len(job["hosts"]) for job in found.facts.run_spec["jobs"]), default=0)
-    picked = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks, most)))
+        if job not in job_names:
+            raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(job_names)}')
+    rank_count = max((len(job["hosts"]) for job in stored_trial.facts.run_spec["jobs"]), default=0)
+    choice = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks, rank_count)))
 
     def write(stream: IO[bytes]) -> None:
         try:
             if name.endswith(".gz"):
                 with gzip.GzipFile("", "wb", 6, stream, 0) as packed:
-                    write_trace(found, picked, packed)  # type: ignore[arg-type]
+                    write_trace(stored_trial, choice, packed)  # type: ignore[arg-type]
             else:
-                write_trace(found, picked, stream)
+                write_trace(stored_trial, choice, stream)
         except TooManyChunksError as error:
             raise typer.BadParameter(
-                f"trial {found.id}: found {error.count:,} chunks; allowed: {CHUNKS_MAX:,} in a trace; "
+                f"trial {stored_trial.id}: found {error.count:,} chunks; allowed: {CHUNKS_MAX:,} in a trace; "
                 "choose some by --ranks 0-7 or --job"
             ) from error
 

@@ -70,17 +70,17 @@ def up_command(
     It stays until `lab down`. Nothing is left of one that cannot be built, or is interrupted.
     """
     build.check_rights()
-    wanted = blueprint_of(plan, overrides or (), variant, scale, name)
+    lab_blueprint = blueprint_of(plan, overrides or (), variant, scale, name)
     with Interrupts() as interrupts:
         try:
-            lab = build.up(wanted, interrupts.check)
+            lab = build.up(lab_blueprint, interrupts.check)
             if agents:
                 endpoints.start_or_remove(lab, interrupts.check)
         except KeyboardInterrupt as error:
-            note(f"interrupted: nothing is left of lab {wanted.name}")
+            note(f"interrupted: nothing is left of lab {lab_blueprint.name}")
             raise typer.Exit(SIGNALLED + (interrupts.received or signal.SIGINT)) from error
     tell(lab)
-    hosts, switches = len(wanted.hosts), len(wanted.switches)
+    hosts, switches = len(lab_blueprint.hosts), len(lab_blueprint.switches)
     write(f"lab {lab.name}: {counted(hosts, 'host')}, {_switches(switches)}, scale {scale:,}")
     if agents:
         write(f"file of hosts: {endpoints.hosts_file(lab)}")
@@ -113,9 +113,9 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
     for trial in trials:
         if trial.run_spec["fabric"] != first.run_spec["fabric"]:
             raise _different_fabrics(loaded, trial.case.axes != first.case.axes)
-    described, choices = engine.describe(first.spec_json), engine.path_choices(first.spec_json)
+    description, choices = engine.describe(first.spec_json), engine.path_choices(first.spec_json)
     own_name = name or default_name(loaded.plan.name)
-    return blueprint(own_name, loaded.plan.name, first.run_spec, described, scale, choices)
+    return blueprint(own_name, loaded.plan.name, first.run_spec, description, scale, choices)
 
 
 def _searched_fabric(loaded: LoadedPlan) -> LabError:
@@ -160,14 +160,14 @@ def tell(lab: Lab) -> None:
 def down_command(name: NameArgument = None) -> None:
     """Remove a lab, with everything that runs in it; what a crash has left of one, too."""
     build.check_rights()
-    known = state.names()
-    if not known or (name is not None and name not in known):
+    lab_names = state.names()
+    if not lab_names or (name is not None and name not in lab_names):
         note(f"no lab {name} is up" if name else "no lab is up")
         return
     chosen = state.choose(name)
     removed = removal.down(chosen)
-    ended = f" and {removed.processes} processes" if removed.processes else ""
-    write(f"lab {chosen}: {counted(removed.namespaces, 'namespace')}{ended} removed")
+    ended_text = f" and {removed.processes} processes" if removed.processes else ""
+    write(f"lab {chosen}: {counted(removed.namespaces, 'namespace')}{ended_text} removed")
 
 
 def list_command(output: FormatOption = Format.TABLE) -> None:
@@ -183,8 +183,8 @@ def _row(lab: Lab) -> dict[str, Any]:
     import time
 
     nodes = lab.blueprint.nodes
-    there = sum(namespaces.path_of(node.namespace).exists() for node in nodes)
-    state = lab.phase if there == len(nodes) else f"{there} of {len(nodes)} namespaces"
+    present = sum(namespaces.path_of(node.namespace).exists() for node in nodes)
+    state = lab.phase if present == len(nodes) else f"{present} of {len(nodes)} namespaces"
     if lab.phase == "building" and not lab.is_being_built:
         state = "cut short"
     sent = _sent_bytes(lab) if state == "up" else None
@@ -251,7 +251,7 @@ def exec_command(
 
     build.check_rights()
     lab = state.find(name)
-    nodes = {each.name: each for each in lab.blueprint.nodes}
+    nodes = {each_node.name: each_node for each_node in lab.blueprint.nodes}
     if node not in nodes:
         hint = close_match_hint(node, nodes) or f"`fabricbench lab show {lab.name}` lists all"
         raise LabError(f'lab {lab.name} has no node "{node}"', hint)
@@ -259,10 +259,10 @@ def exec_command(
     os.execv(entering[0], entering)
 
 
-def _write_rows(what: str, rows: Sequence[dict[str, Any]], output: Format) -> None:
+def _write_rows(key: str, rows: Sequence[dict[str, Any]], output: Format) -> None:
     """Write rows in a format."""
     if output is Format.JSON:
-        write(json.dumps({what: rows}, indent=2))
+        write(json.dumps({key: rows}, indent=2))
     elif output is Format.CSV:
         write(rows_csv(list(rows[0]) if rows else [], rows))
     else:

@@ -52,8 +52,8 @@ class LabPlan:
     def alike(self, predicted: LoadedPlan) -> LoadedPlan:
         """Return the prediction of the plan without the parts that labs lack, of the trials that labs run."""
         run_specs = {trial.spec_json for trial in self.loaded.trials}
-        kept = [each for each in lab_trials(predicted.trials).trials if each.spec_json in run_specs]
-        return replace(predicted, trials=kept, suite=tuple(lab_trials(predicted.suite).trials))
+        trials = [each for each in lab_trials(predicted.trials).trials if each.spec_json in run_specs]
+        return replace(predicted, trials=trials, suite=tuple(lab_trials(predicted.suite).trials))
 
     def measure(self, measure: Measure) -> Outcome:
         """Run the trials of each lab while it is up."""
@@ -100,17 +100,19 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
     from fabricbench.lab.parts import lab_trials, parts
 
     build.check_rights()
-    found = lab_trials(loaded.trials)
+    selection = lab_trials(loaded.trials)
     pinned = driver in {None, ROCE}
     name = default_name(loaded.plan.name)
-    labs, too_large = parts(name, loaded.plan.name, found.trials, 1, pinned=pinned)
-    _check_any(loaded, [*found.excluded, *too_large], labs)
-    for omission, count in found.omissions.items():
-        told = "" if count == len(loaded.trials) else f"{count} of {counted(len(loaded.trials), 'trial')}: "
-        note(f"left out in the lab and its prediction: {told}{omission.field}: {omission.text}")
-    kept = sorted((trial for lab in labs for trial in lab.trials), key=lambda trial: trial.index)
+    labs, too_large = parts(name, loaded.plan.name, selection.trials, 1, pinned=pinned)
+    _check_any(loaded, [*selection.excluded, *too_large], labs)
+    for omission, count in selection.omissions.items():
+        affected = (
+            "" if count == len(loaded.trials) else f"{count} of {counted(len(loaded.trials), 'trial')}: "
+        )
+        note(f"left out in the lab and its prediction: {affected}{omission.field}: {omission.text}")
+    trials = sorted((trial for lab in labs for trial in lab.trials), key=lambda trial: trial.index)
     suite = tuple(lab_trials(loaded.suite).trials)
-    return LabPlan(replace(loaded, trials=kept, suite=suite), labs, driver)
+    return LabPlan(replace(loaded, trials=trials, suite=suite), labs, driver)
 
 
 def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[LabPart]) -> None:
@@ -118,12 +120,12 @@ def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[
     reasons: dict[str, list[str]] = {}
     for each in excluded:
         reasons.setdefault(each.reason, []).append(each.trial.variant)
-    told = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
+    reason_lines = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
     if not labs:
         only = next(iter(reasons), "it has no trials")
-        text = only if len(reasons) <= 1 else "; ".join(told)
+        text = only if len(reasons) <= 1 else "; ".join(reason_lines)
         raise LabError(f"no lab can run {loaded.plan.name}: {text}", "docs/lab.md lists what a lab lacks")
-    for reason in told:
+    for reason in reason_lines:
         note(f"not run in a lab: {reason}")
 
 

@@ -61,8 +61,10 @@ def report_command(
     store = Workspace.open(workspace)
     focus = store.find(trial)
     members = store.family(focus)
-    known = {member.id for member in members}
-    others = [each for each in store.suite(store.find(beside)) if each.id not in known] if beside else []
+    member_ids = {member.id for member in members}
+    others = (
+        [other for other in store.suite(store.find(beside)) if other.id not in member_ids] if beside else []
+    )
     size_bytes = write_report(members, focus, out, others, store.twins(store.suite(focus)))
     count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
     note(f"wrote {out}: {counted(count, 'trial')}, {size_bytes / 1e6:.1f} MB")
@@ -85,9 +87,9 @@ def notebook_command(
         )
     check_writable_target(out)
     store = Workspace.open(workspace)
-    found = store.find(trial)
-    write_notebook(found, store.suite(found), store.root.resolve(), out)
-    note(f"wrote {out}: trial {found.id}; `jupyter lab {out}` opens it")
+    stored_trial = store.find(trial)
+    write_notebook(stored_trial, store.suite(stored_trial), store.root.resolve(), out)
+    note(f"wrote {out}: trial {stored_trial.id}; `jupyter lab {out}` opens it")
 
 
 def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -163,19 +165,23 @@ def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str |
     return trials[index]
 
 
-def _of_size(trials: list[PlannedTrial], wanted: str) -> list[PlannedTrial]:
+def _of_size(trials: list[PlannedTrial], size_text: str) -> list[PlannedTrial]:
     """Keep the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
 
-    def plain(size: str) -> str:
+    def normalized(size: str) -> str:
         return "".join(size.split()).lower().replace("ib", "b")
 
     sizes = {trial.data_size_bytes: data_size(trial.data_size_bytes) for trial in trials}
-    found = [size for size, text in sizes.items() if plain(wanted) in (plain(text), str(size), f"{size}b")]
-    if not found:
+    matches = [
+        size
+        for size, text in sizes.items()
+        if normalized(size_text) in (normalized(text), str(size), f"{size}b")
+    ]
+    if not matches:
         raise typer.BadParameter(
-            f'no trial of data size "{wanted}"; the plan has {", ".join(sizes.values())}'
+            f'no trial of data size "{size_text}"; the plan has {", ".join(sizes.values())}'
         )
-    return [trial for trial in trials if trial.data_size_bytes == found[0]]
+    return [trial for trial in trials if trial.data_size_bytes == matches[0]]
 
 
 def _queue_pairs(text: str, wiring: Wiring) -> list[int]:

@@ -90,7 +90,7 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     for end in carry_out(loaded, run):
         ends.append(end)
         if end.error is not None:
-            note(f"failed: {end.part.loaded.plan.name}: {_told(end.error)}")
+            note(f"failed: {end.part.loaded.plan.name}: {_error_text(end.error)}")
     stopped = next((end.outcome.stopped_by for end in ends if end.outcome and end.outcome.stopped_by), None)
     report = _report(loaded, ends, quick=quick)
     write(_render(report, output))
@@ -107,11 +107,11 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 def _extent(suite: Suite) -> str:
     """Say how much there is to run."""
-    trials = sum(each.loaded.trials_max for each in suite.tests)
-    cost_ms = sum(told["time_ms"] for each in suite.tests for told in each.loaded.bounds)
+    trials = sum(suite_test.loaded.trials_max for suite_test in suite.tests)
+    cost_ms = sum(bounds["time_ms"] for suite_test in suite.tests for bounds in suite_test.loaded.bounds)
     tests = counted(len(suite.tests), "test")
-    most = "up to " if any(each.loaded.plan.search for each in suite.tests) else ""
-    return f"{tests}, {most}{counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
+    at_most = "up to " if any(suite_test.loaded.plan.search for suite_test in suite.tests) else ""
+    return f"{tests}, {at_most}{counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
 
 
 def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:
@@ -123,7 +123,7 @@ def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -
         return runner.run(part.loaded)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Say in one line why a test failed."""
     text = user_text(error) or f"{type(error).__name__}: {error}"
     return " ".join(text.removeprefix("error: ").split())
@@ -134,7 +134,7 @@ def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
     errors = [end.error for end in ends if end.error is not None]
     if errors:
         raise typer.Exit(USER_ERROR if all(user_text(error) for error in errors) else OUR_BUG)
-    nothing_holds = any(each.holds is None for test in report.tests for each in test.found)
+    nothing_holds = any(search.holds is None for test in report.tests for search in test.found)
     if nothing_holds or any(test.rejected for test in report.tests):
         raise typer.Exit(NOT_MET)
 
@@ -168,11 +168,11 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
 
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
     trials = list(outcome.trials) if outcome else []
-    found = outcome.found if outcome else ()
+    searches = outcome.found if outcome else ()
     # Of a search only what holds is a result; what it tried besides is in the workspace.
-    shown = [trial for each in found for trial in each.trials] if found else trials
+    result_trials = [trial for search in searches for trial in search.trials] if searches else trials
     kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}
-    kpis |= {name: replace(kpis[name], name=own) for name, own in test.names.items()}
+    kpis |= {name: replace(kpis[name], name=own_name) for name, own_name in test.names.items()}
     return TestReport(
         category=titles[test.category],
         title=test.title,
@@ -182,11 +182,11 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
         kpis=list(kpis.values()),
         figures=test.figures,
         deviations=test.deviations,
-        trials=shown,
-        planned=len(shown) if found else len(end.part.loaded.trials),
-        error=_told(end.error) if end.error else "",
-        found=found,
-        tried=len(trials) if found else 0,
+        trials=result_trials,
+        planned=len(result_trials) if searches else len(end.part.loaded.trials),
+        error=_error_text(end.error) if end.error else "",
+        found=searches,
+        tried=len(trials) if searches else 0,
     )
 
 

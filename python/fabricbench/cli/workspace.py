@@ -26,18 +26,18 @@ def check_command(workspace: WorkspaceOption = None) -> None:
     Exit status: 0 when all can be read, 2 when something is damaged.
     """
     store = Workspace.open(workspace)
-    rows, found = store.unreadable(), list(damages(store))
+    rows, damaged = store.unreadable(), list(damages(store))
     for row in rows:
         write(row.found)
-    for damage in found:
+    for damage in damaged:
         write(f"{damage.trial_id}: {damage.found}")
     for trial_id in without_digest(store):
         write(f"{trial_id}: no digest, since an earlier version wrote it; only its pages could be checked")
-    if found or rows:
-        told = [counted(len(found), "damaged record")] if found else []
-        told += [f"{counted(len(rows), 'row')} of the catalog that cannot be read"] if rows else []
+    if damaged or rows:
+        counts = [counted(len(damaged), "damaged record")] if damaged else []
+        counts += [f"{counted(len(rows), 'row')} of the catalog that cannot be read"] if rows else []
         note(
-            f"error: {store.root}: {' and '.join(told)}\n"
+            f"error: {store.root}: {' and '.join(counts)}\n"
             "hint: `fabricbench workspace repair` puts them aside; their plans run again with --resume"
         )
         raise typer.Exit(USER_ERROR)
@@ -50,14 +50,14 @@ def repair_command(workspace: WorkspaceOption = None) -> None:
     rows = store.unreadable()
     for row in rows:
         write(f"{row.found}; moved to {take_out(store, row)}")
-    found = list(damages(store))
-    for damage in found:
+    damaged = list(damages(store))
+    for damage in damaged:
         moved = put_aside(store, damage)
-        where = f"moved to {moved}" if moved else "nothing was left of it"
-        write(f"{damage.trial_id}: {damage.found}; {where}")
-    told = [f"{counted(len(found), 'record')} put aside"] if found else []
-    told += [f"{counted(len(rows), 'row')} taken out of the catalog"] if rows else []
-    note(", ".join(told) or "nothing is damaged")
+        outcome = f"moved to {moved}" if moved else "nothing was left of it"
+        write(f"{damage.trial_id}: {damage.found}; {outcome}")
+    counts = [f"{counted(len(damaged), 'record')} put aside"] if damaged else []
+    counts += [f"{counted(len(rows), 'row')} taken out of the catalog"] if rows else []
+    note(", ".join(counts) or "nothing is damaged")
 
 
 def export_command(
@@ -82,8 +82,8 @@ def export_command(
     store = Workspace.open(workspace)
     chosen = store.trials(plan=plan, tag=tag, states=FINISHED)
     if trial:
-        wanted = {store.find(name).id for name in trial}
-        chosen = [each for each in chosen if each.id in wanted]
+        trial_ids = {store.find(name).id for name in trial}
+        chosen = [each for each in chosen if each.id in trial_ids]
     if not chosen:
         raise typer.BadParameter("no finished trial answers to that; `fabricbench trials` lists them")
     with atomic_file(out) as stream:
