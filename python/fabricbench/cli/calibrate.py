@@ -1,4 +1,4 @@
-"""The command `calibrate`."""
+"""The command `calibrate`: point-to-point sweeps between hosts, and the host profile that they give."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Tria
 def _profile(
     measured: Calibration, trials: Sequence[Trial], loaded: LoadedPlan, iterations: int, names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the profile as its file has it."""
+    """Return the content of the profile's file."""
     from datetime import UTC, datetime
 
     hosts = _host_facts(trials)
@@ -279,7 +279,7 @@ def _parameters(measured: Calibration) -> dict[str, Any]:
 
 
 def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return what the records say of each host, with the largest error of its clock."""
+    """Return the recorded facts of each host, with the largest error of its clock."""
     facts_by_host: dict[str, dict[str, Any]] = {}
     for trial in trials:
         for host in trial.engine.get("hosts", ()):

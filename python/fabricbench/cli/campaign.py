@@ -35,7 +35,7 @@ from fabricbench.words import counted
 
 _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
-"""More trials, or more estimated hours of one core, are hardly meant, and so have to be asked for."""
+"""Limits without `--force`: more trials, or more estimated hours of one core, are probably a mistake."""
 _COUNTED_MAX: Final = 5 * _TRIALS_MAX
 """Trials, which plans may have in common, from which on the rest of a campaign is not counted."""
 _SHOWN: Final = 5
@@ -106,7 +106,7 @@ def campaign_command(
 
 
 def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
-    """Let others know which trials the campaign has: the web shows what they come to."""
+    """Store the trials of the campaign in the workspace, for the results in the web application."""
     members = members_of(campaign)
     campaign_trials = CampaignTrials(
         title=campaign.title,
@@ -141,7 +141,7 @@ def _write_values(values: dict[str, Any], text: str, output: Format) -> None:
 
 
 def _write_result(progress: Progress, name: str, output: Format) -> None:
-    """Write what came of a campaign; why trials failed is data of JSON, and otherwise a message."""
+    """Write the result of a campaign; reasons of failed trials are data in JSON, otherwise messages."""
     summary = {
         "name": name,
         "trials": progress.trials,
@@ -162,11 +162,11 @@ def _write_result(progress: Progress, name: str, output: Format) -> None:
     if output is Format.CSV:
         write(_row(summary | {"failed": len(progress.failed), "nodes": len(progress.nodes)}))
         return
-    stored = f", {progress.kept} had their record" if progress.kept else ""
+    kept = f", {progress.kept} had their record" if progress.kept else ""
     failed = f", {len(progress.failed)} failed" if progress.failed else ""
     busy = f"; {progress.cores} cores worked on trials {progress.busy_percent:.0f} % of the time"
     write(
-        f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{stored}{failed}"
+        f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{kept}{failed}"
         + (busy if progress.busy_s else "")
     )
 
@@ -177,7 +177,7 @@ def _row(values: dict[str, Any]) -> str:
 
 
 class _Waits:
-    """Says once of each trouble that something is waited for."""
+    """Progress listener without a terminal: notes each new reason for waiting once."""
 
     def __init__(self) -> None:
         self._said = ""
@@ -191,7 +191,7 @@ class _Waits:
 
 @contextmanager
 def _display(name: str) -> Iterator[Callable[[Progress], None]]:
-    """Show how far a campaign is until the block ends, while standard error is a terminal."""
+    """Show the progress of a campaign until the block ends, while standard error is a terminal."""
     if not sys.stderr.isatty():
         yield _Waits()
         return
@@ -203,7 +203,7 @@ def _display(name: str) -> Iterator[Callable[[Progress], None]]:
 
 
 def _line(campaign: CampaignState) -> str:
-    """Say how far a campaign is."""
+    """Return the progress of a campaign in one line."""
     done = campaign.kept + campaign.finished + campaign.failed
     parts = [f"{done:,} of {campaign.trials:,} trials", f"{campaign.percent:.0f} % of the estimated work"]
     if campaign.failed:

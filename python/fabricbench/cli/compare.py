@@ -1,4 +1,4 @@
-"""The command `compare`."""
+"""The command `compare`: trials, variants of a run, sizes of two runs, or a run and its prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fabricbench.store import Workspace
 
 
 class By(StrEnum):
-    """What runs are compared by: the variants of one, the sizes of two, or one and its prediction."""
+    """Kind of comparison: the variants of one run, the sizes of two, or a run and its prediction."""
 
     VARIANT = "variant"
     SIZE = "size"
@@ -128,7 +128,7 @@ def _twins(store: Workspace, names: list[str], reference: str | None) -> list[Tw
 
 
 def twins_written(groups: Sequence[TwinGroup], output: Format) -> str:
-    """Return measured jobs beside their predictions in a format."""
+    """Return measured jobs and their predictions in a format."""
     if output is Format.JSON:
         return twins_json(groups)
     if output is Format.CSV:

@@ -1,4 +1,4 @@
-"""The commands `config`: each default that the user has set, and where it comes from."""
+"""The commands `config`: list, get, set and unset the user's defaults, each with its source."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def list_command(context: typer.Context, output: FormatOption = Format.TABLE) ->
 
 
 def _row(key: str, file_values: Mapping[str, Value]) -> dict[str, object]:
-    """Return the value of a setting and where it comes from."""
+    """Return the value of a setting and its source."""
     setting = SETTINGS[key]
     if environment_value := os.environ.get(setting.variable):
         return {"key": key, "value": environment_value, "from": setting.variable}
@@ -101,10 +101,10 @@ def _check_key(key: str) -> None:
 
 
 def _edit(key: str, line: str | None, expected_values: Mapping[str, Value] | None) -> None:
-    """Put a line in place of that of a key, or take it out; all other lines stay.
+    """Replace or remove the line of a key; all other lines stay.
 
     Raises:
-        PlanError: The file would not say what is wanted, since it is written in an unusual way.
+        typer.BadParameter: The changed file would not have the expected values: the key is in several lines.
     """
     path = config_file.config_path().resolve()  # of a link, the file that it leads to
     text = path.read_text(encoding="utf-8") if path.exists() else ""

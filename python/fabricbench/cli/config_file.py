@@ -1,7 +1,7 @@
 """The user's file of defaults: a value for an option that neither the command line nor the environment has.
 
-It is `fabricbench/config.toml` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set, or what
-FABRICBENCH_CONFIG names. Nothing is read or imported for it where it does not exist.
+It is `fabricbench/config.toml` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set, or the file that
+FABRICBENCH_CONFIG names. If it does not exist, nothing is read or imported for it.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ Value = str | int
 
 
 class _RefusedError(ValueError):
-    """A value that a setting cannot have; the text is what it may be."""
+    """A value that a setting cannot have; the text lists the allowed values."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a file can give a default for.
+    """A key of the file: the option or environment variable whose default it is.
 
     Attributes:
-        default: What holds without it, in words.
-        read: Returns what a value of TOML or a word of the command line means; raises `_RefusedError`.
-        option: The option that it is the default of; none if it has only a variable.
-        commands: The commands whose option that is; all that have it if empty.
-        variable: The environment variable that says the same.
+        default: The built-in default, in words.
+        read: Parses a value of TOML or of the command line; raises `_RefusedError`.
+        option: The option whose default it is; empty if there is only a variable.
+        commands: The commands to whose option it applies; empty for all that have the option.
+        variable: The environment variable for the same value; may be empty.
     """
 
     default: str
@@ -105,10 +105,10 @@ def config_path() -> Path:
 
 
 def read_config() -> dict[str, Value]:
-    """Return what the file says; nothing if there is none.
+    """Return the values of the file; empty if there is no file.
 
     Raises:
-        PlanError: It is no TOML, or says what no setting is.
+        PlanError: It is no TOML, or has an unknown key or a value that is not allowed.
     """
     path = config_path()
     try:
@@ -124,7 +124,8 @@ def values_in(text: str, path: Path) -> dict[str, Value]:
     """Return the values of a text of TOML.
 
     Raises:
-        PlanError: It is no TOML, or says what no setting is; `path` names it in the message.
+        PlanError: It is no TOML, or has an unknown key or a value that is not allowed; the message names
+            `path`.
     """
     if not text.strip():
         return {}
@@ -141,7 +142,7 @@ def values_in(text: str, path: Path) -> dict[str, Value]:
 
 
 def read_value(key: str, value: object, path: Path | str, line: int | None = None) -> Value:
-    """Return what a value means for a setting.
+    """Return the parsed value of a setting.
 
     Raises:
         PlanError: There is no such setting, or it cannot have that value.
@@ -158,7 +159,7 @@ def read_value(key: str, value: object, path: Path | str, line: int | None = Non
 
 
 def line_of(key: str, text: str) -> int | None:
-    """Return the line of a key, from 1; none where it is written in another way than `KEY = VALUE`."""
+    """Return the line of a key, from 1; `None` if it is not written as `KEY = VALUE`."""
     key_pattern = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=|\s*\[+{re.escape(key)}[\].]""")
     lines = (number for number, line in enumerate(text.splitlines(), 1) if key_pattern.match(line))
     return next(lines, None)
@@ -173,7 +174,7 @@ def _error(
 
 
 def take_defaults(context: typer.Context) -> None:
-    """Have options and variables that are not given take what the file says.
+    """Apply the file's values to options and environment variables that the user has not set.
 
     Raises:
         PlanError: The file cannot be used.

@@ -1,4 +1,4 @@
-"""The command `counters`."""
+"""The command `counters`: definitions of the counters of adapters and switches, and files with counters."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def counters_command(
 
 
 def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
-    """Tell whether files are meant: one is there, or a name is only files have, or `--before` is given."""
+    """Return whether the names are files: one exists or ends like a file, or `--before` is set."""
     if before and not names:
         raise typer.BadParameter(
             "found no FILE beside it; name the file of the later moment", param_hint="--before"

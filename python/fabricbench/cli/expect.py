@@ -1,4 +1,4 @@
-"""The command `expect`."""
+"""The command `expect`: ranges of a plan's results over seeds and placements, and limits to accept."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if as_one:
         _check_as_one([job for each in loaded.trials if not each.is_solo for job in each.run_spec["jobs"]])
     carrier = loading.backend_of(loaded)
-    for told in loading.notes_of(loaded, carrier):
-        note(f"note: {told}")
+    for sentence in loading.notes_of(loaded, carrier):
+        note(f"note: {sentence}")
     store = Workspace.open(workspace, create=True)
     with display() as listener:
         runner = Runner(store, carrier, result_rows, listener, None, resume=True, jobs=jobs)
@@ -148,14 +148,14 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note("hint: the same command goes on with the rest")
         raise typer.Exit(128 + (stopped.stopped_by or 2))
     settings = report.Settings(seeds, placements, false_alarm / 100, allowance / 100, as_one=as_one)
-    told_all = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
-    write(_written(told_all, output, importing.PROGRAMS))
-    if far := report.far_text(told_all):
+    expectation = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
+    write(_written(expectation, output, importing.PROGRAMS))
+    if far := report.far_text(expectation):
         note(f"warning: {far}")
 
 
 def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse to take jobs together that do not do the same."""
+    """Check that jobs to be combined do the same."""
     kinds = {(job["collective"], job["start_ps"]) for job in jobs}
     if len(kinds) > 1:
         texts = ", ".join(sorted({str(collective) for collective, _ in kinds}))
@@ -166,17 +166,17 @@ def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _written(told: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
+def _written(expectation: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
     from fabricbench.report import expected as report
 
     match output:
         case ExpectFormat.JSON:
-            return report.expectation_json(told, programs)
+            return report.expectation_json(expectation, programs)
         case ExpectFormat.CSV:
-            return report.expectation_csv(told)
+            return report.expectation_csv(expectation)
         case ExpectFormat.YAML:
-            return report.criteria_yaml(told)
+            return report.criteria_yaml(expectation)
         case ExpectFormat.NCCL:
-            return report.nccl_text(told, programs)
+            return report.nccl_text(expectation, programs)
         case ExpectFormat.TABLE:
-            return report.expectation_text(told, colour=has_colour())
+            return report.expectation_text(expectation, colour=has_colour())

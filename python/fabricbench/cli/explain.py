@@ -1,4 +1,4 @@
-"""The command `explain`."""
+"""The command `explain`: causes of a slow trial or measurement, and trials of remedies (`--try`)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _hardware(adapters: int | None, rate: str | None) -> Hardware:
-    """Return what the user says of hosts."""
+    """Return the adapters of a host and their rate from the options."""
     if rate is None:
         return Hardware(adapters, None, "--adapters" if adapters else "")
     try:
@@ -163,7 +163,7 @@ def _hardware(adapters: int | None, rate: str | None) -> Hardware:
 def _switches(
     counters: Sequence[Path], before: Sequence[Path], uplinks: Sequence[str]
 ) -> list[SwitchCounters]:
-    """Read what switches counted, and check that uplinks are among their ports.
+    """Read the counters of switches, and check that uplinks are among their ports.
 
     Raises:
         MeasuredError: A file cannot be read.
@@ -183,7 +183,7 @@ def _switches(
 
 
 def _check_is_trial(trial: str, **options: object) -> None:
-    """Refuse what is said of a file where there is none of the name."""
+    """Check that a name is that of a trial: without options for files, and unlike the name of a file."""
     for name, value in options.items():
         if value is not None:
             raise typer.BadParameter(
@@ -198,7 +198,7 @@ def _check_is_trial(trial: str, **options: object) -> None:
 
 
 def _check_simulated(store: Workspace, trial: Trial) -> None:
-    """Refuse to try remedies on what was measured: a gain over it would be that of the simulator as well."""
+    """Refuse remedies of a measured trial: the gain would include the error of the simulator."""
     if trial.facts.backend == SIMULATOR:
         return
     twins = [twin.id for twin in store.twins([trial]) if twin.facts.backend == SIMULATOR]
@@ -218,7 +218,7 @@ def _check_simulated(store: Workspace, trial: Trial) -> None:
 def _with_attempts(
     store: Workspace, explanation: Explanation, time_limit: int | None
 ) -> tuple[Explanation, int | None]:
-    """Run the most promising remedies; also return the signal that ended it early."""
+    """Return the explanation with trials of the most promising remedies, and the signal that stopped them."""
     from fabricbench.report.explanation import best_first
 
     limits = None if time_limit is None else loading.machine_limits(time_limit)
@@ -237,7 +237,7 @@ def _with_attempts(
 
 
 def _loaded(explanation: Explanation, limits: Limits | None) -> Iterator[tuple[Tried, LoadedPlan | None]]:
-    """Yield each remedy to try with the plan that it makes; none where that cannot be run."""
+    """Yield each remedy to try with its changed plan; `None` if that plan cannot be run."""
     from fabricbench.report.insight import record_of
 
     plan = record_of(explanation.trial).plan

@@ -1,4 +1,4 @@
-"""What `explain FILE` shows: measured beside expected, and causes with what tells them apart."""
+"""Output of `explain FILE`: measured and expected bandwidths, and causes with tests that separate them."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user says of a file.
+    """Options for the explanation of a file.
 
     Attributes:
-        plan: The plan of its fabric; none to look for one in the workspace.
+        plan: The plan of its fabric; `None` to search the workspace for one.
         overrides: Changes of that plan.
         workspace: Folder of the trials.
-        given: Ranks and benchmark.
+        given: Ranks and benchmark, if the file does not have them.
         hardware: Adapters of a host and their rate.
-        switches: What switches counted.
+        switches: Counters of switches.
         uplinks: Names of their ports towards the next tier, or patterns of them.
     """
 
@@ -56,11 +56,11 @@ class Asked:
 
 
 def explained(path: Path, asked: Asked, output: Format) -> str:
-    """Return why a file's results are as they are, in a format.
+    """Return the explanation of a file's results in a format.
 
     Raises:
         MeasuredError: It cannot be read.
-        PlanError: The plan cannot be carried out.
+        PlanError: The plan cannot be run.
         StoreError: The workspace cannot be read.
     """
     loaded = loading.load(asked.plan, asked.overrides) if asked.plan else None
@@ -99,7 +99,7 @@ def _text(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequ
 
 
 def _warnings(parsed: Look, case: Examined) -> list[str]:
-    """Return what is doubtful of the file, and uplinks that cannot be compared."""
+    """Return the warnings about the file, and about uplinks whose loads are missing."""
     ports = importing.missing_loads(case.switches, case.uplinks)
     text = "no bytes or packets sent of these ports in the counters: how evenly they were used is not known"
     return [*parsed.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
@@ -139,7 +139,7 @@ def _table(case: Examined, *, colour: bool) -> str:
 
 
 def _fabric_lines(parsed: Look, case: Examined, fabric: Fabric) -> list[str]:
-    """Say what the figures are set beside, and what is missing and how to give it."""
+    """Return the source of the expected values, and the missing inputs with their options."""
     hardware, lines = fabric.hardware, []
     if fabric.plan:
         sizes = f"{counted(fabric.trials, 'trial')} of {counted(len(fabric.ranges), 'size')}"
@@ -176,7 +176,7 @@ def _fabric_lines(parsed: Look, case: Examined, fabric: Fabric) -> list[str]:
 
 
 def _run_lines(case: Examined) -> Iterator[str]:
-    """Say in which settings the runs of a file differ, what each reached, and which are not judged."""
+    """Yield the differing settings of the runs of a file, their bandwidths, and which are not judged."""
     runs: dict[tuple[str, int], dict[str, list[Point]]] = {}
     for point in case.points:
         if point.differs and point.busbw:
@@ -210,12 +210,12 @@ def _run_lines(case: Examined) -> Iterator[str]:
 
 
 def _is_other_end(point: Point) -> bool:
-    """Tell whether a result is of the second end of a test that the file has as well."""
+    """Return whether a result is from the second end of a test whose first end is in the file too."""
     return point.settings.get("end", "").startswith("other of")
 
 
 def _bound_lines(case: Examined) -> Iterator[str]:
-    """Say what bus bandwidth the line rate is, where they differ, or why that is not known."""
+    """Yield the bus bandwidth of the line rate if the two differ, or the missing input for it."""
     best = case.best
     if best is None or case.expected:
         return
@@ -231,7 +231,7 @@ def _bound_lines(case: Examined) -> Iterator[str]:
 
 
 def _switch_lines(case: Examined) -> Iterator[str]:
-    """Say what switches counted since when, and what cannot be said of it."""
+    """Yield the formats and the period of the counters of switches, and the limits of their use."""
     for switch in case.switches:
         since = (
             f"since {switch.before}"

@@ -1,4 +1,4 @@
-"""The command `export`."""
+"""The command `export`: a table, comparison, timeline or port map of a trial as CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fabricbench.store import Workspace
 from fabricbench.store.columns import COLUMNS
 
 TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison", "timeline", "port_map", "queue_pairs"])  # type: ignore[misc]
-"""What can be exported."""
+"""Names of the tables for `--table`."""
 _TIMELINE = TableName("timeline")
 
 
 class FileFormat(StrEnum):
-    """How a table is written."""
+    """File format of a table."""
 
     CSV = "csv"
     JSON = "json"
@@ -84,7 +84,7 @@ def export_command(
 
 
 def _format_of(target: Path | None) -> FileFormat:
-    """Return the format that the ending of a file names, CSV if it has none or is that of a text."""
+    """Return the format for the ending of a file; CSV for no ending or that of a text file."""
     ending = target.suffix[1:].lower() if target else ""
     if ending in _TEXT_ENDINGS:
         return FileFormat.CSV
@@ -100,7 +100,7 @@ def _format_of(target: Path | None) -> FileFormat:
 def _writer(
     trial: str, table: TableName, output: FileFormat, workspace: Path | None
 ) -> Callable[[IO[bytes]], None]:
-    """Find what is to be written, and return what writes it."""
+    """Return the function that writes a table of a trial to a stream."""
     store = Workspace.open(workspace)
     if table is TableName("comparison"):
         comparison = by_variant(store, [trial], None)
@@ -122,7 +122,7 @@ def _timeline_writer(
     target: Path | None,
     workspace: Path | None,
 ) -> Callable[[IO[bytes]], None]:
-    """Return what writes the trace of a trial, compressed where the name of the file says so."""
+    """Return the function that writes the trace of a trial, compressed if the file's name ends in .gz."""
     import gzip
 
     from fabricbench.report.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, has_chunks, write_trace

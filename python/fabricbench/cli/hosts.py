@@ -1,4 +1,4 @@
-"""The commands about real hosts: let them join, and look whether they can carry a run."""
+"""The commands about real hosts: `hosts token`, `hosts check` and `hosts schema`."""
 
 from __future__ import annotations
 
@@ -68,16 +68,18 @@ def token_command(
     reached = parse_address(address, JOIN_PORT, "--address")
     signer = Authority(authority_folder(workspace, authority))
     tokens = Tokens(signer.folder)
-    given = {name: tokens.issue(name, signer.fingerprint, minutes * 60) for name in names}
+    host_tokens = {name: tokens.issue(name, signer.fingerprint, minutes * 60) for name in names}
     joined: queue.SimpleQueue[str] = queue.SimpleQueue()
-    everywhere = "::" if ":" in reached.host else "0.0.0.0"
-    listen = reached if reached.is_private else Address(everywhere, reached.port)
+    any_address = "::" if ":" in reached.host else "0.0.0.0"
+    listen = reached if reached.is_private else Address(any_address, reached.port)
     server = serve_enrolment(signer, listen, joined.put)
     try:
-        for token in given.values():
+        for token in host_tokens.values():
             write(f"fabricbench agent --join {token}@{reached}")
-        note(f"waiting for {len(given)} of them, for {minutes} min at most; authority in {signer.folder}")
-        missing = _wait(set(given), joined, time.monotonic() + minutes * 60)
+        note(
+            f"waiting for {len(host_tokens)} of them, for {minutes} min at most; authority in {signer.folder}"
+        )
+        missing = _wait(set(host_tokens), joined, time.monotonic() + minutes * 60)
     finally:
         server.stop(1.0).wait()
     if missing:
@@ -85,9 +87,9 @@ def token_command(
         raise typer.Exit(2)
 
 
-def _wait(missing: set[str], joined: queue.SimpleQueue[str], until: float) -> set[str]:
-    """Wait until everybody has joined; return who has not when the time is over."""
-    while missing and time.monotonic() < until:
+def _wait(missing: set[str], joined: queue.SimpleQueue[str], deadline: float) -> set[str]:
+    """Wait until all hosts have joined; return those that have not at the deadline."""
+    while missing and time.monotonic() < deadline:
         try:
             name = joined.get(timeout=_LOOK_S)
         except queue.Empty:

@@ -1,4 +1,4 @@
-"""The command `import`."""
+"""The command `import`: measured results of benchmarks as trials of backend `imported`."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial], file: str) -> str:
-    """Return the commands that simulate the same sizes and set both side by side."""
+    """Return the commands that simulate the same sizes and compare both."""
     kind, sizes = plan_sizes(loaded, trials)
-    changes = "".join(f" -s '{each}'" for each in loaded.overrides)
+    changes = "".join(f" -s '{override}'" for override in loaded.overrides)
     swept = ", ".join(map(str, sizes))
     compare = f"compare --by size {trials[0].id} latest"
     if pooled_jobs(trials[0]) > 1:

@@ -92,7 +92,7 @@ def blueprint_of(
     """Return the lab that a plan describes.
 
     Raises:
-        PlanError: The plan cannot be carried out.
+        PlanError: The plan cannot be run.
         LabError: Its fabric differs among variants, or no lab can have it.
     """
     loaded = loading.load(plan, overrides, None, (variant,) if variant else ())
@@ -139,14 +139,14 @@ def _different_fabrics(loaded: LoadedPlan, is_swept: bool) -> LabError:
 
 
 def default_name(plan: str) -> str:
-    """Return the name of a lab without one of its own: what of the plan's name can be one."""
+    """Return the default name of a lab: the plan's name, reduced to allowed characters."""
     import re
 
     return re.sub(r"[^A-Za-z0-9]+", "-", plan).strip("-")[:24].rstrip("-") or "lab"
 
 
 def tell(lab: Lab) -> None:
-    """Tell the user what of the plan a lab does not have."""
+    """Note the parts of the plan that a lab does not have."""
     for omission in lab.blueprint.omissions:
         note(f"not as in the plan: {omission.field}: {omission.text}")
     if lab.without_order:
@@ -203,7 +203,7 @@ def _row(lab: Lab) -> dict[str, Any]:
 
 
 def _sent_bytes(lab: Lab) -> tuple[int, int] | None:
-    """Return what all links have sent and dropped; none without the right to look."""
+    """Return bytes sent and frames dropped by all links; `None` without the right to read them."""
     import os
 
     if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""`run --lab`: the labs of a plan one after the other, each for as long as its trials run."""
+"""`run --lab`: builds the labs of a plan one after the other, each for as long as its trials run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Measure(Protocol):
     """Runs the trials of a plan on the hosts of a lab."""
 
     def __call__(self, one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
-        """Run them, as part of a run if one is given."""
+        """Run them, as part of the run `suite` if there is one."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ def fitting_scale(loaded: LoadedPlan) -> int:
 
 
 def _can_have(run_spec: RunSpec, scale: int) -> bool:
-    """Tell whether all values of a run spec are within their limits at a scale."""
+    """Return whether all values of a run spec are within their limits at a scale."""
     return not engine.check(canonical_json(scaled(run_spec, scale)))
 
 
 def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
-    """Return a plan, whose rates are scaled already, as labs run it; tell what is left out.
+    """Return a plan, whose rates are scaled already, as labs run it, and note the omitted parts.
 
     Raises:
         LabError: No lab can run any of its trials, or the rights to build one are missing.
@@ -131,7 +131,7 @@ def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[
 
 @contextmanager
 def built(blueprint: Blueprint, driver: str | None) -> Iterator[dict[str, Any]]:
-    """Have a lab for as long as the block takes; give its file of hosts and what reads its links.
+    """Run a block with a lab; yield the path of its hosts file and the function that reads its links.
 
     Raises:
         LabError: The lab cannot be made; nothing is left of it.

@@ -1,8 +1,8 @@
-"""Values of the command line that need no check beyond what they are.
+"""Fast conversion of simple command-line values, without loading pydantic.
 
-Typer builds a validator of pydantic for every value, and loading pydantic takes longer than listing trials. A
-text or several, a path, a number in digits, or a member of a choice written as in the help is taken as it is.
-Whatever else is given goes to typer, which converts it or says what is wrong.
+Typer builds a validator of pydantic for every value, and loading pydantic takes longer than listing trials.
+Texts, lists of texts, paths, numbers in digits, and members of a choice written as in the help are converted
+here. All other values are passed to typer, which converts them or reports the error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DIGITS_MAX: Final = 18
 
 
 class PlainCommand(TyperCommand):
-    """A command that takes plain values itself."""
+    """A command that converts plain values itself."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, `--help` included."""
@@ -27,7 +27,7 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """A group of commands that takes plain values itself."""
+    """A group of commands that converts plain values itself."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, `--help` included."""
@@ -45,10 +45,15 @@ def defaulting(name: str) -> type[PlainGroup]:
 
         def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
             """Return the commands, and the options of the one by default."""
-            found = super().shell_complete(ctx, incomplete)
-            own = self.commands[name].shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
-            known = {each.value for each in found}
-            return [*found, *(each for each in own if each.value not in known)]
+            completions = super().shell_complete(ctx, incomplete)
+            option_completions = (
+                self.commands[name].shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
+            )
+            values = {completion.value for completion in completions}
+            return [
+                *completions,
+                *(completion for completion in option_completions if completion.value not in values),
+            ]
 
     return DefaultingGroup
 
@@ -73,7 +78,7 @@ def _take_plain(parameter: TyperArgument | TyperOption) -> None:
 
 
 def _absent(parameter: TyperArgument | TyperOption) -> Any:
-    """Return what a parameter is that was left out."""
+    """Return the value of an omitted parameter."""
     if parameter.required:
         return _OTHER
     return () if parameter.multiple or parameter.nargs == -1 else None

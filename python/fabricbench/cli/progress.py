@@ -26,11 +26,11 @@ _PS_PER_MS = 1e9
 
 
 _BEYOND = 10
-"""A trial with so many times the packet-hops of its estimate is said to be far beyond it."""
+"""Ratio of a trial's packet-hops to their estimate from which on a warning is written."""
 EVERY_S = 30.0
 """Time between two lines of progress where there is no terminal."""
 LONG_MS = 10_000
-"""A run that is estimated to take longer says so before it begins, where there is no terminal."""
+"""Without a terminal, a run with a longer estimate [ms] writes the estimate before it begins."""
 _MOST_SHOWN = 3
 _LEAST_HOPS = 20_000_000
 """And no sooner: about a second."""
@@ -73,13 +73,13 @@ class _Running:
 
 
 class _Warning:
-    """Says once of a trial that it is far beyond its estimate, and why; or that it failed beside others."""
+    """Warns once per trial that it is far beyond its estimate, and why, or that it failed in parallel."""
 
     def __init__(self) -> None:
         self._running: dict[int, _Running] = {}
 
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
-        """Do nothing: each is told of when it begins."""
+        """Do nothing: each trial is shown when it begins."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         self._running[number] = _Running(_name(facts, number, count), facts.run_spec)
@@ -124,7 +124,7 @@ class ProgressLines(_Warning):
         self._count = 0
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Take how many trials there are."""
+        """Store the number of trials."""
         super().trial_started(facts, number, count)
         self._count = count
 
@@ -160,7 +160,7 @@ def _percent(progress: Progress) -> str:
 
 
 class _Display(_Warning):
-    """Shows each trial that runs: which of how many, bytes delivered, simulated time, speed, time left."""
+    """Bars of the running trials: number and count, bytes delivered, simulated time, speed, time left."""
 
     def __init__(self, bar: Bar) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class _Display(_Warning):
         super().trial_failed(facts, number, count)
 
     def _hide(self, number: int) -> None:
-        """Take the line of a trial away while others have theirs; the last stays until the next begins."""
+        """Remove the bar of a trial while others have one; the last one stays until the next trial begins."""
         trial = self._running.get(number)
         if trial is None or trial.task is None:
             return
@@ -215,7 +215,7 @@ def _name(facts: TrialFacts, number: int, count: int) -> str:
 
 
 def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
-    """Return the packet-hops that a trial is estimated to take; 0 where that is not known."""
+    """Return the estimated packet-hops of a trial; 0 if unknown."""
     import json
 
     estimate = engine.estimate(json.dumps(run_spec))
@@ -223,7 +223,7 @@ def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
 
 
 def beyond_text(progress: Progress, estimated_hops: int) -> str:
-    """Say that a trial is far beyond its estimate, and why; nothing of one that is not."""
+    """Return the warning that a trial is far beyond its estimate, and why; empty if it is not."""
     hops = progress["packet_hops"]
     if not estimated_hops or hops < max(_BEYOND * estimated_hops, _LEAST_HOPS):
         return ""

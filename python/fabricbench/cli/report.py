@@ -128,7 +128,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     if out is not None:
         _check_is_pcapng(out)
-    # It ends with the frames, and may so take much less time than the trial.
+    # A capture ends after its frames, which may need much less time than the trial.
     limits = None if force else loading.machine_limits(time_limit_min=None)
     loaded = loading.load(plan, overrides or (), limits, variants or ())
     loading.check_no_search(loaded, "capture")
@@ -146,7 +146,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _check_is_pcapng(out: Path) -> None:
-    """Refuse names of other formats: several interfaces, comments and nanoseconds are what pcapng is for."""
+    """Refuse names of other formats: only pcapng has several interfaces, comments and nanoseconds."""
     if out.suffix.lower() in {"", ".pcapng", ".ntar"} or out.is_dir():
         return
     name = out.with_suffix(".pcapng").name
@@ -155,7 +155,7 @@ def _check_is_pcapng(out: Path) -> None:
 
 
 def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str | None) -> PlannedTrial:
-    """Return the trial that the user means; the first by default."""
+    """Return the trial with an index or a data size; by default the first with all jobs."""
     if data_size is not None:
         trials = _of_size(trials, data_size)
     if index is None:
@@ -214,5 +214,5 @@ def _write_capture(
 
 
 def _short(qps: list[int]) -> str:
-    """List a few queue pairs, or say how many they are."""
+    """Return a list of a few queue pairs, or the range and number of many."""
     return ", ".join(map(str, qps)) if len(qps) <= 8 else f"{qps[0]} to {qps[-1]}, {len(qps):,} of them"

@@ -1,4 +1,4 @@
-"""The command `run`."""
+"""The command `run`: runs a plan in the simulator, on hosts or in a lab, and writes its results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class EnginePath(StrEnum):
-    """Which path of the engine carries packets through a switch; the results are the same."""
+    """Code path of the engine for packets in a switch; the results are the same."""
 
     AUTO = "auto"
     EXACT = "exact"
@@ -178,7 +178,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     def carrier_of(one: LoadedPlan, host_settings: Mapping[str, Any]) -> Backend:
         backend_settings: dict[str, Any] = {**host_settings, **authorities} if host_settings else {}
-        # What a twin is told of the engine concerns its prediction.
+        # With a twin, settings of the engine apply to the prediction only.
         carrier = loading.backend_of(one, backend_settings if twin else settings | backend_settings)
         for sentence in loading.notes_of(one, carrier):
             note(f"note: {sentence}")
@@ -231,7 +231,7 @@ def _note_cost(loaded: LoadedPlan) -> None:
 
 
 def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
-    """Write what came of a run, and end the program as the run ended."""
+    """Write the results of a run, and exit with its status."""
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
     searches = outcome.found
@@ -251,7 +251,7 @@ def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format
         finished_text += str(store.root)
         note(f"interrupted: {finished_text}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
-    if searches:  # values that do not hold are what a search is about
+    if searches:  # a search is expected to try values that do not hold
         _end_search(searches)
     else:
         if verdict := verdict_line(reports):
@@ -271,14 +271,14 @@ def _end_search(searches: Sequence[Searched]) -> None:
 
 
 def _check_lab(backend: str | None, hosts: Path | None) -> None:
-    """Refuse options that say something else than `--lab`."""
+    """Refuse options that contradict `--lab`."""
     if backend not in (None, "hosts") or hosts is not None:
         other = f"--backend {backend}" if hosts is None else f"--hosts {hosts}"
         raise typer.BadParameter(f"found {other} beside --lab, which has hosts of its own; leave one out")
 
 
 def _check_driver(driver: str | None, *, in_lab: bool) -> None:
-    """Refuse a driver that there is not, or that cannot be used here, before anything is built."""
+    """Refuse a driver that does not exist or cannot be used here, before anything is built."""
     if driver is None:
         return
     if not in_lab:
@@ -295,7 +295,7 @@ def _check_driver(driver: str | None, *, in_lab: bool) -> None:
 
 
 def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:
-    """Return what was measured beside its predictions, in a format."""
+    """Return the comparison of measured trials with their predictions, in a format."""
     from fabricbench.cli.compare import twins_written
     from fabricbench.report.twins import twins_of
 
@@ -303,13 +303,13 @@ def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:
 
 
 def _settings(path: EnginePath, *, fast_forward: bool) -> dict[str, Any]:
-    """Return the settings that are another than the default; a backend may not know them."""
+    """Return the settings that differ from their defaults; a backend may not support them."""
     settings: dict[str, Any] = {} if path is EnginePath.AUTO else {"path": path.value}
     return settings if fast_forward else settings | {"fast_forward": False}
 
 
 def _as_overrides(**options: str | int | None) -> dict[str, str]:
-    """Write the options that are fields of a plan as overrides, texts quoted so that they stay texts."""
+    """Return options that are fields of a plan as overrides, with texts quoted so that they stay texts."""
     import json
 
     json_values = {name: json.dumps(value) for name, value in options.items() if value is not None}
@@ -317,7 +317,7 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
 
 
 def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()) -> str:
-    """Return jobs in a format, in JSON with what the search of their plan found."""
+    """Return jobs in a format, in JSON with the results of their plan's search."""
     if output is Format.TABLE:
         return run_table(jobs, colour=has_colour())
     from fabricbench.report import formats

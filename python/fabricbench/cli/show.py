@@ -88,7 +88,7 @@ def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
 
 
 def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
-    """Show what each observation point tells of a trial."""
+    """Show the measurements of a trial at each observation point."""
     from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
 
     store = Workspace.open(workspace)

@@ -106,7 +106,7 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _extent(suite: Suite) -> str:
-    """Say how much there is to run."""
+    """Return the number of tests and trials, and their estimated time."""
     trials = sum(suite_test.loaded.trials_max for suite_test in suite.tests)
     cost_ms = sum(bounds["time_ms"] for suite_test in suite.tests for bounds in suite_test.loaded.bounds)
     tests = counted(len(suite.tests), "test")
@@ -124,7 +124,7 @@ def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -
 
 
 def _error_text(error: Exception) -> str:
-    """Say in one line why a test failed."""
+    """Return the error of a failed test in one line."""
     text = user_text(error) or f"{type(error).__name__}: {error}"
     return " ".join(text.removeprefix("error: ").split())
 
@@ -140,7 +140,7 @@ def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
 
 
 def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteReport:
-    """Put what came of the suite into the words of its file."""
+    """Return the report of a suite, with the titles and names of its file."""
     from fabricbench.report.suite import KpiName, OmittedTest, SuiteReport
 
     file = suite.file
@@ -169,7 +169,7 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
     trials = list(outcome.trials) if outcome else []
     searches = outcome.found if outcome else ()
-    # Of a search only what holds is a result; what it tried besides is in the workspace.
+    # Only the values that hold are results of a search; its other trials are in the workspace.
     result_trials = [trial for search in searches for trial in search.trials] if searches else trials
     kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}
     kpis |= {name: replace(kpis[name], name=own_name) for name, own_name in test.names.items()}

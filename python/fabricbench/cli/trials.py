@@ -87,7 +87,7 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _note_unreadable_rows(store: Workspace) -> None:
-    """Name the rows of the catalog that are left out of every list, since they cannot be what they say."""
+    """Note the rows of the catalog that no list contains, since they are invalid."""
     rows = store.unreadable()
     for row in rows:
         note(f"set aside: {row.found}")
@@ -132,7 +132,7 @@ def delete_view_command(
 
 
 def _check_plan_name(store: Workspace, plan: str) -> None:
-    """Check that a plan is one that is shipped or of which there are trials.
+    """Check that a plan is shipped or has trials in the workspace.
 
     Raises:
         StoreError: It is neither.

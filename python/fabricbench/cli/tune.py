@@ -1,4 +1,4 @@
-"""The command `tune`: the values of plan fields that serve some plans best."""
+"""The command `tune`: search for the values of plan fields with the best metrics over some plans."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fabricbench.store import Workspace
 from fabricbench.words import counted
 
 _HOURS_MAX: Final = 24
-"""More estimated hours of one core are hardly meant, and so have to be asked for."""
+"""Limit without `--force`: a search with more estimated hours of one core is probably a mistake."""
 
 
 def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -163,7 +163,7 @@ def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
 
 
 def _cost(search_spec: Wanted, units: Units, trials: int, confirm: int, *, force: bool) -> str:
-    """Say what a search may cost; end the command if that is hardly meant and was not asked for."""
+    """Return the cost of a search; end the command if it is above the limit without `--force`."""
     cost_ms = (trials + 1) * units.cost_ms(search_spec.shipped())
     cost_ms += 2 * confirm * units.cost_ms(search_spec.shipped(seeds=1))
     points, fields = counted(trials, "point"), counted(len(search_spec.space.fields), "field")
@@ -177,7 +177,7 @@ def _cost(search_spec: Wanted, units: Units, trials: int, confirm: int, *, force
 def _run_search(
     search_spec: Wanted, units: Units, store: Workspace, on: str, trials_and_confirm: tuple[int, int]
 ) -> Found:
-    """Carry the search out; end the command if the user stops it."""
+    """Run the search; end the command if the user stops it."""
     with Interrupts() as interrupts:
         executor = executor_of(on, store, result_rows, interrupts)
         try:
@@ -191,7 +191,7 @@ def _run_search(
 
 
 def _search(search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:
-    """Carry the search out, and compare its best point with other seeds."""
+    """Run the search, and compare its best point with the shipped one over other seeds."""
     with _display(search_spec, trials) as on_point:
         search = Search(search_spec, evaluator, store.root, on_point)
         try:
@@ -206,7 +206,7 @@ def _search(search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials:
 
 @contextmanager
 def _display(search_spec: Wanted, trials: int) -> Iterator[Callable[[Tried, int], None]]:
-    """Show how far a search is until the block ends, while standard error is a terminal."""
+    """Show the progress of a search until the block ends, while standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _tried, _count: None
         return

@@ -1,4 +1,4 @@
-"""What a search found, as tables, JSON and CSV, and as files for plans and switches."""
+"""Result of a search of `tune`, as tables, JSON and CSV, and as files for plans and switches."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _FRONT_MAX: Final = 10
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
-        wanted: What was searched.
-        journal: The file that the search can go on from.
+        wanted: The search: its space, aims, limits and seed.
+        journal: The file from which the search can continue.
         tried: Every point.
-        best: The best that keeps every limit; none if there is none.
-        importances: For each aim the share of each field in it; empty if that is not known.
-        evidence: What other seeds say of the best point; none if that was not asked for.
+        best: The best point that keeps every limit, if any.
+        importances: For each aim the importance of each field by PED-ANOVA, 0 to 1; empty if unknown.
+        evidence: Comparison of the best point with the shipped one over other seeds, unless it was disabled.
     """
 
     wanted: Wanted
@@ -47,7 +47,7 @@ class Found:
 
 
 def written(found: Found, output: Format) -> str:
-    """Return what was found in a format."""
+    """Return a result in a format."""
     if output is Format.JSON:
         return json.dumps(_json(found), indent=2)
     return _csv(found) if output is Format.CSV else "\n\n".join(_sections(found))
@@ -94,7 +94,7 @@ def _nearest_text(result: Found) -> str:
 
 
 def _text_table(headers: Sequence[tuple[str, ...]], rows: Sequence[Sequence[str]], text_columns: int) -> str:
-    """Return a table of which the first so many columns are text."""
+    """Return a table whose first `text_columns` columns are text."""
     columns = [Column(head, index < text_columns) for index, head in enumerate(headers)]
     return render(columns, [Row(cells) for cells in rows], colour=has_colour())
 
@@ -260,7 +260,7 @@ def check_files(*paths: Path | None) -> None:
 
 
 def write_files(found: Found, plan: Path | None, sonic: Path | None) -> None:
-    """Write the best point for plans and for switches, and say what the latter have no field for."""
+    """Write the best point for plans and for switches, and note values without a field in switches."""
     if found.best is None:
         return
     if plan is not None:
@@ -286,7 +286,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _fragment_text(result: Found, best: Tried) -> str:
-    """Return the searched fields as YAML, with what is known of them ahead."""
+    """Return the searched fields as YAML, after comments on the search and its evidence."""
     from ruamel.yaml import YAML
 
     names = ", ".join(plan.plan.name for plan in result.wanted.space.plans)
