@@ -150,8 +150,8 @@ class Authority:
         if len(request) > _REQUEST_BYTES_MAX:
             raise RefusedError("request", f"{len(request)} bytes", f"at most {_REQUEST_BYTES_MAX}")
         try:
-            asked = x509.load_pem_x509_csr(request)
-            key, is_signed = asked.public_key(), asked.is_signature_valid
+            signing_request = x509.load_pem_x509_csr(request)
+            key, is_signed = signing_request.public_key(), signing_request.is_signature_valid
         except Exception as error:  # parser errors for hostile bytes are not documented
             raise RefusedError("request", "no certificate signing request", allowed) from error
         if not isinstance(key, EllipticCurvePublicKey) or not isinstance(key.curve, SECP256R1):
@@ -295,13 +295,13 @@ def common_name(certificate: bytes) -> str:
 
 def write_secret(path: Path, content: bytes) -> None:
     """Write a file atomically, at all times readable only by its owner."""
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    new_path = path.with_name(path.name + ".new")
+    new_path.unlink(missing_ok=True)
+    with os.fdopen(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    new_path.replace(path)
 
 
 def _named(name: str, key: EllipticCurvePublicKey) -> x509.CertificateBuilder:

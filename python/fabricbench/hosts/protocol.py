@@ -55,7 +55,7 @@ class RefusedError(UserError):
 
     Attributes:
         field: Field of the RunSpec or of the hosts file; may be empty.
-        found: What was found.
+        found: The refused value or state.
         allowed: What is allowed; may be empty.
         hint: How to fix it; may be empty.
     """

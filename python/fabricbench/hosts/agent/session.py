@@ -196,11 +196,11 @@ class Session:
         """Record a heartbeat of the controller; return the state of the run and its progress."""
         held = self._own(run)
         held.host_run.keep_alive()
-        told = held.host_run.progress()
-        state = str(told["state"])
+        progress = held.host_run.progress()
+        state = str(progress["state"])
         if self._ended:
-            return "stopped", {**told, "reason": self._ended}
-        return (state if held.is_started or state in ("stopped", "failed") else "waiting"), told
+            return "stopped", {**progress, "reason": self._ended}
+        return (state if held.is_started or state in ("stopped", "failed") else "waiting"), progress
 
     def stop(self, run: bytes, reason: str) -> None:
         """Stop traffic."""

@@ -24,7 +24,7 @@ from fabricbench.plan.schema import DIALECT
 
 
 class _FieldError(ValueError):
-    """Error in a value: found, allowed, hint."""
+    """Error in a value: the actual value, the allowed ones, a hint."""
 
     def __init__(self, found: str, allowed: str, hint: str = "") -> None:
         super().__init__(allowed)

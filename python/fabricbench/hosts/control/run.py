@@ -118,11 +118,11 @@ class HostsRun:
             self._timed("run", lambda: self._wait(progressed, starts_at_s))
             after = self._clocks()
             collected = self._timed("collect", lambda: self._each(RemoteAgent.collect))
-            both = [ClockRun(first, last, start_ns) for first, last in zip(before, after, strict=True)]
-            rows = zip(self._agents, descriptions, both, collected, strict=True)
+            clock_runs = [ClockRun(first, last, start_ns) for first, last in zip(before, after, strict=True)]
+            rows = zip(self._agents, descriptions, clock_runs, collected, strict=True)
             return [
-                HostResult(agent.host, told, clock, found, _failure(agent))
-                for agent, told, clock, found in rows
+                HostResult(agent.host, description, clock, measurements, _failure(agent))
+                for agent, description, clock, measurements in rows
             ]
 
     def _timed(self, name: str, part: Callable[[], _T]) -> _T:
@@ -136,9 +136,9 @@ class HostsRun:
         """Prepare the run at every host and connect the hosts to each other."""
         controller = f"{_user()}@{socket.gethostname()}, process {os.getpid()}"
         peers = [agent.host.entry.address for agent in self._agents]
-        told = self._each(lambda agent: self._take(agent, spec_json, controller, peers))
-        numbered = zip(self._agents, told, strict=True)
-        by_host = {number: each for agent, each in numbered for number in agent.host.plays}
+        addresses = self._each(lambda agent: self._take(agent, spec_json, controller, peers))
+        numbered = zip(self._agents, addresses, strict=True)
+        by_host = {number: address for agent, address in numbered for number in agent.host.plays}
         self._each(lambda agent: agent.connect(by_host))
 
     def _take(self, agent: RemoteAgent, spec_json: str, controller: str, peers: list[str]) -> bytes:
@@ -188,8 +188,8 @@ class HostsRun:
 
     def _all_wait(self) -> bool:
         """Return whether every host has ended or waits for others."""
-        told = (agent.watched.progress for agent in self._agents)
-        return all(each.is_idle or each.state == State.DRAINED for each in told)
+        reports = (agent.watched.progress for agent in self._agents)
+        return all(report.is_idle or report.state == State.DRAINED for report in reports)
 
     def _states(self) -> list[int]:
         """Return the state of every host.
@@ -213,11 +213,11 @@ class HostsRun:
         return [agent.watched.progress.state for agent in self._agents]
 
     def _step(self) -> Step:
-        told = [agent.watched.progress for agent in self._agents]
+        reports = [agent.watched.progress for agent in self._agents]
         return Step(
-            sum(each.delivered_bytes for each in told),
-            sum(each.total_bytes for each in told),
-            max(each.elapsed_ps for each in told),
+            sum(report.delivered_bytes for report in reports),
+            sum(report.total_bytes for report in reports),
+            max(report.elapsed_ps for report in reports),
         )
 
     def _clocks(self) -> list[ClockOffset]:
