@@ -465,7 +465,7 @@ def _marking(switch: SwitchSpec, rate_bps: int) -> Marking | None:
 
 def _losses(fabric: FabricSpec, description: Description) -> list[int]:
     """Return the loss rate of each link from the start of the run [parts per million]."""
-    wanted = {
+    loss_by_link = {
         failure["link"]: failure["lost_ppm"]
         for failure in fabric["failures"]
         if failure["kind"] == "frame-loss" and is_loss_from_start(failure)
@@ -476,7 +476,7 @@ def _losses(fabric: FabricSpec, description: Description) -> list[int]:
         pair = frozenset((link["from"], link["to"]))
         names = _link_names(link, seen[pair])
         seen[pair] += 1
-        lost.append(next((ppm for name, ppm in wanted.items() if name in names), 0))
+        lost.append(next((ppm for name, ppm in loss_by_link.items() if name in names), 0))
     return lost
 
 

@@ -44,12 +44,12 @@ def up(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.
             lab.
     """
     check_rights()
-    known = state.read(blueprint.name)
-    if known is not None and known.phase == "up" and _is_same(known, blueprint):
-        return known
-    if blueprint.name in state.names() and (known is None or known.phase == "building"):
-        if known is not None and known.is_being_built:
-            raise LabError(f"lab {blueprint.name} is being made by process {known.pid}", "wait for it")
+    existing_lab = state.read(blueprint.name)
+    if existing_lab is not None and existing_lab.phase == "up" and _is_same(existing_lab, blueprint):
+        return existing_lab
+    if blueprint.name in state.names() and (existing_lab is None or existing_lab.phase == "building"):
+        if existing_lab is not None and existing_lab.is_being_built:
+            raise LabError(f"lab {blueprint.name} is being made by process {existing_lab.pid}", "wait for it")
         removal.remove(blueprint.name)
     return up_new(blueprint, check)
 

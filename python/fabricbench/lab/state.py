@@ -151,15 +151,15 @@ def choose(name: str | None) -> str:
     Raises:
         LabError: There is none, or more than one.
     """
-    known = names()
-    if name is None and len(known) == 1:
-        return known[0]
-    if not known:
+    lab_names = names()
+    if name is None and len(lab_names) == 1:
+        return lab_names[0]
+    if not lab_names:
         raise LabError("no lab is up", "`fabricbench lab up PLAN` makes one")
     if name is None:
-        raise LabError(f"there are {len(known)} labs: {', '.join(known)}", "say which one is meant")
-    if name not in known:
-        hint = close_match_hint(name, known) or "`fabricbench lab list` shows all"
+        raise LabError(f"there are {len(lab_names)} labs: {', '.join(lab_names)}", "say which one is meant")
+    if name not in lab_names:
+        hint = close_match_hint(name, lab_names) or "`fabricbench lab list` shows all"
         raise LabError(f'no lab "{name}" is up', hint)
     return name
 
