@@ -49,8 +49,8 @@ def _rows(result: HostResult) -> Iterator[dict[str, Any]]:
             "after": each.after,
         }
     for name, value in sorted(counters.endpoint.items()):
-        known = look_up(name, "endpoint")
-        if known is not None:
+        definition = look_up(name, "endpoint")
+        if definition is not None:
             row = {"host": host.name, "device": host.driver, "source": "endpoint", "vendor_name": name}
-            told = {"name": known.name, "unit": known.unit, "meaning": known.meaning}
-            yield row | told | {"before": 0, "after": int(value)}
+            description = {"name": definition.name, "unit": definition.unit, "meaning": definition.meaning}
+            yield row | description | {"before": 0, "after": int(value)}

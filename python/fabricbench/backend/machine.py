@@ -19,8 +19,10 @@ def available_memory_bytes() -> int | None:
     It is the minimum of the machine's free memory and of what each control group and the limit of the address
     space leave.
     """
-    known = [bytes_ for bytes_ in (_free(), _address_space(), *_control_groups()) if bytes_ is not None]
-    return max(min(known), 0) if known else None
+    limits_bytes = [
+        bytes_ for bytes_ in (_free(), _address_space(), *_control_groups()) if bytes_ is not None
+    ]
+    return max(min(limits_bytes), 0) if limits_bytes else None
 
 
 def available_cores() -> int:

@@ -94,16 +94,16 @@ def get_backend(name: str, settings: Mapping[str, Any] | None = None) -> Backend
     Raises:
         BackendError: There is none, a prerequisite of it is missing, or it does not have a setting.
     """
-    known = BACKENDS.get(name)
-    if known is None:
+    entry = BACKENDS.get(name)
+    if entry is None:
         hint = close_match_hint(name, BACKENDS)
         raise BackendError(f'no backend "{name}"', ", ".join(sorted(BACKENDS)), hint)
-    unknown = sorted(set(settings or ()) - set(known.settings))
+    unknown = sorted(set(settings or ()) - set(entry.settings))
     if unknown:
-        allowed = ", ".join(known.settings) or "none"
+        allowed = ", ".join(entry.settings) or "none"
         found = f"setting `{unknown[0]}` for backend {name}"
         raise BackendError(found, f"{allowed}, the settings of {name}", "leave the option out")
-    return known.make(**(settings or {}))
+    return entry.make(**(settings or {}))
 
 
 def capturing(name: str) -> Capturing:
