@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
-"""Peers that are always allowed: nobody else is reached there."""
+"""Peers that are always allowed: these addresses reach only the host itself."""
 
 AgentFolderOption = Annotated[
     Path | None,

@@ -119,7 +119,7 @@ def _base(
         return loaded, [f"host{number}" for number in range(loaded.plan.fabric.topology.host_count)]
     require_libraries()
 
-    names_by_number = {number: each.name for each in load_hosts(hosts).hosts for number in each.plays}
+    names_by_number = {number: host.name for host in load_hosts(hosts).hosts for number in host.plays}
     count = max(names_by_number) + 1
     if plan is None:
         loaded = loading.load_text(
@@ -234,7 +234,7 @@ def _profile(
     from datetime import UTC, datetime
 
     hosts = _host_facts(trials)
-    errors = [error for each in hosts if (error := each.get("clock_error_ns")) is not None]
+    errors = [error for host in hosts if (error := host.get("clock_error_ns")) is not None]
     made = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "fabricbench": __version__,
@@ -315,13 +315,13 @@ def _rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "parameter": name,
-            "value": each["value"],
-            "residual_median_percent": each["residual_median"],
-            "residual_max_percent": each["residual_max"],
-            "samples": each["samples"],
-            "basis": each["basis"],
+            "value": fit["value"],
+            "residual_median_percent": fit["residual_median"],
+            "residual_max_percent": fit["residual_max"],
+            "samples": fit["samples"],
+            "basis": fit["basis"],
         }
-        for name, each in profile["parameters"].items()
+        for name, fit in profile["parameters"].items()
     ]
 
 
@@ -335,4 +335,4 @@ def _written(rows: Sequence[dict[str, Any]], output: Format) -> str:
         Column((header, unit), index in (0, 5))
         for index, (header, unit) in enumerate(zip(headers, units, strict=True))
     ]
-    return render(columns, [Row([str(each) for each in row.values()]) for row in rows], colour=has_colour())
+    return render(columns, [Row([str(value) for value in row.values()]) for row in rows], colour=has_colour())

@@ -37,7 +37,7 @@ _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
 """Limits without `--force`: more trials, or more estimated hours of one core, are probably a mistake."""
 _COUNTED_MAX: Final = 5 * _TRIALS_MAX
-"""Trials, which plans may have in common, from which on the rest of a campaign is not counted."""
+"""Number of trials, before removal of duplicates, from which on further plans are not counted."""
 _SHOWN: Final = 5
 
 
@@ -166,8 +166,8 @@ def _write_result(progress: Progress, name: str, output: Format) -> None:
     failed = f", {len(progress.failed)} failed" if progress.failed else ""
     busy = f"; {progress.cores} cores worked on trials {progress.busy_percent:.0f} % of the time"
     write(
-        f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{kept}{failed}"
-        + (busy if progress.busy_s else "")
+        f"{name}: {progress.finished} of {progress.trials} trials in "
+        f"{progress.elapsed_s:.1f} s{kept}{failed}" + (busy if progress.busy_s else "")
     )
 
 

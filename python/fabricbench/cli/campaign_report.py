@@ -27,7 +27,7 @@ from fabricbench.words import counted
 
 
 class CampaignFormat(StrEnum):
-    """How a campaign is written."""
+    """Output format of a campaign."""
 
     TABLE = "table"
     JSON = "json"

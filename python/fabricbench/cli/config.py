@@ -106,7 +106,7 @@ def _edit(key: str, line: str | None, expected_values: Mapping[str, Value] | Non
     Raises:
         typer.BadParameter: The changed file would not have the expected values: the key is in several lines.
     """
-    path = config_file.config_path().resolve()  # of a link, the file that it leads to
+    path = config_file.config_path().resolve()  # the target, if it is a link
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     lines, at = text.splitlines(), config_file.line_of(key, text)
     if at is not None:

@@ -190,13 +190,15 @@ def take_defaults(context: typer.Context) -> None:
 
 
 def _defaults(command: Any, file_values: Mapping[str, Value]) -> dict[str, Any]:
-    """Return the values of the parameters of a command, and of the commands below it by their names."""
+    """Return the values of the parameters of a command and, by name, of its subcommands."""
     subcommands = getattr(command, "commands", {})
-    values: dict[str, Any] = {name: _defaults(each, file_values) for name, each in subcommands.items()}
+    values: dict[str, Any] = {
+        name: _defaults(subcommand, file_values) for name, subcommand in subcommands.items()
+    }
     for key, value in file_values.items():
         setting = SETTINGS[key]
         if setting.commands and command.name not in setting.commands:
             continue
-        names = [each.name for each in command.params if setting.option and setting.option in each.opts]
+        names = [option.name for option in command.params if setting.option and setting.option in option.opts]
         values |= dict.fromkeys(names, value)
     return values

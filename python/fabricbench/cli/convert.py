@@ -1,4 +1,4 @@
-"""The command `convert`."""
+"""The command `convert`: configuration of real devices as fields of a plan."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def convert_command(
         return
     if output is Shown.YAML:
         write(_yaml(fragment))
-        for each in fragment.warnings:
-            note(f"warning: {each}")
-        for each in fragment.left_out:
-            note(f"not modelled: {each}")
+        for text in fragment.warnings:
+            note(f"warning: {text}")
+        for text in fragment.left_out:
+            note(f"not modelled: {text}")
         return
-    write("\n".join(one_line(each, _LINE_LENGTH_MAX) for each in _table(fragment)))
+    write("\n".join(one_line(text, _LINE_LENGTH_MAX) for text in _table(fragment)))
 
 
 def _yaml(fragment: Fragment) -> str:

@@ -62,7 +62,7 @@ def counters_command(
     if matches or not unknown:
         write(_text(matches, output))
     for name in unknown:
-        hint = close_match_hint(name, (each.vendor_name for each in counters()))
+        hint = close_match_hint(name, (counter.vendor_name for counter in counters()))
         note(f'error: "{one_line(name, _SHOWN_MAX)}": found no counter of that name that is known')
         note(f"hint: {hint or '`fabricbench counters` lists all'}")
     if unknown:
@@ -81,14 +81,17 @@ def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
 
 
 def _text(selected: list[Counter], output: Format) -> str:
-    rows = [{column: getattr(each, column) for column in _COLUMNS} for each in selected]
+    rows = [{column: getattr(counter, column) for column in _COLUMNS} for counter in selected]
     if output is Format.JSON:
         return json.dumps({"counters": rows}, indent=2)
     if output is Format.CSV:
         return rows_csv(list(_COLUMNS), rows)
     lines = []
-    for each in selected:
-        unit = f" [{each.unit}]" if each.unit else ""
-        lines.append(f"{each.vendor_name} ({each.family}, {each.source}): {each.name}, {each.counts}{unit}")
-        lines.append(f"  {each.meaning}")
+    for counter in selected:
+        unit = f" [{counter.unit}]" if counter.unit else ""
+        lines.append(
+            f"{counter.vendor_name} ({counter.family}, {counter.source}): "
+            f"{counter.name}, {counter.counts}{unit}"
+        )
+        lines.append(f"  {counter.meaning}")
     return "\n".join(lines)

@@ -85,8 +85,8 @@ def _text(switch: SwitchCounters) -> str:
 def _is_idle(changes: Sequence[Change]) -> bool:
     """Return whether a counter is omitted: it is 0, or the device does not have it."""
     return all(
-        not each.value if each.value is not None else each.after is None and not each.least
-        for each in changes
+        not change.value if change.value is not None else change.after is None and not change.least
+        for change in changes
     )
 
 
@@ -103,17 +103,17 @@ def _lines(changes: Sequence[Change]) -> Iterator[str]:
 
 def _values(changes: Sequence[Change]) -> str:
     """Return the values of a counter: the largest by port or queue, and how many are 0 or unknown."""
-    counted = [each for each in changes if each.value is not None]
+    counted = [change for change in changes if change.value is not None]
     nonzero = {location: value for location, value in totals(counted).items() if value}
     texts = [f"{location} {_number(value)}" for location, value in list(nonzero.items())[:_SHOWN]]
     texts += [f"{len(nonzero) - _SHOWN:,} more"] if len(nonzero) > _SHOWN else []
     texts += [f"{len(counted) - len(nonzero):,} with 0"] if len(counted) > len(nonzero) else []
     reasons: dict[str, int] = {}
-    for each in changes:
-        if each.value is None:
-            reasons[each.note] = reasons.get(each.note, 0) + 1
+    for change in changes:
+        if change.value is None:
+            reasons[change.note] = reasons.get(change.note, 0) + 1
     texts += [f"{count:,} {reason}" for reason, count in reasons.items()]
-    least = [f"{each.place} {_number(each.least)}" for each in changes if each.least]
+    least = [f"{change.place} {_number(change.least)}" for change in changes if change.least]
     if least:
         more = [f"{len(least) - _SHOWN:,} more"] if len(least) > _SHOWN else []
         texts.append(f"at least, since it was cleared: {', '.join([*least[:_SHOWN], *more])}")

@@ -38,7 +38,7 @@ SEEDS, FALSE_ALARM_PERCENT = 50, 5.0
 
 
 class ExpectFormat(StrEnum):
-    """How expected values are written."""
+    """Output format of expected values."""
 
     TABLE = "table"
     JSON = "json"
@@ -127,7 +127,7 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     loading.check_no_search(loaded, "expect")
     warn(loaded)
     if as_one:
-        _check_as_one([job for each in loaded.trials if not each.is_solo for job in each.run_spec["jobs"]])
+        _check_as_one([job for trial in loaded.trials if not trial.is_solo for job in trial.run_spec["jobs"]])
     carrier = loading.backend_of(loaded)
     for sentence in loading.notes_of(loaded, carrier):
         note(f"note: {sentence}")

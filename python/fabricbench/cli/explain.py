@@ -116,10 +116,10 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             raise typer.BadParameter("--try runs remedies of a trial, and this is a file; leave it out")
         hardware = _hardware(adapters, rate)
         switches = _switches(counters or (), before or (), uplinks or ())
-        asked = Asked(
+        file_options = Asked(
             plan, overrides or (), workspace, Given(ranks, benchmark), hardware, switches, uplinks or ()
         )
-        write(explained(Path(trial), asked, output))
+        write(explained(Path(trial), file_options, output))
         return
     of_file = {
         "plan": plan,

@@ -274,24 +274,24 @@ def _json(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequ
         "reached": case.ratio,
         "switches": [
             {
-                "switch": each.switch,
-                "kind": each.kind,
-                "file": each.file,
-                "before": each.before or None,
-                "forms": list(each.forms),
-                "notes": list(each.notes),
+                "switch": switch.switch,
+                "kind": switch.kind,
+                "file": switch.file,
+                "before": switch.before or None,
+                "forms": list(switch.forms),
+                "notes": list(switch.notes),
             }
-            for each in case.switches
+            for switch in case.switches
         ],
         "causes": [
             {
-                "cause": each.cause,
-                "confidence": CONFIDENCE[each.confidence],
-                "sentence": each.sentence,
-                "evidence": list(each.evidence),
-                "to_tell": each.tells,
+                "cause": suspect.cause,
+                "confidence": CONFIDENCE[suspect.confidence],
+                "sentence": suspect.sentence,
+                "evidence": list(suspect.evidence),
+                "to_tell": suspect.tells,
             }
-            for each in causes
+            for suspect in causes
         ],
     }
     return json.dumps(content, indent=2, allow_nan=False)

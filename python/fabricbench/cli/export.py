@@ -88,10 +88,10 @@ def _format_of(target: Path | None) -> FileFormat:
     ending = target.suffix[1:].lower() if target else ""
     if ending in _TEXT_ENDINGS:
         return FileFormat.CSV
-    for each in FileFormat:
-        if each.value == ending:
-            return each
-    endings = ", ".join(f".{each.value}" for each in FileFormat)
+    for file_format in FileFormat:
+        if file_format.value == ending:
+            return file_format
+    endings = ", ".join(f".{file_format.value}" for file_format in FileFormat)
     raise typer.BadParameter(
         f"-o {target}: tables are written as {endings}; name it so, or say which by --format"
     )

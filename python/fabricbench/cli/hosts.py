@@ -33,7 +33,7 @@ HostsArgument = Annotated[Path, typer.Argument(metavar="HOSTS.yaml", help="The f
 
 
 def require_libraries() -> None:
-    """Check that the libraries are there that runs on hosts need.
+    """Check that the libraries for runs on hosts are installed.
 
     Raises:
         RefusedError: One is missing.

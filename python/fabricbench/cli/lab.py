@@ -132,7 +132,7 @@ def _different_fabrics(loaded: LoadedPlan, is_swept: bool) -> LabError:
     if is_swept:
         hint = "give each swept field of the fabric one value: -s 'sweep.FIELD=[VALUE]'"
         return LabError(f"the swept values of {loaded.plan.name} give different fabrics", hint)
-    names = ", ".join(each.name for each in loaded.plan.variants)
+    names = ", ".join(variant.name for variant in loaded.plan.variants)
     return LabError(
         f"the variants of {loaded.plan.name} have different fabrics", f"choose one by --variant: {names}"
     )

@@ -52,7 +52,9 @@ class LabPlan:
     def alike(self, predicted: LoadedPlan) -> LoadedPlan:
         """Return the prediction of the plan without the parts that labs lack, of the trials that labs run."""
         run_specs = {trial.spec_json for trial in self.loaded.trials}
-        trials = [each for each in lab_trials(predicted.trials).trials if each.spec_json in run_specs]
+        trials = [
+            lab_trial for lab_trial in lab_trials(predicted.trials).trials if lab_trial.spec_json in run_specs
+        ]
         return replace(predicted, trials=trials, suite=tuple(lab_trials(predicted.suite).trials))
 
     def measure(self, measure: Measure) -> Outcome:
@@ -118,8 +120,8 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
 def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[LabPart]) -> None:
 
     reasons: dict[str, list[str]] = {}
-    for each in excluded:
-        reasons.setdefault(each.reason, []).append(each.trial.variant)
+    for exclusion in excluded:
+        reasons.setdefault(exclusion.reason, []).append(exclusion.trial.variant)
     reason_lines = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
     if not labs:
         only = next(iter(reasons), "it has no trials")

@@ -34,7 +34,7 @@ class Command(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Commands of one name, each by its own; "" is the group without one of them."""
+    """Commands under one name, by their second name; "" is the group without a subcommand."""
 
     commands: Mapping[str, Command]
     summary: str
@@ -171,15 +171,17 @@ def _add(app: typer.Typer, name: str, entry: Command | Group) -> None:
     if isinstance(entry, Group):
         kind = defaulting(_RUN_BY_DEFAULT[name]) if name in _RUN_BY_DEFAULT else PlainGroup
         group = typer.Typer(cls=kind, help=entry.summary, short_help=entry.summary)
-        for each, command in entry.commands.items():
-            _add(group, each, command)
+        for command_name, command in entry.commands.items():
+            _add(group, command_name, command)
         app.add_typer(group, name=name)
         return
     module, _, function = entry.function.partition(":")
     command = getattr(import_module(f"fabricbench.cli.{module}"), function)
-    # Typer reads them twice, and would have them evaluated each time.
+    # Typer reads the annotations twice and would evaluate them each time.
     command.__annotations__ = get_annotations(command, eval_str=True)
-    help_text = "\n\n".join(" ".join(each.split()) for each in cleandoc(command.__doc__ or "").split("\n\n"))
+    help_text = "\n\n".join(
+        " ".join(paragraph.split()) for paragraph in cleandoc(command.__doc__ or "").split("\n\n")
+    )
     if name:
         app.command(name, cls=PlainCommand, help=help_text, short_help=entry.summary)(command)
     else:
@@ -242,7 +244,7 @@ def run(arguments: list[str]) -> int:
             arguments, prog_name="fabricbench", standalone_mode=False
         )
         sys.stdout.flush()
-    except BaseException as error:  # noqa: BLE001 -- the one place that turns every error into a status
+    except BaseException as error:  # noqa: BLE001 -- every error becomes an exit status here
         try:
             return exit_status(error, debug=debug)
         except OSError as later_error:  # output that was buffered before cannot be written
@@ -254,7 +256,8 @@ def _check_text(arguments: Sequence[str]) -> None:
     """Check that arguments are text: names, paths and values go into messages, catalogs and files of UTF-8.
 
     Raises:
-        typer.BadParameter: Python has kept a byte of one that is no text here as half of a surrogate pair.
+        typer.BadParameter: One has a byte that is no text here, which Python represents as half of a
+            surrogate pair.
     """
     for argument in arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):

@@ -17,7 +17,7 @@ _LINE_LENGTH_MAX: Final = 4_000
 
 
 class Format(StrEnum):
-    """How results are written."""
+    """Output format of results."""
 
     TABLE = "table"
     JSON = "json"

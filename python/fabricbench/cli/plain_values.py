@@ -35,16 +35,16 @@ class PlainGroup(TyperGroup):
 
 
 def defaulting(name: str) -> type[PlainGroup]:
-    """Return a group that gives arguments to one of its commands unless they begin with another's name."""
+    """Return a group that runs one of its commands unless the arguments begin with another's name."""
 
     class DefaultingGroup(PlainGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Put the name of the command before arguments that have none."""
+            """Insert the name of the default command before arguments without a command."""
             is_own = not args or args[0] in self.commands or args[0] in ctx.help_option_names
             return super().parse_args(ctx, args if is_own else [name, *args])
 
         def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-            """Return the commands, and the options of the one by default."""
+            """Return the commands, and the options of the default command."""
             completions = super().shell_complete(ctx, incomplete)
             option_completions = (
                 self.commands[name].shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
@@ -85,7 +85,7 @@ def _absent(parameter: TyperArgument | TyperOption) -> Any:
 
 
 def _plain(descriptor: Any, value: Any) -> Any:
-    """Return a value, or a default, as one of a type."""
+    """Return a value converted to the type of a parameter, or `_OTHER` if typer has to convert it."""
     annotation = descriptor.annotation
     if annotation is str and isinstance(value, str):
         return value
@@ -102,7 +102,7 @@ def _plain(descriptor: Any, value: Any) -> Any:
 
 
 def _plain_number(info: Any, value: Any) -> Any:
-    """Return a whole number that is within its limits."""
+    """Return an integer within its limits, or `_OTHER`."""
     is_text = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS_MAX
     if type(value) is not int and not is_text:
         return _OTHER

@@ -33,7 +33,7 @@ LONG_MS = 10_000
 """Without a terminal, a run with a longer estimate [ms] writes the estimate before it begins."""
 _MOST_SHOWN = 3
 _LEAST_HOPS = 20_000_000
-"""And no sooner: about a second."""
+"""Packet-hops before which no warning is written: about a second."""
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def display() -> Iterator[Listener]:
 
 
 def bar() -> Bar:
-    """Return the bars of a terminal: each task has a description, a share and, as `detail`, a text."""
+    """Return the bars of a terminal: each task has a description, a percentage and, as `detail`, a text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -109,10 +109,10 @@ class _Warning:
 
 
 class ProgressLines(_Warning):
-    """Writes a line each 30 seconds: how many trials have finished, and how far those are that run."""
+    """Writes a line each 30 seconds: number of finished trials, and progress of the running ones."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start to count the time.
+        """Start the clock.
 
         Args:
             clock: Returns a time that only grows [s].
@@ -138,16 +138,16 @@ class ProgressLines(_Warning):
             self._tell(self._line())
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
-        """Count it."""
+        """Count the finished trial."""
         self._finished += 1
         super().trial_finished(trial, number, resumed=resumed)
 
     def _line(self) -> str:
-        """Write how far everything is; of many trials at once the first few."""
+        """Return the progress of the run and its trials; of many trials the first few."""
         texts = [
-            f"{each.name}: {_percent(each.progress)}, {progress_text(each.progress)}"
-            for each in self._running.values()
-            if each.progress is not None
+            f"{trial.name}: {_percent(trial.progress)}, {progress_text(trial.progress)}"
+            for trial in self._running.values()
+            if trial.progress is not None
         ]
         more = [f"and {len(texts) - _MOST_SHOWN} more"] if len(texts) > _MOST_SHOWN else []
         done = f"progress: {self._finished} of {self._count} trials finished"
@@ -182,7 +182,7 @@ class _Display(_Warning):
                 total=progress["total_bytes"],
                 completed=progress["delivered_bytes"],
                 detail=progress_text(progress),
-                # Done before those ahead of it, it waits for them.
+                # A complete trial that waits for earlier ones is not shown.
                 visible=len(self._running) == 1 or progress["delivered_bytes"] < progress["total_bytes"],
             )
 

@@ -166,7 +166,7 @@ def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str |
 
 
 def _of_size(trials: list[PlannedTrial], size_text: str) -> list[PlannedTrial]:
-    """Keep the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
+    """Return the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
 
     def normalized(size: str) -> str:
         return "".join(size.split()).lower().replace("ib", "b")

@@ -194,14 +194,16 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     store = Workspace.open(workspace, create=True)
     with display() as listener:
 
-        def carry_out(one: LoadedPlan, by: Backend, *, resume: bool, suite: str | None = None) -> Outcome:
-            runner = Runner(store, by, result_rows, listener, threads, resume, jobs)
+        def carry_out(
+            plan_to_run: LoadedPlan, chosen_backend: Backend, *, resume: bool, suite: str | None = None
+        ) -> Outcome:
+            runner = Runner(store, chosen_backend, result_rows, listener, threads, resume, jobs)
             runner.judge, runner.suite = meets_criteria, suite
-            return runner.run(one)
+            return runner.run(plan_to_run)
 
         def measure(one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
-            by = carrier or carrier_of(one, told_hosts)
-            return carry_out(one, by, resume=resume, suite=suite)
+            chosen_backend = carrier or carrier_of(one, told_hosts)
+            return carry_out(one, chosen_backend, resume=resume, suite=suite)
 
         _note_cost(loaded)
         outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
@@ -226,7 +228,7 @@ def _lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
 
 def _note_cost(loaded: LoadedPlan) -> None:
     """Write the estimate of a long run where no terminal shows its progress."""
-    if not sys.stderr.isatty() and sum(each["time_ms"] for each in loaded.bounds) >= LONG_MS:
+    if not sys.stderr.isatty() and sum(bound["time_ms"] for bound in loaded.bounds) >= LONG_MS:
         note(loaded.cost)
 
 

@@ -87,7 +87,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         raise typer.Exit(2) from error
     import os
 
-    # No process that is started from here needs it, and a secret of the user is never printed.
+    # Child processes do not need the token, and a token of the user is never printed.
     is_from_environment = token is not None and token == os.environ.pop("FABRICBENCH_TOKEN", None)
     settings = _settings(host, port, token, users, tls_cert, tls_key)
     if token is not None:

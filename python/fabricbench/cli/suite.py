@@ -78,7 +78,11 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     loaded = load_suite(suite, overrides or (), limits, only or (), FIGURE_NAMES, quick=quick)
     note(f"{loaded.file.name}: {_extent(loaded)}")
     if dry_run:
-        write("\n".join(f"{each.loaded.plan.name}: {each.loaded.extent}" for each in loaded.tests))
+        write(
+            "\n".join(
+                f"{suite_test.loaded.plan.name}: {suite_test.loaded.extent}" for suite_test in loaded.tests
+            )
+        )
         return
     store = Workspace.open(workspace, create=True)
 
@@ -144,8 +148,8 @@ def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteRepor
     from fabricbench.report.suite import KpiName, OmittedTest, SuiteReport
 
     file = suite.file
-    titles = {each.name: each.title for each in file.categories}
-    names = {each.metric: KpiName(each.metric, each.name, each.reference) for each in file.kpis}
+    titles = {category.name: category.title for category in file.categories}
+    names = {kpi.metric: KpiName(kpi.metric, kpi.name, kpi.reference) for kpi in file.kpis}
     notes = (
         ["plans were run in their quick form, a look in seconds: its figures are none of the suite"]
         if quick
@@ -157,7 +161,7 @@ def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteRepor
         document=file.document,
         tests=[_test_report(end, titles, names) for end in ends],
         planned=len(suite.tests),
-        omitted=[OmittedTest(titles[each.category], each.title, each.reason) for each in file.omitted],
+        omitted=[OmittedTest(titles[test.category], test.title, test.reason) for test in file.omitted],
         notes=notes,
         source=suite.source,
     )

@@ -218,7 +218,9 @@ def _display(search_spec: Wanted, trials: int) -> Iterator[Callable[[Tried, int]
             ended.append(tried)
             best = search_spec.best(ended)
             detail = f"{count} of {trials} points"
-            detail += f", best {', '.join(f'{each:.4g}' for each in best.ratios)} of shipped" if best else ""
+            detail += (
+                f", best {', '.join(f'{ratio:.4g}' for ratio in best.ratios)} of shipped" if best else ""
+            )
             shown.update(task, completed=count, detail=detail)
 
         yield on_point

@@ -237,13 +237,13 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
 def _csv(result: Found) -> str:
 
     search_spec = result.wanted
-    names = [each.field for each in search_spec.space.fields]
+    names = [field.field for field in search_spec.space.fields]
     aims = [f"{aim.metric.name}_ratio" for aim in search_spec.aims]
     rows = [
-        {"point": each.number, "ending": each.ending.value, "allowed": each.is_allowed}
-        | dict(each.point)
-        | dict(zip(aims, each.ratios, strict=False))
-        for each in result.tried
+        {"point": point.number, "ending": point.ending.value, "allowed": point.is_allowed}
+        | dict(point.point)
+        | dict(zip(aims, point.ratios, strict=False))
+        for point in result.tried
     ]
     return rows_csv(["point", "ending", "allowed", *names, *aims], rows)
 
@@ -269,13 +269,15 @@ def write_files(found: Found, plan: Path | None, sonic: Path | None) -> None:
         return
 
     candidates = found.wanted.space.at(found.best.point)
-    configs = [sonic_config(each.trials[-1].run_spec) for each in candidates]
+    configs = [sonic_config(candidate.trials[-1].run_spec) for candidate in candidates]
     _write(sonic, json.dumps(configs[0][0], indent=2) + "\n")
     for sentence in configs[0][1]:
         note(f"not in {sonic}: {sentence}")
-    for each, config in zip(candidates[1:], configs[1:], strict=True):
+    for candidate, config in zip(candidates[1:], configs[1:], strict=True):
         if config != configs[0]:
-            note(f"not in {sonic}: {each.plan.name} comes to other values than {candidates[0].plan.name}")
+            note(
+                f"not in {sonic}: {candidate.plan.name} comes to other values than {candidates[0].plan.name}"
+            )
 
 
 def _write(path: Path, text: str) -> None:

@@ -83,7 +83,7 @@ def export_command(
     chosen = store.trials(plan=plan, tag=tag, states=FINISHED)
     if trial:
         trial_ids = {store.find(name).id for name in trial}
-        chosen = [each for each in chosen if each.id in trial_ids]
+        chosen = [stored for stored in chosen if stored.id in trial_ids]
     if not chosen:
         raise typer.BadParameter("no finished trial answers to that; `fabricbench trials` lists them")
     with atomic_file(out) as stream:
