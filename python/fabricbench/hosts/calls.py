@@ -100,8 +100,8 @@ def abort(context: grpc.ServicerContext, refusal: RefusedError) -> NoReturn:
     from fabricbench.hosts.proto import agent_pb2 as pb
 
     parts = (refusal.field, refusal.found, refusal.allowed, refusal.hint)
-    field, found, allowed, hint = (part[:TEXT_BYTES_MAX] for part in parts)
-    message = pb.Refusal(field=field, found=found, allowed=allowed, hint=hint)
+    field, actual, allowed, hint = (part[:TEXT_BYTES_MAX] for part in parts)
+    message = pb.Refusal(field=field, found=actual, allowed=allowed, hint=hint)
     context.set_trailing_metadata(((REFUSAL_KEY, message.SerializeToString()),))
     context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal)[:TEXT_BYTES_MAX])
     raise AssertionError("abort returns")
@@ -170,19 +170,19 @@ def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError
             is_refused = _is_refused(secured)
     except ssl.SSLCertVerificationError as error:
         hint = _JOIN if error.verify_code not in _NOT_NOW else f"{_TIME} If so, {_JOIN}"
-        found = f"{address}, whose certificate is refused: {error.verify_message}"
-        return RefusedError("", found, "one of this controller's authority", hint)
+        actual = f"{address}, whose certificate is refused: {error.verify_message}"
+        return RefusedError("", actual, "one of this controller's authority", hint)
     except ssl.SSLError as error:
         hint = "is its agent started without TLS, or another program?"
         return RefusedError("", f"{address}, which speaks no TLS: {error.reason}", "an agent with TLS", hint)
     except OSError:
         return None
-    if (found := common_name(certificate)) != name:
+    if (actual := common_name(certificate)) != name:
         hint = "the file of hosts names another host, or its address"
-        return RefusedError("", f"{address}, which is {found}", name, hint)
+        return RefusedError("", f"{address}, which is {actual}", name, hint)
     if is_refused:
-        found = f"{address}, which refuses this controller's certificate"
-        return RefusedError("", found, "an agent that accepts it", f"{_TIME} If so, {_JOIN}")
+        actual = f"{address}, which refuses this controller's certificate"
+        return RefusedError("", actual, "an agent that accepts it", f"{_TIME} If so, {_JOIN}")
     return None
 
 

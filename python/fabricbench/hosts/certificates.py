@@ -243,15 +243,15 @@ class AgentFolder:
             own, expires = _loaded(identity.certificate), identity.expires
             is_own = _public_bytes(own.public_key()) == _public_bytes(_key_of(identity.key).public_key())
         except ValueError as error:
-            found = f"{self.folder}, certificates that cannot be read: {error}"
-            raise RefusedError("", found, "", hint) from error
+            actual = f"{self.folder}, certificates that cannot be read: {error}"
+            raise RefusedError("", actual, "", hint) from error
         if not is_own:
             raise RefusedError("", f"{files[1]}, a certificate of another key", f"one of {files[0]}", hint)
         now = datetime.now(UTC)
         if now < own.not_valid_before_utc:
-            found = f"{files[1]}, valid from {own.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
+            actual = f"{files[1]}, valid from {own.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
             early = f"the time of day of this host is {now:%Y-%m-%d %H:%M} UTC: is it right?"
-            raise RefusedError("", found, "a valid certificate", early)
+            raise RefusedError("", actual, "a valid certificate", early)
         if expires < now:
             raise RefusedError("", f"{files[1]}, expired on {expires:%Y-%m-%d}", "a valid certificate", hint)
         return identity
@@ -266,7 +266,7 @@ class AgentFolder:
 
 
 def new_request() -> tuple[bytes, bytes]:
-    """Return a new key and a certificate request for it, PEM; the name comes from the token."""
+    """Return a new key and a certificate request for it, PEM; the name is set by the token."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -71,7 +71,7 @@ def rdma_devices(interface: str) -> tuple[str, ...]:
     return tuple(
         device.name
         for device in sorted(SYS_RDMA.glob("*"))
-        if any(text(each) == interface for each in device.glob("ports/*/gid_attrs/ndevs/*"))
+        if any(text(file) == interface for file in device.glob("ports/*/gid_attrs/ndevs/*"))
     )
 
 

@@ -44,11 +44,11 @@ class AgentService(agent_pb2_grpc.AgentServicer):
             raise RefusedError("", f"a call of {_peer_name(context) or 'nobody'}", CONTROLLER)
         caller_version = dict(context.invocation_metadata() or ()).get(PROTOCOL_KEY, "none")
         if caller_version != PROTOCOL:
-            found = f"version {one_line(str(caller_version), 20)} of the protocol at the controller"
+            actual = f"version {one_line(str(caller_version), 20)} of the protocol at the controller"
             allowed = (
                 f"version {PROTOCOL}, of fabricbench {self._version} at host {self._session.policy.name}"
             )
-            raise RefusedError("", found, allowed, "bring both to the same version of fabricbench")
+            raise RefusedError("", actual, allowed, "bring both to the same version of fabricbench")
 
     def Ping(self, request: pb.PingRequest, context: grpc.ServicerContext) -> pb.PingReply:  # noqa: ARG002, N802
         """Return the time."""

@@ -167,8 +167,8 @@ class Hosts:
             names = ", ".join(f"host{number}" for number in missing[:5])
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             hint = "add hosts to the file, or give the plan fewer ranks"
-            found = f"ranks on {names}{more}, which nobody plays"
-            raise RefusedError("jobs", found, f"hosts that {self.path} plays", hint)
+            actual = f"ranks on {names}{more}, which nobody plays"
+            raise RefusedError("jobs", actual, f"hosts that {self.path} plays", hint)
         chosen = ((host, tuple(sorted(needed_hosts & set(host.plays)))) for host in self.hosts)
         return tuple(Host(host.entry, plays, host.driver, host.settings) for host, plays in chosen if plays)
 
@@ -202,8 +202,8 @@ def _field_problems(read: HostsFile) -> Iterator[FieldProblem]:
     yield from _played_twice(read)
     if any(entry.plays is None for entry in read.hosts) and any(entry.plays for entry in read.hosts):
         number_without_plays = next(number for number, entry in enumerate(read.hosts) if entry.plays is None)
-        found, allowed = "nothing, where other hosts have `plays`", "`plays` for all hosts, or for none"
-        yield FieldProblem(("hosts", number_without_plays), found, allowed)
+        actual, allowed = "nothing, where other hosts have `plays`", "`plays` for all hosts, or for none"
+        yield FieldProblem(("hosts", number_without_plays), actual, allowed)
     if not read.defaults.tls:
         for number, entry in enumerate(read.hosts):
             if not entry.agent_address.is_private:

@@ -202,8 +202,8 @@ class HostsRun:
             watched = agent.watched
             name = f"host {agent.host.name}"
             if watched.lost is not None:
-                found = f"its agent lost while it ran: {watched.lost.found}"
-                raise RefusedError(name, found, watched.lost.allowed, watched.lost.hint)
+                actual = f"its agent lost while it ran: {watched.lost.found}"
+                raise RefusedError(name, actual, watched.lost.allowed, watched.lost.hint)
             if now - watched.heard > SILENCE_S:
                 hint = "is the host paused, overloaded or cut off? The run was ended at all hosts"
                 raise RefusedError(name, f"its agent silent for {SILENCE_S:g} s", "", hint)

@@ -60,9 +60,9 @@ class HostReport:
         return {"host": self.host.name, "facts": facts, "checks": checks}
 
     def rows(self) -> Iterator[dict[str, str]]:
-        """Yield each check: host, check, state, found, hint."""
-        for name, state, found, hint in self._checks():
-            yield {"host": self.host.name, "check": name, "state": state, "found": found, "hint": hint}
+        """Yield each check: host, check, state, actual state, hint."""
+        for name, state, actual, hint in self._checks():
+            yield {"host": self.host.name, "check": name, "state": state, "found": actual, "hint": hint}
 
     def _checks(self) -> Iterator[tuple[str, str, str, str]]:
         description = self.description
