@@ -260,7 +260,12 @@ def blueprint(
     bursts = Bursts(mtu, chunk_bytes, paced=paced)
     ports = _ports(spec["fabric"], description, scale, bursts)
     routes = next_hops(description)
-    macs = {port.address: port.mac for each in ports.values() for port in each if port.address is not None}
+    macs = {
+        port.address: port.mac
+        for node_ports in ports.values()
+        for port in node_ports
+        if port.address is not None
+    }
     pins = _pins(description, choices)
     nodes = []
     for number, node in enumerate(description["nodes"]):
@@ -358,7 +363,7 @@ def _check_extent(description: Description, scale: int) -> None:
 
 def _ip_mtu(spec: RunSpec) -> int:
     """Return the IP MTU that fits the packets of the plan's transports."""
-    tcp = [each["mtu_bytes"] for each in spec["tcp"]]
+    tcp = [stream["mtu_bytes"] for stream in spec["tcp"]]
     return max(IP_MTU_MIN_BYTES, spec["transport"]["mtu_bytes"] + ROCE_HEADERS_BYTES, *tcp)
 
 

@@ -72,7 +72,7 @@ def up_new(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> st
 
 
 def _is_same(lab: state.Lab, blueprint: Blueprint) -> bool:
-    """Return whether a lab has the given blueprint and all of its namespaces exist."""
+    """Return whether a lab has a blueprint and all of its namespaces exist."""
     there = all(namespaces.path_of(node.namespace).exists() for node in lab.blueprint.nodes)
     return there and lab.blueprint == blueprint
 

@@ -43,7 +43,7 @@ def path_of(name: str) -> Path:
 
 def existing(prefix: str) -> list[str]:
     """Return the namespaces with a name prefix."""
-    return sorted(each.name for each in _FOLDER.glob(f"{prefix}*")) if _FOLDER.is_dir() else []
+    return sorted(path.name for path in _FOLDER.glob(f"{prefix}*")) if _FOLDER.is_dir() else []
 
 
 def inside(name: str, work: Callable[[], Result]) -> Result:
@@ -61,7 +61,7 @@ def inside(name: str, work: Callable[[], Result]) -> Result:
         try:
             netns.setns(name, flags=0)
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 -- raised again in the thread that asked
+        except BaseException as error:  # noqa: BLE001 -- raised again in the calling thread
             errors.append(error)
 
     if not path_of(name).exists():

@@ -111,7 +111,7 @@ def forget(name: str) -> None:
 def names() -> list[str]:
     """Return the names of all labs, including partial ones."""
     folder = labs_folder()
-    return sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 
 
 def read(name: str) -> Lab | None:
@@ -146,7 +146,7 @@ def find(name: str | None) -> Lab:
 
 
 def choose(name: str | None) -> str:
-    """Return the name of a lab: the given one if it exists, or that of the only lab.
+    """Return the name of a lab: the argument if such a lab exists, or that of the only lab.
 
     Raises:
         LabError: There is none, or more than one.
