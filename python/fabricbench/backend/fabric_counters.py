@@ -102,7 +102,8 @@ def fabric_rows(
     import pyarrow as pa
 
     counts_before, counts_after = (
-        {(each.from_node, each.from_port): each for each in counts} for counts in (before, after)
+        {(counters.from_node, counters.from_port): counters for counters in counts}
+        for counts in (before, after)
     )
     link_rows = _link_rows(description, counts_before, counts_after)
     links = [row | {"frames": None} for row in link_rows.values()]

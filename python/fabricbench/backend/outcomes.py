@@ -61,12 +61,12 @@ def _rows_of(chunks: pa.Table, job: str) -> pa.Table:
 
 def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary:
     statuses: Mapping[str, int] = {
-        each["values"]: each["counts"] for each in rows["status"].value_counts().to_pylist()
+        count["values"]: count["counts"] for count in rows["status"].value_counts().to_pylist()
     }
     complete, failed = statuses.get("complete", 0), statuses.get("failed", 0)
-    goes_on = job["repeat"]["kind"] == "until-others-end"
+    is_endless = job["repeat"]["kind"] == "until-others-end"
     # Chunks cut off at the end are no failure of a job that runs until the others end.
-    is_complete = not failed if goes_on else complete == rows.num_rows
+    is_complete = not failed if is_endless else complete == rows.num_rows
     rounds = _Rounds(job, rows)
     summary: JobSummary = {
         "name": job["name"],
@@ -197,7 +197,7 @@ def _complete_rounds(rows: pa.Table) -> int:
 
 
 def _extent(rows: pa.Table) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the start and the end of each round, as far as known."""
+    """Return the start and the end of each round, each `None` if unknown."""
     grouped = rows.group_by("round").aggregate([("start_ps", "min"), ("completed_ps", "max")]).to_pylist()
     begins = {row["round"]: row["start_ps_min"] for row in grouped}
     return begins, {row["round"]: row["completed_ps_max"] for row in grouped}

@@ -27,8 +27,8 @@ class BackendError(UserError):
     """
 
     def __init__(self, found: str, allowed: str = "", hint: str = "", field: str = "") -> None:
-        place = f"{field}: " if field else ""
-        super().__init__(f"{place}found {found}" + (f"; allowed: {allowed}" if allowed else ""))
+        prefix = f"{field}: " if field else ""
+        super().__init__(f"{prefix}found {found}" + (f"; allowed: {allowed}" if allowed else ""))
         self.found = found
         self.allowed = allowed
         self.hint = hint
@@ -101,8 +101,8 @@ def get_backend(name: str, settings: Mapping[str, Any] | None = None) -> Backend
     unknown = sorted(set(settings or ()) - set(entry.settings))
     if unknown:
         allowed = ", ".join(entry.settings) or "none"
-        found = f"setting `{unknown[0]}` for backend {name}"
-        raise BackendError(found, f"{allowed}, the settings of {name}", "leave the option out")
+        actual = f"setting `{unknown[0]}` for backend {name}"
+        raise BackendError(actual, f"{allowed}, the settings of {name}", "leave the option out")
     return entry.make(**(settings or {}))
 
 
