@@ -88,10 +88,10 @@ def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each optio
     if plan is None and (hosts is None or scale is not None or in_lab):
         raise typer.BadParameter("found no PLAN; without one, --hosts names what to measure")
     check_writable_target(out)
-    loaded, names = _base(
+    loaded, names = _measured_plan(
         plan, hosts, scale or (LAB_SCALE if in_lab else None), overrides or (), in_lab=in_lab
     )
-    choice = sweeps.Options(_chosen(pairs, names), iterations, _size(size_max))
+    choice = sweeps.Options(_host_pairs(pairs, names), iterations, _size(size_max))
     with _hosts_settings(loaded, hosts, in_lab=in_lab) as settings:
         backend = _backend(loaded, settings, authority_folder(workspace, authority))
         measured, trials = _measure(loaded, choice, backend, Workspace.open(workspace, create=True), plan)
@@ -100,11 +100,11 @@ def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each optio
     if output is Format.JSON:
         write(json.dumps(profile, indent=2))
     else:
-        write(_written(_rows(profile), output))
+        write(_formatted(_rows(profile), output))
     note(f"wrote {out}: `fabricbench run PLAN --profile {out}` uses it")
 
 
-def _base(
+def _measured_plan(
     plan: str | None, hosts: Path | None, scale: int | None, overrides: Sequence[str], *, in_lab: bool
 ) -> tuple[LoadedPlan, list[str]]:
     """Return the plan whose fabric is measured, and the names of its hosts.
@@ -131,7 +131,7 @@ def _base(
     return loaded, [names_by_number.get(number, "") for number in range(min(count, hosts_of_plan))]
 
 
-def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
+def _host_pairs(pairs: str | None, names: Sequence[str]) -> list[Pair]:
     """Return the pairs of hosts by their numbers.
 
     Raises:
@@ -145,7 +145,7 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
         return [
             (host_numbers[first], host_numbers[second]) for first, second in default_pairs(len(host_numbers))
         ]
-    chosen: list[Pair] = []
+    host_pairs: list[Pair] = []
     for text in pairs.split(","):
         match = _PAIR.fullmatch(text.strip())
         if match is None or match[1] == match[2]:
@@ -160,10 +160,10 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
                     f'--pairs: found host "{name}"; allowed: {allowed}' + (f"; {hint}" if hint else "")
                 )
         pair = (numbers[match[1]], numbers[match[2]])
-        if pair in chosen or pair[::-1] in chosen:
+        if pair in host_pairs or pair[::-1] in host_pairs:
             raise typer.BadParameter(f'--pairs: found "{text.strip()}" again; allowed: each pair once')
-        chosen.append(pair)
-    return chosen
+        host_pairs.append(pair)
+    return host_pairs
 
 
 def _size(text: str) -> int:
@@ -235,7 +235,7 @@ def _profile(
 
     hosts = _host_facts(trials)
     errors = [error for host in hosts if (error := host.get("clock_error_ns")) is not None]
-    made = {
+    provenance = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "fabricbench": __version__,
         "backend": trials[0].facts.backend,
@@ -244,11 +244,11 @@ def _profile(
         "iterations": iterations,
     }
     if errors:
-        made["clock_error_ns"] = max(errors)
+        provenance["clock_error_ns"] = max(errors)
     rows = [{**row.told, "from": names[row.way[0]], "to": names[row.way[1]]} for row in measured.rows]
     return {
         "fabricbench_profile": 1,
-        "made": made,
+        "made": provenance,
         "hosts": hosts,
         "parameters": _parameters(measured),
         "sweeps": rows,
@@ -325,7 +325,7 @@ def _rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _written(rows: Sequence[dict[str, Any]], output: Format) -> str:
+def _formatted(rows: Sequence[dict[str, Any]], output: Format) -> str:
 
     if output is Format.CSV:
         return rows_csv(list(rows[0]), rows)

@@ -153,15 +153,15 @@ def _report(
     members = members_of(campaign)
     if job is not None and job not in members.job_names:
         raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(members.job_names)}')
-    chosen = list(dict.fromkeys(metrics or [main_metric(members.jobs).name]))
-    metric_names = None if with_all else [*chosen, *pareto_metrics]
+    response_names = list(dict.fromkeys(metrics or [main_metric(members.jobs).name]))
+    metric_names = None if with_all else [*response_names, *pareto_metrics]
     table = campaign_table(store, members.frame, members.factors, metric_names, job)
     report = CampaignReport(
         campaign.name,
         campaign.title,
         read_input_text(file),
         table,
-        [] if with_all else [table.response(BY_NAME[name], relative=relative) for name in chosen],
+        [] if with_all else [table.response(BY_NAME[name], relative=relative) for name in response_names],
         (table.response(BY_NAME[pareto_metrics[0]]), table.response(BY_NAME[pareto_metrics[1]]))
         if pareto_metrics
         else None,

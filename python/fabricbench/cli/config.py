@@ -96,8 +96,8 @@ def _check_key(key: str) -> None:
     """
     if key not in SETTINGS:
         hint = close_match_hint(key.replace("-", "_"), SETTINGS)
-        more = f"; {hint}" if hint else ""
-        raise typer.BadParameter(f"found the key {key!r}; allowed: {', '.join(SETTINGS)}{more}")
+        hint_text = f"; {hint}" if hint else ""
+        raise typer.BadParameter(f"found the key {key!r}; allowed: {', '.join(SETTINGS)}{hint_text}")
 
 
 def _edit(key: str, line: str | None, expected_values: Mapping[str, Value] | None) -> None:
@@ -108,18 +108,18 @@ def _edit(key: str, line: str | None, expected_values: Mapping[str, Value] | Non
     """
     path = config_file.config_path().resolve()  # the target, if it is a link
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    lines, at = text.splitlines(), config_file.line_of(key, text)
-    if at is not None:
-        lines[at - 1 : at] = [] if line is None else [line]
+    lines, line_number = text.splitlines(), config_file.line_of(key, text)
+    if line_number is not None:
+        lines[line_number - 1 : line_number] = [] if line is None else [line]
     elif line is not None:
         lines.append(line)
-    new = "".join(f"{new_line}\n" for new_line in lines)
-    if expected_values is not None and config_file.values_in(new, path) != expected_values:
+    new_text = "".join(f"{new_line}\n" for new_line in lines)
+    if expected_values is not None and config_file.values_in(new_text, path) != expected_values:
         raise typer.BadParameter(f"{path} has {key} in more than one line; change it there")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(f"{path}.{os.getpid()}.partial")
     try:
-        partial.write_text(new, encoding="utf-8")
+        partial.write_text(new_text, encoding="utf-8")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

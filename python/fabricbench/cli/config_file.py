@@ -154,8 +154,8 @@ def read_value(key: str, value: object, path: Path | str, line: int | None = Non
     try:
         return setting.read(value)
     except _RefusedError as error:
-        shown = f'"{value}"' if isinstance(value, str) else str(value)
-        raise _error(path, line, key, shown[:200], str(error)) from error
+        value_text = f'"{value}"' if isinstance(value, str) else str(value)
+        raise _error(path, line, key, value_text[:200], str(error)) from error
 
 
 def line_of(key: str, text: str) -> int | None:

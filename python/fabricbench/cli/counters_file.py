@@ -64,15 +64,15 @@ def _row(switch: SwitchCounters, change: Change) -> dict[str, Any]:
 
 
 def _text(switch: SwitchCounters) -> str:
-    since = f"since {switch.before}" if switch.before else "as they stand: --before FILE gives the growth"
-    head = f"{switch.switch}: {', '.join(switch.forms)}; {since}"
+    period = f"since {switch.before}" if switch.before else "as they stand: --before FILE gives the growth"
+    title = f"{switch.switch}: {', '.join(switch.forms)}; {period}"
     by_name: dict[str, list[Change]] = {}
     for change in switch.changes:
         by_name.setdefault(change.vendor_name, []).append(change)
     defined = [changes for changes in by_name.values() if changes[0].counter and not _is_idle(changes)]
     idle = [name for name, changes in by_name.items() if changes[0].counter and _is_idle(changes)]
     undefined = [changes for changes in by_name.values() if not changes[0].counter]
-    lines = [styled(head, Style.BOLD, colour=has_colour()), *switch.notes]
+    lines = [styled(title, Style.BOLD, colour=has_colour()), *switch.notes]
     lines += [line for changes in defined for line in _lines(changes)]
     if idle:
         lines.append(f"0 wherever they are counted: {', '.join(idle)}")
@@ -95,8 +95,8 @@ def _lines(changes: Sequence[Change]) -> Iterator[str]:
     if counter is None:
         return
     unit = f" [{counter.unit}]" if counter.unit else ""
-    ours = f"ours: {counter.metric}" if counter.metric else "nothing of ours counts this"
-    yield f"{changes[0].vendor_name}: {counter.name}, {counter.counts}{unit}; {ours}"
+    metric_text = f"ours: {counter.metric}" if counter.metric else "nothing of ours counts this"
+    yield f"{changes[0].vendor_name}: {counter.name}, {counter.counts}{unit}; {metric_text}"
     yield f"  {counter.meaning}"
     yield f"  {_values(changes)}"
 
@@ -113,10 +113,12 @@ def _values(changes: Sequence[Change]) -> str:
         if change.value is None:
             reasons[change.note] = reasons.get(change.note, 0) + 1
     texts += [f"{count:,} {reason}" for reason, count in reasons.items()]
-    least = [f"{change.place} {_number(change.least)}" for change in changes if change.least]
-    if least:
-        more = [f"{len(least) - _SHOWN:,} more"] if len(least) > _SHOWN else []
-        texts.append(f"at least, since it was cleared: {', '.join([*least[:_SHOWN], *more])}")
+    lower_bounds = [f"{change.place} {_number(change.least)}" for change in changes if change.least]
+    if lower_bounds:
+        remainder_text = [f"{len(lower_bounds) - _SHOWN:,} more"] if len(lower_bounds) > _SHOWN else []
+        texts.append(
+            f"at least, since it was cleared: {', '.join([*lower_bounds[:_SHOWN], *remainder_text])}"
+        )
     return ", ".join(texts)
 
 

@@ -119,11 +119,13 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench.report import expected as report
 
-    own = {"--seeds": f"iterations={seeds}"}
-    own |= {"--backend": f'backend="{backend}"'} if backend else {}
+    option_overrides = {"--seeds": f"iterations={seeds}"}
+    option_overrides |= {"--backend": f'backend="{backend}"'} if backend else {}
     limits = None if force else loading.machine_limits(time_limit)
-    with named_as_written(own):
-        loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
+    with named_as_written(option_overrides):
+        loaded = loading.load(
+            plan, [*(overrides or ()), *option_overrides.values()], limits, variants or (), quick=quick
+        )
     loading.check_no_search(loaded, "expect")
     warn(loaded)
     if as_one:
@@ -139,19 +141,22 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         if check and stopped is None and carrier.name != SIMULATOR:
             simulated = packets_of(next(placed(loaded, placements)).loaded)
             simulator = loading.backend_of(simulated)
-            judged = Runner(store, simulator, result_rows, listener, None, resume=True, jobs=jobs).run(
-                simulated
+            packet_outcome = Runner(
+                store, simulator, result_rows, listener, None, resume=True, jobs=jobs
+            ).run(simulated)
+            packets, stopped = (
+                packet_outcome.trials,
+                packet_outcome if packet_outcome.stopped_by is not None else None,
             )
-            packets, stopped = judged.trials, judged if judged.stopped_by is not None else None
     if stopped is not None:
         note(f"interrupted: {counted(len(draws), 'trial')} finished and stay in {store.root}")
         note("hint: the same command goes on with the rest")
         raise typer.Exit(128 + (stopped.stopped_by or 2))
     settings = report.Settings(seeds, placements, false_alarm / 100, allowance / 100, as_one=as_one)
     expectation = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
-    write(_written(expectation, output, importing.PROGRAMS))
-    if far := report.far_text(expectation):
-        note(f"warning: {far}")
+    write(_formatted(expectation, output, importing.PROGRAMS))
+    if warning := report.far_text(expectation):
+        note(f"warning: {warning}")
 
 
 def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
@@ -166,7 +171,7 @@ def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _written(expectation: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
+def _formatted(expectation: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
     from fabricbench.report import expected as report
 
     match output:

@@ -121,14 +121,14 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         )
         write(explained(Path(trial), file_options, output))
         return
-    of_file = {
+    options_for_files = {
         "plan": plan,
         "adapters": adapters,
         "rate": rate,
         "ranks": ranks,
         "benchmark": benchmark or None,
     }
-    _check_is_trial(trial, **of_file, counters=counters, before=before, uplinks=uplinks)
+    _check_is_trial(trial, **options_for_files, counters=counters, before=before, uplinks=uplinks)
     store = Workspace.open(workspace)
     stored_trial = store.find(trial)
     if tries:

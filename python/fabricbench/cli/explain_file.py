@@ -126,15 +126,17 @@ def _table(case: Examined, *, colour: bool) -> str:
     columns += [Column(("expected", "GB/s"), is_text=True), Column(("of least", "%"))]
     points = [point for point in case.points if point.busbw]
     points_with_range = [point for point in points if point.size_bytes in case.expected]
-    shown = (points_with_range or points)[-_ROWS_MAX:]
+    shown_points = (points_with_range or points)[-_ROWS_MAX:]
     rows = []
-    for point in shown:
-        least, most = case.expected.get(point.size_bytes, (0.0, 0.0))
-        span = f"{least:.4g} to {most:.4g}" if least else "-"
-        share = f"{100 * (point.busbw or 0.0) / least:.0f}" if least else "-"
+    for point in shown_points:
+        expected_min, expected_max = case.expected.get(point.size_bytes, (0.0, 0.0))
+        span = f"{expected_min:.4g} to {expected_max:.4g}" if expected_min else "-"
+        share = f"{100 * (point.busbw or 0.0) / expected_min:.0f}" if expected_min else "-"
         time = "-" if point.time_us is None else f"{point.time_us:.5g}"
         cells = [data_size(point.size_bytes), point.placement, time, f"{point.busbw:.4g}", span, share]
-        rows.append(Row(cells, Style.RED if least and (point.busbw or 0) < least else Style.PLAIN))
+        rows.append(
+            Row(cells, Style.RED if expected_min and (point.busbw or 0) < expected_min else Style.PLAIN)
+        )
     return render(columns, rows, colour=colour)
 
 
@@ -182,13 +184,17 @@ def _run_lines(case: Examined) -> Iterator[str]:
         if point.differs and point.busbw:
             name = described(point.differs)
             runs.setdefault((point.benchmark, point.ranks), {}).setdefault(name, []).append(point)
-    judged = {id(point) for point in case.judged}
+    judged_points = {id(point) for point in case.judged}
     for (benchmark, ranks), by_setting in runs.items():
         yield f"{benchmark}, {ranks} ranks, {len(by_setting)} runs that differ, none a repetition of another:"
         for name, points in list(by_setting.items())[:_RUNS_MAX]:
-            most = max(point.busbw or 0.0 for point in points)
-            other = "" if id(points[0]) in judged else "; not judged: GPUs compute another type or operation"
-            yield f"  {name}: {most:.4g} GB/s at most{other}"
+            busbw_max = max(point.busbw or 0.0 for point in points)
+            other = (
+                ""
+                if id(points[0]) in judged_points
+                else "; not judged: GPUs compute another type or operation"
+            )
+            yield f"  {name}: {busbw_max:.4g} GB/s at most{other}"
         if len(by_setting) > _RUNS_MAX:
             yield f"  and {len(by_setting) - _RUNS_MAX} more"
         by_nic = {
@@ -233,12 +239,12 @@ def _bound_lines(case: Examined) -> Iterator[str]:
 def _switch_lines(case: Examined) -> Iterator[str]:
     """Yield the formats and the period of the counters of switches, and the limits of their use."""
     for switch in case.switches:
-        since = (
+        period = (
             f"since {switch.before}"
             if switch.before
             else "since they were cleared: --before gives the growth"
         )
-        yield f"counters of {switch.switch}: {', '.join(switch.forms)}, {since}"
+        yield f"counters of {switch.switch}: {', '.join(switch.forms)}, {period}"
         yield from (f"  {note}" for note in switch.notes)
     if any(switch.kind == "switch" for switch in case.switches) and not case.uplinks:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"

@@ -65,21 +65,21 @@ def token_command(
     """
     require_libraries()
 
-    reached = parse_address(address, JOIN_PORT, "--address")
+    join_address = parse_address(address, JOIN_PORT, "--address")
     signer = Authority(authority_folder(workspace, authority))
     tokens = Tokens(signer.folder)
     host_tokens = {name: tokens.issue(name, signer.fingerprint, minutes * 60) for name in names}
-    joined: queue.SimpleQueue[str] = queue.SimpleQueue()
-    any_address = "::" if ":" in reached.host else "0.0.0.0"
-    listen = reached if reached.is_private else Address(any_address, reached.port)
-    server = serve_enrolment(signer, listen, joined.put)
+    joined_names: queue.SimpleQueue[str] = queue.SimpleQueue()
+    any_address = "::" if ":" in join_address.host else "0.0.0.0"
+    listen = join_address if join_address.is_private else Address(any_address, join_address.port)
+    server = serve_enrolment(signer, listen, joined_names.put)
     try:
         for token in host_tokens.values():
-            write(f"fabricbench agent --join {token}@{reached}")
+            write(f"fabricbench agent --join {token}@{join_address}")
         note(
             f"waiting for {len(host_tokens)} of them, for {minutes} min at most; authority in {signer.folder}"
         )
-        missing = _wait(set(host_tokens), joined, time.monotonic() + minutes * 60)
+        missing = _wait(set(host_tokens), joined_names, time.monotonic() + minutes * 60)
     finally:
         server.stop(1.0).wait()
     if missing:
@@ -87,11 +87,11 @@ def token_command(
         raise typer.Exit(2)
 
 
-def _wait(missing: set[str], joined: queue.SimpleQueue[str], deadline: float) -> set[str]:
+def _wait(missing: set[str], joined_names: queue.SimpleQueue[str], deadline: float) -> set[str]:
     """Wait until all hosts have joined; return those that have not at the deadline."""
     while missing and time.monotonic() < deadline:
         try:
-            name = joined.get(timeout=_LOOK_S)
+            name = joined_names.get(timeout=_LOOK_S)
         except queue.Empty:
             continue
         missing.discard(name)

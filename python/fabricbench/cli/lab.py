@@ -164,10 +164,10 @@ def down_command(name: NameArgument = None) -> None:
     if not lab_names or (name is not None and name not in lab_names):
         note(f"no lab {name} is up" if name else "no lab is up")
         return
-    chosen = state.choose(name)
-    removed = removal.down(chosen)
+    lab_name = state.choose(name)
+    removed = removal.down(lab_name)
     ended_text = f" and {removed.processes} processes" if removed.processes else ""
-    write(f"lab {chosen}: {counted(removed.namespaces, 'namespace')}{ended_text} removed")
+    write(f"lab {lab_name}: {counted(removed.namespaces, 'namespace')}{ended_text} removed")
 
 
 def list_command(output: FormatOption = Format.TABLE) -> None:
@@ -187,7 +187,7 @@ def _row(lab: Lab) -> dict[str, Any]:
     state = lab.phase if present == len(nodes) else f"{present} of {len(nodes)} namespaces"
     if lab.phase == "building" and not lab.is_being_built:
         state = "cut short"
-    sent = _sent_bytes(lab) if state == "up" else None
+    traffic = _traffic(lab) if state == "up" else None
     return {
         "name": lab.name,
         "plan": lab.blueprint.plan,
@@ -197,12 +197,12 @@ def _row(lab: Lab) -> dict[str, Any]:
         "state": state,
         "agents": sum(agent.is_running for agent in agents.running(lab)),
         "age_s": int(time.time() - lab.made_at),
-        "sent_bytes": None if sent is None else sent[0],
-        "drops": None if sent is None else sent[1],
+        "sent_bytes": None if traffic is None else traffic[0],
+        "drops": None if traffic is None else traffic[1],
     }
 
 
-def _sent_bytes(lab: Lab) -> tuple[int, int] | None:
+def _traffic(lab: Lab) -> tuple[int, int] | None:
     """Return bytes sent and frames dropped by all links; `None` without the right to read them."""
     import os
 

@@ -125,8 +125,10 @@ def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[
     reason_lines = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
     if not labs:
         only = next(iter(reasons), "it has no trials")
-        text = only if len(reasons) <= 1 else "; ".join(reason_lines)
-        raise LabError(f"no lab can run {loaded.plan.name}: {text}", "docs/lab.md lists what a lab lacks")
+        reason_text = only if len(reasons) <= 1 else "; ".join(reason_lines)
+        raise LabError(
+            f"no lab can run {loaded.plan.name}: {reason_text}", "docs/lab.md lists what a lab lacks"
+        )
     for reason in reason_lines:
         note(f"not run in a lab: {reason}")
 

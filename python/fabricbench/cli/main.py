@@ -261,5 +261,5 @@ def _check_text(arguments: Sequence[str]) -> None:
     """
     for argument in arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):
-            shown, encoding = one_line(argument, 200), sys.getfilesystemencoding()
-            raise typer.BadParameter(f'the argument "{shown}" is no text in {encoding}')
+            argument_text, encoding = one_line(argument, 200), sys.getfilesystemencoding()
+            raise typer.BadParameter(f'the argument "{argument_text}" is no text in {encoding}')

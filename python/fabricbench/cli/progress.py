@@ -149,9 +149,9 @@ class ProgressLines(_Warning):
             for trial in self._running.values()
             if trial.progress is not None
         ]
-        more = [f"and {len(texts) - _MOST_SHOWN} more"] if len(texts) > _MOST_SHOWN else []
+        remainder_text = [f"and {len(texts) - _MOST_SHOWN} more"] if len(texts) > _MOST_SHOWN else []
         done = f"progress: {self._finished} of {self._count} trials finished"
-        return "; ".join([done, *texts[:_MOST_SHOWN], *more])
+        return "; ".join([done, *texts[:_MOST_SHOWN], *remainder_text])
 
 
 def _percent(progress: Progress) -> str:
@@ -209,9 +209,9 @@ class _Display(_Warning):
 
 def _name(facts: TrialFacts, number: int, count: int) -> str:
 
-    alone = solo_job(facts.variant)
+    job = solo_job(facts.variant)
     size = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
-    return f"{size}, {alone} alone" if alone else size
+    return f"{size}, {job} alone" if job else size
 
 
 def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
@@ -227,26 +227,26 @@ def beyond_text(progress: Progress, estimated_hops: int) -> str:
     hops = progress["packet_hops"]
     if not estimated_hops or hops < max(_BEYOND * estimated_hops, _LEAST_HOPS):
         return ""
-    beyond = f"{count(hops)} packet-hops so far, {hops // estimated_hops} times its estimate"
+    excess = f"{count(hops)} packet-hops so far, {hops // estimated_hops} times its estimate"
     open_chunks = counted(progress["open_chunks"], "chunk")
     waiting, patience = (progress[name] / _PS_PER_MS for name in ("waiting_ps", "patience_ps"))
     if progress["waiting_ps"] > progress["patience_ps"] / 100:
         return (
-            f"{beyond}; nothing was delivered for {waiting:.3f} ms of simulated time, and {open_chunks} not "
+            f"{excess}; nothing was delivered for {waiting:.3f} ms of simulated time, and {open_chunks} not "
             f"complete: after {patience:.3f} ms it is ended as stalled"
         )
-    return f"{beyond}; payload still arrives, {open_chunks} not complete: look for losses and retransmissions"
+    return f"{excess}; payload still arrives, {open_chunks} not complete: look for losses and retransmissions"
 
 
 def progress_text(progress: Progress) -> str:
     """Return the time left of a trial; of a simulated one simulated time and speed as well."""
     wall_s, delivered = progress["wall_s"], progress["delivered_bytes"]
-    left = _duration(wall_s * (progress["total_bytes"] - delivered) / delivered) if delivered else "-"
+    eta = _duration(wall_s * (progress["total_bytes"] - delivered) / delivered) if delivered else "-"
     if "packet_hops" not in progress:
-        return f"{left} left"
+        return f"{eta} left"
     hops_per_s = round(progress["packet_hops"] / wall_s) if wall_s else 0
     return (
-        f"{progress['sim_ps'] / _PS_PER_MS:.3f} ms simulated, {count(hops_per_s)} packet-hops/s, {left} left"
+        f"{progress['sim_ps'] / _PS_PER_MS:.3f} ms simulated, {count(hops_per_s)} packet-hops/s, {eta} left"
     )
 
 

@@ -139,10 +139,10 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
         write(listing(astuple(pair) for pair in wiring.queue_pairs))
         return
-    chosen = _queue_pairs(qps, wiring)
+    queue_pairs = _queue_pairs(qps, wiring)
     if out is None:
         raise typer.BadParameter("say where to write: -o FILE.pcapng")
-    _write_capture(loaded, planned, wiring, chosen, frames, out)
+    _write_capture(loaded, planned, wiring, queue_pairs, frames, out)
 
 
 def _check_is_pcapng(out: Path) -> None:
@@ -202,14 +202,14 @@ def _write_capture(
     is_infiniband = planned.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
     addresses = wiring.lids if is_infiniband else wiring.ip_addresses
     link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
-    sent = capturing(loaded.plan.backend).frames(planned, qps, count)
-    interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps, link_type)
+    captured_frames = capturing(loaded.plan.backend).frames(planned, qps, count)
+    interfaces, frames = by_sender(captured_frames, addresses, wiring.host_rates_bps, link_type)
     backend, seed = loading.backend_of(loaded), planned.run_spec["seed"]
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
     comment = f"plan {loaded.plan.name}, {size}, trial {trial_id(planned, backend)}, seed {seed}"
     program = f"fabricbench {backend.engine_version}"
-    written = write_pcapng(out, interfaces, frames, comment=comment, application=program)
-    frames_of = f"{counted(written, 'frame')} from {counted(len(interfaces), 'host')}"
+    frame_count = write_pcapng(out, interfaces, frames, comment=comment, application=program)
+    frames_of = f"{counted(frame_count, 'frame')} from {counted(len(interfaces), 'host')}"
     note(f"wrote {out}: {frames_of}, {plural(len(qps), 'queue pair')} {_short(qps)}")
 
 

@@ -265,9 +265,9 @@ def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format
 def _end_search(searches: Sequence[Searched]) -> None:
     without_value = [search for search in searches if search.holds is None]
     worst = (without_value or searches)[0]
-    where = f" ({worst.label})" if worst.label else ""
+    label_text = f" ({worst.label})" if worst.label else ""
     count = len(searches) - len(without_value)
-    note(f"{worst.field} found in {count} of {counted(len(searches), 'case')}: {worst.text}{where}")
+    note(f"{worst.field} found in {count} of {counted(len(searches), 'case')}: {worst.text}{label_text}")
     if without_value:
         raise typer.Exit(NOT_MET)
 

@@ -90,13 +90,15 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note(f"{number} of {len(loaded.tests)}: {part.test.title} ({part.loaded.plan.name})")
         return _run(store, part, jobs, resume=resume)
 
-    ends = []
+    test_ends = []
     for end in carry_out(loaded, run):
-        ends.append(end)
+        test_ends.append(end)
         if end.error is not None:
             note(f"failed: {end.part.loaded.plan.name}: {_error_text(end.error)}")
-    stopped = next((end.outcome.stopped_by for end in ends if end.outcome and end.outcome.stopped_by), None)
-    report = _report(loaded, ends, quick=quick)
+    stopped = next(
+        (end.outcome.stopped_by for end in test_ends if end.outcome and end.outcome.stopped_by), None
+    )
+    report = _report(loaded, test_ends, quick=quick)
     write(_render(report, output))
     if out is not None:
         _write_report(report, out)
@@ -106,7 +108,7 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             "hint: the same command with --resume runs the rest"
         )
         raise typer.Exit(SIGNALLED + stopped)
-    _exit(ends, report)
+    _exit(test_ends, report)
 
 
 def _extent(suite: Suite) -> str:

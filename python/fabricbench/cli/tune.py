@@ -123,7 +123,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     library()
     aims, metric_limits = _aims(minimize or [], maximize or []), limits_of(subject_to or [])
     limits = None if force else machine_limits(time_limit)
-    loaded = [_loaded(plan, overrides or [], seeds, limits) for plan in plans]
+    loaded = [_load_plan(plan, overrides or [], seeds, limits) for plan in plans]
     iterations = tuple(plan_loaded.plan.iterations for plan_loaded in loaded)
     search_spec = Wanted(
         space_of(loaded, search, limits), aims, metric_limits, iterations, seed, at_once, pruning
@@ -145,10 +145,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     write_files(result, write_plan, write_sonic)
 
 
-def _loaded(plan: str, overrides: list[str], seeds: int | None, limits: Limits | None) -> LoadedPlan:
+def _load_plan(plan: str, overrides: list[str], seeds: int | None, limits: Limits | None) -> LoadedPlan:
 
-    more = [] if seeds is None else [f"iterations={seeds}"]
-    loaded = loading.load(plan, [*overrides, *more], limits)
+    seed_override = [] if seeds is None else [f"iterations={seeds}"]
+    loaded = loading.load(plan, [*overrides, *seed_override], limits)
     loading.check_no_search(loaded, "tune")
     warn(loaded)
     return loaded
@@ -210,13 +210,13 @@ def _display(search_spec: Wanted, trials: int) -> Iterator[Callable[[Tried, int]
     if not sys.stderr.isatty():
         yield lambda _tried, _count: None
         return
-    ended: list[Tried] = []
+    tried_points: list[Tried] = []
     with bar() as shown:
         task = shown.add_task("tune", total=trials, detail="")
 
         def on_point(tried: Tried, count: int) -> None:
-            ended.append(tried)
-            best = search_spec.best(ended)
+            tried_points.append(tried)
+            best = search_spec.best(tried_points)
             detail = f"{count} of {trials} points"
             detail += (
                 f", best {', '.join(f'{ratio:.4g}' for ratio in best.ratios)} of shipped" if best else ""

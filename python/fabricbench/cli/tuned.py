@@ -106,9 +106,9 @@ def _front(result: Found) -> str:
         for point in sorted(front, key=lambda point: tuple(point.ratios))[:_FRONT_MAX]
     ]
     headers = [("point",), *((aim.metric.name, "of shipped") for aim in result.wanted.aims), ("fields",)]
-    more = f"\nand {len(front) - _FRONT_MAX} more" if len(front) > _FRONT_MAX else ""
+    remainder_text = f"\nand {len(front) - _FRONT_MAX} more" if len(front) > _FRONT_MAX else ""
     table = _text_table(headers, rows, 0)
-    return f"Pareto front, {counted(len(front), 'point')}\n{table}{more}"
+    return f"Pareto front, {counted(len(front), 'point')}\n{table}{remainder_text}"
 
 
 def _point_text(tried: Tried) -> str:
@@ -132,10 +132,14 @@ def _fields(result: Found, best: Tried) -> str:
     headers = [(f"best point, {best.number}",), ("shipped",), ("tuned",), *shares]
     fields = result.wanted.space.fields
     ranges = [field_range for field_range in fields if isinstance(field_range, Range)]
-    ends = [
+    fields_at_end = [
         field_range.field for field_range in ranges if field_range.is_at_end(best.point[field_range.field])
     ]
-    remark = f"\nat an end of its range, beyond which it may be better: {', '.join(ends)}" if ends else ""
+    remark = (
+        f"\nat an end of its range, beyond which it may be better: {', '.join(fields_at_end)}"
+        if fields_at_end
+        else ""
+    )
     return _text_table(headers, rows, 3) + remark
 
 

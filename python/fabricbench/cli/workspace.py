@@ -52,8 +52,8 @@ def repair_command(workspace: WorkspaceOption = None) -> None:
         write(f"{row.found}; moved to {take_out(store, row)}")
     damaged = list(damages(store))
     for damage in damaged:
-        moved = put_aside(store, damage)
-        outcome = f"moved to {moved}" if moved else "nothing was left of it"
+        new_path = put_aside(store, damage)
+        outcome = f"moved to {new_path}" if new_path else "nothing was left of it"
         write(f"{damage.trial_id}: {damage.found}; {outcome}")
     counts = [f"{counted(len(damaged), 'record')} put aside"] if damaged else []
     counts += [f"{counted(len(rows), 'row')} taken out of the catalog"] if rows else []
@@ -80,15 +80,15 @@ def export_command(
 ) -> None:
     """Write finished trials, with their records, into one file."""
     store = Workspace.open(workspace)
-    chosen = store.trials(plan=plan, tag=tag, states=FINISHED)
+    trials = store.trials(plan=plan, tag=tag, states=FINISHED)
     if trial:
         trial_ids = {store.find(name).id for name in trial}
-        chosen = [stored for stored in chosen if stored.id in trial_ids]
-    if not chosen:
+        trials = [stored for stored in trials if stored.id in trial_ids]
+    if not trials:
         raise typer.BadParameter("no finished trial answers to that; `fabricbench trials` lists them")
     with atomic_file(out) as stream:
-        size_bytes = write_archive(store, chosen, stream, plan=plan)
-    note(f"wrote {out}: {counted(len(chosen), 'trial')}, {size_bytes / 1e6:.1f} MB")
+        size_bytes = write_archive(store, trials, stream, plan=plan)
+    note(f"wrote {out}: {counted(len(trials), 'trial')}, {size_bytes / 1e6:.1f} MB")
 
 
 def import_command(
@@ -97,8 +97,8 @@ def import_command(
 ) -> None:
     """Take the trials of such a file into the workspace; those that are there already keep their records."""
     store = Workspace.open(workspace, create=True)
-    taken, present = read_archive(store, archive)
-    note(f"took {counted(len(taken), 'trial')} into {store.root}; {len(present)} were there already")
+    imported, present = read_archive(store, archive)
+    note(f"took {counted(len(imported), 'trial')} into {store.root}; {len(present)} were there already")
 
 
 def purge_command(
