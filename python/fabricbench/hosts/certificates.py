@@ -240,16 +240,18 @@ class AgentFolder:
         identity = Identity(*(read_input(file) for file in files))
         hint = "join again: `fabricbench hosts token NAME` at the controller makes a token"
         try:
-            own, expires = _loaded(identity.certificate), identity.expires
-            is_own = _public_bytes(own.public_key()) == _public_bytes(_key_of(identity.key).public_key())
+            certificate, expires = _loaded(identity.certificate), identity.expires
+            is_own = _public_bytes(certificate.public_key()) == _public_bytes(
+                _key_of(identity.key).public_key()
+            )
         except ValueError as error:
             actual = f"{self.folder}, certificates that cannot be read: {error}"
             raise RefusedError("", actual, "", hint) from error
         if not is_own:
             raise RefusedError("", f"{files[1]}, a certificate of another key", f"one of {files[0]}", hint)
         now = datetime.now(UTC)
-        if now < own.not_valid_before_utc:
-            actual = f"{files[1]}, valid from {own.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
+        if now < certificate.not_valid_before_utc:
+            actual = f"{files[1]}, valid from {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
             early = f"the time of day of this host is {now:%Y-%m-%d %H:%M} UTC: is it right?"
             raise RefusedError("", actual, "a valid certificate", early)
         if expires < now:

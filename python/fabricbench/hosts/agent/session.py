@@ -139,12 +139,12 @@ class Session:
     def _check_host(self, order: Order, interface: Interface | None) -> None:
         """Check that the host can execute the run."""
         drivers = self.drivers(order.address)
-        why = drivers.get(order.driver)
-        if why is None:
+        obstacle = drivers.get(order.driver)
+        if obstacle is None:
             allowed = ", ".join(sorted(drivers))
             raise RefusedError("hosts.driver", f'"{order.driver}"', allowed)
-        if why:
-            raise RefusedError("hosts.driver", f'"{order.driver}", which cannot be used: {why}')
+        if obstacle:
+            raise RefusedError("hosts.driver", f'"{order.driver}", which cannot be used: {obstacle}')
         if interface is None:
             hint = "`ip address` at the host lists its addresses"
             raise RefusedError("hosts.address", f'"{order.address}"', "an address of the host", hint)

@@ -162,15 +162,17 @@ class Hosts:
             RefusedError: No entry plays one of them.
         """
         needed_hosts = set(needed)
-        played = {number for host in self.hosts for number in host.plays}
-        if missing := sorted(needed_hosts - played):
+        played_hosts = {number for host in self.hosts for number in host.plays}
+        if missing := sorted(needed_hosts - played_hosts):
             names = ", ".join(f"host{number}" for number in missing[:5])
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            remainder_text = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             hint = "add hosts to the file, or give the plan fewer ranks"
-            actual = f"ranks on {names}{more}, which nobody plays"
+            actual = f"ranks on {names}{remainder_text}, which nobody plays"
             raise RefusedError("jobs", actual, f"hosts that {self.path} plays", hint)
-        chosen = ((host, tuple(sorted(needed_hosts & set(host.plays)))) for host in self.hosts)
-        return tuple(Host(host.entry, plays, host.driver, host.settings) for host, plays in chosen if plays)
+        hosts_with_plays = ((host, tuple(sorted(needed_hosts & set(host.plays)))) for host in self.hosts)
+        return tuple(
+            Host(host.entry, plays, host.driver, host.settings) for host, plays in hosts_with_plays if plays
+        )
 
 
 def load_hosts(path: Path) -> Hosts:
@@ -214,10 +216,10 @@ def _field_problems(read: HostsFile) -> Iterator[FieldProblem]:
 
 def _repeated(read: HostsFile) -> Iterator[FieldProblem]:
     for key in ("name", "agent", "address"):
-        first: dict[str, int] = {}
+        first_by_value: dict[str, int] = {}
         for number, entry in enumerate(read.hosts):
             value = str(getattr(entry, key))
-            if (earlier := first.setdefault(value.lower(), number)) != number:
+            if (earlier := first_by_value.setdefault(value.lower(), number)) != number:
                 owner_text = f'"{value}", which hosts.{earlier} has'
                 yield FieldProblem(("hosts", number, key), owner_text, "another")
 

@@ -127,9 +127,9 @@ class HostsRun:
 
     def _timed(self, name: str, part: Callable[[], _T]) -> _T:
         """Run a phase and record its duration."""
-        began = time.monotonic()
+        start_s = time.monotonic()
         result = part()
-        self.spans_s[name] = round(time.monotonic() - began, 3)
+        self.spans_s[name] = round(time.monotonic() - start_s, 3)
         return result
 
     def _prepare(self, spec_json: str) -> None:
@@ -137,8 +137,8 @@ class HostsRun:
         controller = f"{_user()}@{socket.gethostname()}, process {os.getpid()}"
         peers = [agent.host.entry.address for agent in self._agents]
         addresses = self._each(lambda agent: self._take(agent, spec_json, controller, peers))
-        numbered = zip(self._agents, addresses, strict=True)
-        by_host = {number: address for agent, address in numbered for number in agent.host.plays}
+        agents_and_addresses = zip(self._agents, addresses, strict=True)
+        by_host = {number: address for agent, address in agents_and_addresses for number in agent.host.plays}
         self._each(lambda agent: agent.connect(by_host))
 
     def _take(self, agent: RemoteAgent, spec_json: str, controller: str, peers: list[str]) -> bytes:
@@ -159,7 +159,7 @@ class HostsRun:
 
         Before `starts_at_s`, by the monotonic clock, a job has still to start.
         """
-        delivered_bytes, moved, busy = -1, time.monotonic(), time.monotonic()
+        delivered_bytes, last_delivery_s, last_busy_s = -1, time.monotonic(), time.monotonic()
         while True:
             states = self._states()
             step = self._step()
@@ -167,17 +167,17 @@ class HostsRun:
             if all(state == State.DRAINED for state in states):
                 return
             if step.delivered_bytes != delivered_bytes:
-                delivered_bytes, moved = step.delivered_bytes, time.monotonic()
+                delivered_bytes, last_delivery_s = step.delivered_bytes, time.monotonic()
             now = time.monotonic()
             if now < starts_at_s or not self._all_wait():
-                busy = now
+                last_busy_s = now
             if State.FAILED in states:
                 self._end_early("another host failed")
                 return
-            if now - busy > _IDLE_S:
+            if now - last_busy_s > _IDLE_S:
                 self._end_early(_LOST_REASON)
                 return
-            if now - max(moved, starts_at_s) > PATIENCE_S:
+            if now - max(last_delivery_s, starts_at_s) > PATIENCE_S:
                 self._end_early(f"nothing was delivered for {PATIENCE_S:g} s")
                 return
             time.sleep(_LOOK_S)
