@@ -73,8 +73,8 @@ def up_new(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> st
 
 def _is_same(lab: state.Lab, blueprint: Blueprint) -> bool:
     """Return whether a lab has a blueprint and all of its namespaces exist."""
-    there = all(namespaces.path_of(node.namespace).exists() for node in lab.blueprint.nodes)
-    return there and lab.blueprint == blueprint
+    has_namespaces = all(namespaces.path_of(node.namespace).exists() for node in lab.blueprint.nodes)
+    return has_namespaces and lab.blueprint == blueprint
 
 
 def _refused(error: BaseException) -> LabError:
@@ -93,12 +93,12 @@ def _refused(error: BaseException) -> LabError:
 
 def _make(lab: state.Lab, check: Callable[[], None]) -> None:
     blueprint = lab.blueprint
-    made: dict[str, str] = {}
+    namespace_by_node: dict[str, str] = {}
     for node in blueprint.nodes:
         check()
         namespaces.create(node.namespace)
-        namespaces.inside(node.namespace, lambda node=node: _plug_in(node, blueprint, made))  # type: ignore[misc]
-        made[node.name] = node.namespace
+        namespaces.inside(node.namespace, lambda node=node: _plug_in(node, blueprint, namespace_by_node))  # type: ignore[misc]
+        namespace_by_node[node.name] = node.namespace
     marks = _marks(lab)
     lab.without_order = steering.obstacle(blueprint)
     try:

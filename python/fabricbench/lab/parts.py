@@ -91,7 +91,7 @@ def lab_trials(trials: Sequence[PlannedTrial]) -> LabTrials:
     adapted: list[PlannedTrial] = []
     excluded: list[Excluded] = []
     counts: dict[Omission, int] = {}
-    first: dict[str, PlannedTrial] = {}
+    first_by_spec: dict[str, PlannedTrial] = {}
     for trial in trials:
         if reason := obstacle(trial.run_spec):
             excluded.append(Excluded(trial, reason))
@@ -100,15 +100,17 @@ def lab_trials(trials: Sequence[PlannedTrial]) -> LabTrials:
         notes = tuple(
             f"left out, as labs lack it: {omission.field}: {omission.text}" for omission in reduced.omissions
         )
-        changed = replace(trial, run_spec=reduced.run_spec, notes=notes)
-        first_trial = first.setdefault(changed.spec_json, trial)
+        adapted_trial = replace(trial, run_spec=reduced.run_spec, notes=notes)
+        first_trial = first_by_spec.setdefault(adapted_trial.spec_json, trial)
         if first_trial is not trial and first_trial.spec_json != trial.spec_json:
-            lacks = ", ".join(omission.field for omission in reduced.omissions)
-            excluded.append(Excluded(trial, f"the same as variant {first_trial.variant} without {lacks}"))
+            missing_fields = ", ".join(omission.field for omission in reduced.omissions)
+            excluded.append(
+                Excluded(trial, f"the same as variant {first_trial.variant} without {missing_fields}")
+            )
             continue
         for omission in reduced.omissions:
             counts[omission] = counts.get(omission, 0) + 1
-        adapted.append(changed)
+        adapted.append(adapted_trial)
     return LabTrials(adapted, excluded, counts)
 
 

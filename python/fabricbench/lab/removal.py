@@ -37,16 +37,16 @@ def remove(name: str) -> Removed:
     """Remove everything that exists of a lab: processes, namespaces, its folder last."""
     lab = state.read(name)
     if lab is None:
-        spaces, ended = _by_name(name), 0
+        spaces, ended_processes = _by_name(name), 0
     else:
         planned_spaces = (node.namespace for node in lab.blueprint.nodes)
         spaces = [space for space in planned_spaces if namespaces.path_of(space).exists()]
-        ended = agents.stop(lab)
-    ended += namespaces.end_processes(spaces)
+        ended_processes = agents.stop(lab)
+    ended_processes += namespaces.end_processes(spaces)
     for space in spaces:
         namespaces.remove(space)
     state.forget(name)
-    return Removed(len(spaces), ended)
+    return Removed(len(spaces), ended_processes)
 
 
 def _by_name(name: str) -> list[str]:

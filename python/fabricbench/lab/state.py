@@ -136,11 +136,11 @@ def find(name: str | None) -> Lab:
     Raises:
         LabError: There is none, more than one, or it is not complete.
     """
-    chosen = choose(name)
-    lab = read(chosen)
+    lab_name = choose(name)
+    lab = read(lab_name)
     if lab is None or lab.phase != "up":
         raise LabError(
-            f"lab {chosen} is not complete", f"`fabricbench lab down {chosen}` removes what there is"
+            f"lab {lab_name} is not complete", f"`fabricbench lab down {lab_name}` removes what there is"
         )
     return lab
 
