@@ -145,7 +145,7 @@ def _port_rows(
     rows = []
     for end in sorted(links, key=lambda each: (positions[each[0]][0], each[1])):
         link = links[end]
-        back = (link["to"], link["to_port"])
+        opposite_end = (link["to"], link["to_port"])
         row = {
             "node": end[0],
             "tier": positions[end[0]][1],
@@ -153,7 +153,7 @@ def _port_rows(
             "peer": link["to"],
             "tx_bytes": link["bytes"],
             "dropped_frames": after[end].drops - before[end].drops,
-            "fcs_error_frames": (after[back].lost or 0) - (before[back].lost or 0),
+            "fcs_error_frames": (after[opposite_end].lost or 0) - (before[opposite_end].lost or 0),
             "ecn_marked": (after[end].marked or 0) - (before[end].marked or 0),
         }
         rows.append(row | dict.fromkeys(_UNKNOWN_OF_PORTS))

@@ -91,11 +91,11 @@ class HostsBackend:
         """
         spec = planned.run_spec
         _check(spec)
-        chosen = self._chosen(planned)
+        run_hosts = self._chosen(planned)
         ranks = sum(len(job["hosts"]) for job in spec["jobs"])
         return [
-            f"{ranks} ranks on {', '.join(host.name for host in chosen[:8])}"
-            + (f" and {len(chosen) - 8} more hosts" if len(chosen) > 8 else "")
+            f"{ranks} ranks on {', '.join(host.name for host in run_hosts[:8])}"
+            + (f" and {len(run_hosts) - 8} more hosts" if len(run_hosts) > 8 else "")
             + f", driver {self._driver}: {_applied(self._driver)} apply as planned",
             *_not_applied(spec, self._driver),
         ]
@@ -118,10 +118,10 @@ class HostsBackend:
         from fabricbench.hosts.control.survey import controller_identity
 
         _check(planned.run_spec)
-        chosen, observed = self._chosen(planned), _Steps(observer)
+        run_hosts, observed = self._chosen(planned), _Steps(observer)
         before = self.read_links() if self.read_links else ()
         try:
-            run = HostsRun(chosen, controller_identity(self._hosts, self.authority))
+            run = HostsRun(run_hosts, controller_identity(self._hosts, self.authority))
             results = run.carry_out(planned.spec_json, observed.take)
         except HostsRefusedError as error:
             raise BackendError(error.found, error.allowed, error.hint, error.field) from error

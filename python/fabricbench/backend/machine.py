@@ -38,8 +38,8 @@ def _free() -> int | None:
 def _address_space() -> int | None:
     """Return the memory left by the limit of the address space (getrlimit(2), RLIMIT_AS)."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    taken = _kib(_PROC / "self/status", "VmSize:")
-    return None if limit == resource.RLIM_INFINITY or taken is None else limit - taken
+    used_bytes = _kib(_PROC / "self/status", "VmSize:")
+    return None if limit == resource.RLIM_INFINITY or used_bytes is None else limit - used_bytes
 
 
 def _kib(file: Path, key: str) -> int | None:

@@ -96,10 +96,10 @@ def _reason(rows: pa.Table, failed: int, complete: int, cause: str) -> str:
     if not failed:
         counts_text = f"{waiting} of {rows.num_rows} chunks never completed"
     status = "failed" if failed else "unfinished"
-    first = rows.filter(pc.equal(rows["status"], status)).slice(0, 1).to_pylist()
+    first_rows = rows.filter(pc.equal(rows["status"], status)).slice(0, 1).to_pylist()
     first_text = [
         f"first: rank {row['src_rank']} to rank {row['dst_rank']}, step {row['step']}, queue pair {row['qp']}"
-        for row in first
+        for row in first_rows
     ]
     return "; ".join([counts_text, *first_text, *([cause] if cause else [])])
 
@@ -125,10 +125,10 @@ class _Rounds:
 
     def times(self) -> dict[str, int] | None:
         """Return the total, shortest and longest time of the counted rounds."""
-        took = self._took()
-        if not took:
+        durations = self._took()
+        if not durations:
             return None
-        round_times = {"sum_ps": sum(took), "min_ps": min(took), "max_ps": max(took)}
+        round_times = {"sum_ps": sum(durations), "min_ps": min(durations), "max_ps": max(durations)}
         if not self._job["barrier"]:
             # Some ranks may still be in the last warm-up round when others begin the first counted round.
             slowest = max(sum(times) for times in self._of_ranks()) if self._warm_up else None
@@ -139,8 +139,8 @@ class _Rounds:
         """Return the same by data size, for jobs with several sizes; the slowest rank sets a round's time."""
         cycle = self._job.get("round_bytes") or ()
         sizes: dict[int, list[int]] = defaultdict(list)
-        for number, took in enumerate(self._took() if cycle else (), self._warm_up):
-            sizes[cycle[number % len(cycle)]].append(took)
+        for number, duration in enumerate(self._took() if cycle else (), self._warm_up):
+            sizes[cycle[number % len(cycle)]].append(duration)
         return [
             {
                 "data_bytes": size,
@@ -158,8 +158,8 @@ class _Rounds:
             return [self._ends[number] - self._begin(number) for number in range(self._warm_up, self.count)]
         if self.count == 1:
             return [self.end_ps - self._start_ps][: self.counted]
-        of_ranks = self._of_ranks()
-        return [max(times[number] for times in of_ranks) for number in range(self.counted)]
+        times_by_rank = self._of_ranks()
+        return [max(times[number] for times in times_by_rank) for number in range(self.counted)]
 
     def _begin(self, number: int) -> int:
         return self._start_ps if number == 0 else self._begins[number]
