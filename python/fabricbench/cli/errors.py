@@ -1,4 +1,4 @@
-"""Translates errors into messages for the user and exit statuses."""
+"""Exit statuses, and the translation of errors into messages for the user and exit statuses."""
 
 from __future__ import annotations
 

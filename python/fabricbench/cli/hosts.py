@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fabricbench.hosts.control.survey import HostReport
 
 _LIBRARIES: Final = ("grpc", "google.protobuf", "cryptography")
-_LOOK_S: Final = 0.2
+_POLL_S: Final = 0.2
 
 HostsArgument = Annotated[Path, typer.Argument(metavar="HOSTS.yaml", help="The file of hosts.")]
 
@@ -91,7 +91,7 @@ def _wait(missing: set[str], joined_names: queue.SimpleQueue[str], deadline: flo
     """Wait until all hosts have joined; return those that have not at the deadline."""
     while missing and time.monotonic() < deadline:
         try:
-            name = joined_names.get(timeout=_LOOK_S)
+            name = joined_names.get(timeout=_POLL_S)
         except queue.Empty:
             continue
         missing.discard(name)

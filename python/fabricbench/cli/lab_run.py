@@ -1,4 +1,4 @@
-"""`run --lab`: builds the labs of a plan one after the other, each for as long as its trials run."""
+"""Labs of `run --lab`: plan and scale for labs; builds them one after the other while their trials run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program `fabricbench`: its commands and its exit status."""
+"""The program `fabricbench`: table of its commands, loading of the one that runs, and exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only writers of the command line: data to standard output, everything else to standard error."""
+"""Output formats, and the only writers: data to standard output, everything else to standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `plan ports`, and the port map in the formats of `show`."""
+"""The command `plan ports`, and the writer of port maps, which `show --ports` uses too."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _PS_PER_MS = 1e9
 
 
-_BEYOND = 10
+_EXCESS_RATIO = 10
 """Ratio of a trial's packet-hops to their estimate from which on a warning is written."""
 EVERY_S = 30.0
 """Time between two lines of progress where there is no terminal."""
 LONG_MS = 10_000
 """Without a terminal, a run with a longer estimate [ms] writes the estimate before it begins."""
-_MOST_SHOWN = 3
-_LEAST_HOPS = 20_000_000
+_SHOWN_MAX = 3
+_HOPS_MIN = 20_000_000
 """Packet-hops before which no warning is written: about a second."""
 
 
@@ -86,7 +86,7 @@ class _Warning:
 
     def trial_progressed(self, progress: Progress, number: int) -> None:
         trial = self._running[number]
-        if trial.is_told or progress.get("packet_hops", 0) < _LEAST_HOPS:
+        if trial.is_told or progress.get("packet_hops", 0) < _HOPS_MIN:
             return
         if trial.hops is None:
             trial.hops = _estimated_hops(trial.spec)
@@ -149,9 +149,9 @@ class ProgressLines(_Warning):
             for trial in self._running.values()
             if trial.progress is not None
         ]
-        remainder_text = [f"and {len(texts) - _MOST_SHOWN} more"] if len(texts) > _MOST_SHOWN else []
+        remainder_text = [f"and {len(texts) - _SHOWN_MAX} more"] if len(texts) > _SHOWN_MAX else []
         done = f"progress: {self._finished} of {self._count} trials finished"
-        return "; ".join([done, *texts[:_MOST_SHOWN], *remainder_text])
+        return "; ".join([done, *texts[:_SHOWN_MAX], *remainder_text])
 
 
 def _percent(progress: Progress) -> str:
@@ -225,7 +225,7 @@ def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
 def beyond_text(progress: Progress, estimated_hops: int) -> str:
     """Return the warning that a trial is far beyond its estimate, and why; empty if it is not."""
     hops = progress["packet_hops"]
-    if not estimated_hops or hops < max(_BEYOND * estimated_hops, _LEAST_HOPS):
+    if not estimated_hops or hops < max(_EXCESS_RATIO * estimated_hops, _HOPS_MIN):
         return ""
     excess = f"{count(hops)} packet-hops so far, {hops // estimated_hops} times its estimate"
     open_chunks = counted(progress["open_chunks"], "chunk")
