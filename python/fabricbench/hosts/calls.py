@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 METADATA: Final = ((PROTOCOL_KEY, PROTOCOL),)
 _CONNECT_S: Final = 3.0
-_NOT_NOW: Final = (9, 10)
+_VALIDITY_ERRORS: Final = (9, 10)
 """Certificate not yet valid, or expired (X509_STORE_CTX_get_error(3))."""
 _TIME: Final = "is the time of day right here and at the host?"
 _JOIN: Final = "have the host join again: `fabricbench hosts token NAME`"
@@ -169,7 +169,7 @@ def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError
             certificate = ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b"").encode()
             is_refused = _is_refused(secured)
     except ssl.SSLCertVerificationError as error:
-        hint = _JOIN if error.verify_code not in _NOT_NOW else f"{_TIME} If so, {_JOIN}"
+        hint = _JOIN if error.verify_code not in _VALIDITY_ERRORS else f"{_TIME} If so, {_JOIN}"
         actual = f"{address}, whose certificate is refused: {error.verify_message}"
         return RefusedError("", actual, "one of this controller's authority", hint)
     except ssl.SSLError as error:

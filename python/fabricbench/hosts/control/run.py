@@ -36,7 +36,7 @@ _CLOCKS_AT_ONCE: Final = 2
 _LEAD_S: Final = 0.3
 _LEAD_PER_HOST_S: Final = 0.005
 """Lead time of the start, so that every agent has received it in time."""
-_LOOK_S: Final = 0.1
+_POLL_S: Final = 0.1
 PATIENCE_S: Final = 30.0
 """A run without deliveries for this long is stopped: longer than a queue pair takes to give up."""
 _IDLE_S: Final = 2 * HEARTBEAT_MAX_S
@@ -180,7 +180,7 @@ class HostsRun:
             if now - max(last_delivery_s, starts_at_s) > PATIENCE_S:
                 self._end_early(f"nothing was delivered for {PATIENCE_S:g} s")
                 return
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def _end_early(self, reason: str) -> None:
         self.ended_early = reason
