@@ -41,7 +41,7 @@ def next_hops(description: Description) -> dict[str, list[NextHops]]:
             if switch == leaf:
                 next_hops[switch] += [NextHops(address, (port,), True) for address, port in addresses]
             elif switch in distances:
-                ports = _nearer(neighbours[switch], distances, distances[switch])
+                ports = _ports_towards(neighbours[switch], distances, distances[switch])
                 next_hops[switch] += [NextHops(address, ports, False) for address, _ in addresses]
     return next_hops
 
@@ -77,5 +77,7 @@ def _distances(start: str, neighbours: Mapping[str, Sequence[tuple[int, str]]]) 
     return distances
 
 
-def _nearer(ports: Sequence[tuple[int, str]], distances: Mapping[str, int], own: int) -> tuple[int, ...]:
-    return tuple(sorted(port for port, peer in ports if distances[peer] == own - 1))
+def _ports_towards(
+    ports: Sequence[tuple[int, str]], distances: Mapping[str, int], own_distance: int
+) -> tuple[int, ...]:
+    return tuple(sorted(port for port, peer in ports if distances[peer] == own_distance - 1))
