@@ -59,7 +59,7 @@ def _rows_of(chunks: pa.Table, job: str) -> pa.Table:
     return chunks.filter(pc.equal(chunks["job"], job))
 
 
-def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary:
+def _job_summary(job: Mapping[str, Any], rows: pa.Table, cause: str) -> JobSummary:
     statuses: Mapping[str, int] = {
         count["values"]: count["counts"] for count in rows["status"].value_counts().to_pylist()
     }
@@ -80,7 +80,7 @@ def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary
         "chunks": rows.num_rows,
         "chunks_complete": complete,
         "chunks_failed": failed,
-        "reason": "" if is_complete else _reason(rows, failed, complete, why),
+        "reason": "" if is_complete else _reason(rows, failed, complete, cause),
     }
     if sizes := rounds.size_times():
         summary["size_times"] = sizes
