@@ -16,8 +16,8 @@ _CORES_OF_VERSION_1 = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
 def available_memory_bytes() -> int | None:
     """Return the memory still available to this process; None if it is not reported.
 
-    It is the minimum of the machine's free memory and of what each control group and the limit of the address
-    space leave.
+    It is the minimum of the machine's free memory, the memory left in each control group, and the memory left
+    by the limit of the address space.
     """
     limits_bytes = [
         bytes_ for bytes_ in (_free(), _address_space(), *_control_groups()) if bytes_ is not None
