@@ -304,7 +304,7 @@ def errors_percent(jobs: Iterable[Compared]) -> tuple[float, float, float]:
 
 
 def table(jobs: Sequence[Compared], heads: Sequence[str], key: Callable[[Compared], tuple[Any, ...]]) -> str:
-    """Return the errors of jobs as a table, with a line for each value of the key; numbers in it only sort."""
+    """Return the errors of jobs as a table: a line for each value of the key, whose numbers only sort."""
     lines = [
         f"| {' | '.join(heads)} | jobs | median | P95 | worst | which |\n",
         "| --- " * (len(heads) + 5) + "|\n",

@@ -41,10 +41,8 @@ def conservation_laws(record: Record) -> Iterator[Violation]:
     for cause, column in _CAUSES.items():
         at_ports = sum(port[column] for port in record.ports)
         if at_ports != summary["frames_lost"][cause]:
-            counts_text = (
-                f"ports: sum of {column} {at_ports}; summary: {cause} {summary['frames_lost'][cause]}"
-            )
-            yield Violation("what is lost is counted at a port", counts_text)
+            figures = f"ports: sum of {column} {at_ports}; summary: {cause} {summary['frames_lost'][cause]}"
+            yield Violation("what is lost is counted at a port", figures)
 
 
 def _late(record: Record) -> int:
@@ -84,9 +82,9 @@ def cause_laws(record: Record) -> Iterator[Violation]:
     lossless = pfc["priorities"] if pfc is not None else []
     for row in record.rows("priorities"):
         if row["priority"] in lossless and row["dropped_frames"]:
-            counts_text = f"priorities: {row['node']} port {row['port']}, priority {row['priority']}: "
-            counts_text += f"dropped_frames {row['dropped_frames']}"
-            yield Violation("a lossless priority loses nothing but headroom overruns", counts_text)
+            figures = f"priorities: {row['node']} port {row['port']}, priority {row['priority']}: "
+            figures += f"dropped_frames {row['dropped_frames']}"
+            yield Violation("a lossless priority loses nothing but headroom overruns", figures)
 
 
 def _has_wred(fabric: Row) -> bool:
@@ -106,16 +104,14 @@ def port_laws(record: Record) -> Iterator[Violation]:
         link_name = f"{link['from']} port {link['from_port']} to {link['to']}"
         for unit in ("frames", "bytes"):
             if link[unit] != sender[f"tx_{unit}"]:
-                counts_text = (
-                    f"links: {link_name}: {link[unit]} {unit}; ports: tx_{unit} {sender[f'tx_{unit}']}"
-                )
-                yield Violation("a link carries what its port sends", counts_text)
+                figures = f"links: {link_name}: {link[unit]} {unit}; ports: tx_{unit} {sender[f'tx_{unit}']}"
+                yield Violation("a link carries what its port sends", figures)
         yield from _received(record, link_name, sender, receiver)
         yield from _use(record, link, link_name)
 
 
 def _received(record: Record, link_name: str, sender: Row, receiver: Row) -> Iterator[Violation]:
-    """Compare the frames that a port sent with those that its peer received or lost, and those lost between."""
+    """Compare the frames that a port sent with those that its peer received and those that were lost."""
     missing = sender["tx_frames"] - receiver["rx_frames"] - receiver["fcs_error_frames"]
     counts = f"tx_frames {sender['tx_frames']}, rx_frames {receiver['rx_frames']}"
     counts += f", fcs_error_frames {receiver['fcs_error_frames']}"
@@ -135,8 +131,8 @@ def _received(record: Record, link_name: str, sender: Row, receiver: Row) -> Ite
 def _use(record: Record, link: Row, link_name: str) -> Iterator[Violation]:
     """Compare the busy time of a link with the duration of the run and with the link's frames and bytes."""
     if link["busy_ps"] > record.summary["end_ps"]:
-        counts_text = f"links: {link_name}: busy_ps {link['busy_ps']} of {record.summary['end_ps']}"
-        yield Violation("use of a link <= 100 %", counts_text)
+        figures = f"links: {link_name}: busy_ps {link['busy_ps']} of {record.summary['end_ps']}"
+        yield Violation("use of a link <= 100 %", figures)
     if record.link_layer == "scheduled" or _has(record, "link_rate"):
         return
     gap = 2 if record.link_layer == "infiniband" else PREAMBLE_BYTES + GAP_BYTES
@@ -150,11 +146,9 @@ def _use(record: Record, link: Row, link_name: str) -> Iterator[Violation]:
     missing = 0 if is_whole else (FRAME_BYTES_MAX * PS_BITS) // link["rate_bps"]
     slack = link["frames"] + 1
     if not -slack - missing <= link["busy_ps"] - exact <= slack:
-        counts_text = (
-            f"links: {link_name}: busy_ps {link['busy_ps']}, {exact} by its frames {link['frames']}, "
-        )
-        counts_text += f"bytes {link['bytes']}"
-        yield Violation("a link is busy for the bytes that it carries", counts_text)
+        figures = f"links: {link_name}: busy_ps {link['busy_ps']}, {exact} by its frames {link['frames']}, "
+        figures += f"bytes {link['bytes']}"
+        yield Violation("a link is busy for the bytes that it carries", figures)
 
 
 def host_laws(record: Record) -> Iterator[Violation]:
@@ -165,10 +159,8 @@ def host_laws(record: Record) -> Iterator[Violation]:
     hosts = [port for port in record.ports if port["tier"] == 0]
     sent = sum(port["tx_frames"] - (port["flow_control_tx"] or 0) for port in hosts)
     if sent != record.summary["frames_sent"]:
-        counts_text = (
-            f"ports of hosts: tx_frames {sent}; summary: frames_sent {record.summary['frames_sent']}"
-        )
-        yield Violation("frames sent are those of the hosts", counts_text)
+        figures = f"ports of hosts: tx_frames {sent}; summary: frames_sent {record.summary['frames_sent']}"
+        yield Violation("frames sent are those of the hosts", figures)
     if _is_plain(record):
         yield from _control(record, hosts)
 
@@ -195,10 +187,10 @@ def _control(record: Record, hosts: list[Row]) -> Iterator[Violation]:
         frames = sum(port["tx_frames"] for port in ports) - data_frames - granted
         bytes_ = sum(port["tx_bytes"] for port in ports) - data_bytes - _GRANT_BYTES * granted
         if frames < 0 or bytes_ != size * frames:
-            counts_text = (
+            figures = (
                 f"ports: {name}: {frames} frames of {bytes_} bytes besides data, not of {size} bytes each"
             )
-            yield Violation("a host sends its chunks and acknowledgements", counts_text)
+            yield Violation("a host sends its chunks and acknowledgements", figures)
 
 
 def priority_laws(record: Record) -> Iterator[Violation]:
@@ -219,15 +211,17 @@ def priority_laws(record: Record) -> Iterator[Violation]:
         for name in columns:
             sums[row["node"], row["port"]][name] += row[name] or 0
         if (row["paused_ps"] or 0) > record.summary["end_ps"]:
-            counts_text = f"priorities: {row['node']} port {row['port']}: paused_ps {row['paused_ps']} "
-            counts_text += f"of {record.summary['end_ps']}"
-            yield Violation("no pause is longer than the run", counts_text)
+            figures = f"priorities: {row['node']} port {row['port']}: paused_ps {row['paused_ps']} "
+            figures += f"of {record.summary['end_ps']}"
+            yield Violation("no pause is longer than the run", figures)
     for port in record.ports:
         for name in columns:
-            priority_sum = sums[port["node"], port["port"]][name]
-            if (port[name] or 0) != priority_sum:
-                counts_text = f"ports: {port['node']} port {port['port']}: {name} {port[name]}; priorities: {priority_sum}"
-                yield Violation("a port has the sums over its priorities", counts_text)
+            sum_ = sums[port["node"], port["port"]][name]
+            if (port[name] or 0) != sum_:
+                figures = (
+                    f"ports: {port['node']} port {port['port']}: {name} {port[name]}; priorities: {sum_}"
+                )
+                yield Violation("a port has the sums over its priorities", figures)
 
 
 def queue_laws(record: Record) -> Iterator[Violation]:
@@ -250,8 +244,8 @@ def queue_laws(record: Record) -> Iterator[Violation]:
             yield Violation("only PFC pauses", f"{port_name}: pfc_rx {port['pfc_rx']}")
         # A switch ends only pauses that it started.
         if (port["pfc_xon_tx"] or 0) > (port["pfc_tx"] or 0):
-            counts_text = f"{port_name}: pfc_xon_tx {port['pfc_xon_tx']}, pfc_tx {port['pfc_tx']}"
-            yield Violation("no more XON than XOFF", counts_text)
+            figures = f"{port_name}: pfc_xon_tx {port['pfc_xon_tx']}, pfc_tx {port['pfc_tx']}"
+            yield Violation("no more XON than XOFF", figures)
         if port["pfc_storms"] and (switch["pfc"] is None or switch["pfc"]["watchdog"] is None):
             yield Violation("only a watchdog finds storms", f"{port_name}: pfc_storms {port['pfc_storms']}")
     marked = sum(port["ecn_marked"] for port in record.ports)
@@ -273,8 +267,8 @@ def qp_laws(record: Record) -> Iterator[Violation]:
         sent, received = int(job.chunks["cnp_tx"].sum()) + job.late["cnp_tx"], int(job.chunks["cnp_rx"].sum())
         # Those of storage answer commands and completions as well, which are in no row.
         if received > sent and not job.spec["storage"]:
-            counts_text = f"chunks of {job.name}: cnp_tx {sent}, late ones included, cnp_rx {received}"
-            yield Violation("CNP received <= sent", counts_text)
+            figures = f"chunks of {job.name}: cnp_tx {sent}, late ones included, cnp_rx {received}"
+            yield Violation("CNP received <= sent", figures)
     storage = any(job["storage"] for job in record.spec["jobs"])
     if not storage:
         yield from first_bad("a queue pair has two ends", "chunks", sums, pl.col("ends") > 1, ("qp", "ends"))
