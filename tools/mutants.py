@@ -148,11 +148,11 @@ def tell(area: str, mutants: Sequence[Mutant]) -> int:
             print(f"    {mutant.reason(survivors) or 'not in tools/known_survivors.md'}")
     counts = Counter(mutant.outcome for mutant in mutants)
     viable = counts["caught"] + counts["missed"]
-    fraction = counts["caught"] / viable if viable else 1.0
+    ratio = counts["caught"] / viable if viable else 1.0
     print(
-        f"{area}: {counts['caught']} of {viable} caught, {100 * fraction:.1f} %; {counts['unviable']} unviable"
+        f"{area}: {counts['caught']} of {viable} caught, {100 * ratio:.1f} %; {counts['unviable']} unviable"
     )
-    return int(fraction < CAUGHT_AT_LEAST)
+    return int(ratio < CAUGHT_AT_LEAST)
 
 
 def sampled(mutants: Sequence[Any], count: int | None, seed: int) -> list[Any]:

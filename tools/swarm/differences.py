@@ -1,4 +1,4 @@
-"""Repeats a run with other options, which must give the same tables, and with changes of predictable effect."""
+"""Repeats a run with other options, which must give the same tables, and with changes of known effect."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def _outstanding_ps(job: JobRecord, begin: int, end: int) -> int:
 
 
 def _weighted_rank(times: Sequence[tuple[int, float]], limit: float) -> int:
-    """Return the smallest of sorted values at which the cumulative weight reaches the limit, within rounding."""
+    """Return the least of sorted values at which the cumulative weight reaches the limit, within rounding."""
     weight_sum = 0.0
     for time, weight in times:
         weight_sum += weight
@@ -304,7 +304,7 @@ def little_laws(record: Record) -> Iterator[Violation]:
     While clients issue, each has `depth` operations outstanding at every instant. An operation that completes
     in the measured time counts fully in the throughput, and with a weight in the mean. Operations form
     depth * clients sequences. In each sequence only the first and the last have a weight below 1; the first
-    counts too much and the last not at all, so the sum of weights differs from the completions by less than 1.
+    counts too much and the last not at all, so weights and completions differ by less than 1 in total.
     """
     for job in record.jobs.values():
         storage = job.spec["storage"]

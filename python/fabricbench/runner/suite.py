@@ -162,22 +162,22 @@ def load_suite(
     """
     path, source = find_suite(name)
     document = read_file(path, source)
-    read = read_model(document, SuiteFile)
-    problems = document.problems(_check(read, figures)) or list(_check_only(read, only))
+    suite_file = read_model(document, SuiteFile)
+    problems = document.problems(_check(suite_file, figures)) or list(_check_only(suite_file, only))
     if problems:
         raise PlanError(problems)
     tests: list[SuiteTest] = []
-    for index, test in enumerate(read.tests):
+    for index, test in enumerate(suite_file.tests):
         if only and test.category not in only and test.plan not in only:
             continue
-        changes = [*_overrides({**read.changes, **test.changes}), *overrides]
+        changes = [*_overrides({**suite_file.changes, **test.changes}), *overrides]
         try:
             tests.append(SuiteTest(test, load(_place(test.plan, path), changes, limits, quick=quick)))
         except PlanError as error:
             problems += document.problems(_field_problems(error, index))
     if problems:
         raise PlanError(problems)
-    return Suite(read, tests, document.text)
+    return Suite(suite_file, tests, document.text)
 
 
 def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
@@ -198,7 +198,7 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
             outcome = run(part, number)
         except (StoreError, OSError, MemoryError):
             raise  # the next test would fail in the same way
-        except Exception as error:  # noqa: BLE001 -- told as an anomaly, and by the exit status
+        except Exception as error:  # noqa: BLE001 -- reported as an anomaly, and by the exit status
             yield TestEnd(part, None, error)
             continue
         yield TestEnd(part, outcome)
@@ -218,16 +218,16 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
 
 def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
     """Check that categories, metrics and figures exist, and that no plan is repeated."""
-    names = [each.name for each in read.categories]
-    categories = [(("tests", index), each.category) for index, each in enumerate(read.tests)]
-    categories += [(("omitted", index), each.category) for index, each in enumerate(read.omitted)]
+    names = [category.name for category in read.categories]
+    categories = [(("tests", index), category.category) for index, category in enumerate(read.tests)]
+    categories += [(("omitted", index), category.category) for index, category in enumerate(read.omitted)]
     for at, category in categories:
         if category not in names:
             yield _unknown((*at, "category"), category, names)
     yield from (
-        _unknown(("kpis", index, "metric"), each.metric, _METRICS)
-        for index, each in enumerate(read.kpis)
-        if each.metric not in _METRICS
+        _unknown(("kpis", index, "metric"), category.metric, _METRICS)
+        for index, category in enumerate(read.kpis)
+        if category.metric not in _METRICS
     )
     seen: set[str] = set()
     for index, test in enumerate(read.tests):
@@ -244,18 +244,18 @@ def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
         for path, metric in named:
             if metric not in _METRICS:
                 yield _unknown(("tests", index, *path), metric, _METRICS)
-        for place, figure in enumerate(test.figures):
+        for index_, figure in enumerate(test.figures):
             if figures and figure not in figures:
-                yield _unknown(("tests", index, "figures", place), figure, figures)
+                yield _unknown(("tests", index, "figures", index_), figure, figures)
 
 
 def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
-    names = [*(each.name for each in read.categories), *(each.plan for each in read.tests)]
-    for each in only:
-        if each not in names:
+    names = [*(choice.name for choice in read.categories), *(choice.plan for choice in read.tests)]
+    for choice in only:
+        if choice not in names:
             allowed = ", ".join(category.name for category in read.categories)
-            hint = close_match_hint(each, names)
-            yield Problem(Place(f"--only {each}"), "", "no such category", f"{allowed}, or a plan", hint)
+            hint = close_match_hint(choice, names)
+            yield Problem(Place(f"--only {choice}"), "", "no such category", f"{allowed}, or a plan", hint)
 
 
 def _unknown(path: FieldPath, found: str, names: Sequence[str]) -> FieldProblem:
@@ -265,6 +265,6 @@ def _unknown(path: FieldPath, found: str, names: Sequence[str]) -> FieldProblem:
 
 def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
     """Yield the problems of a plan, located at its entry in the suite file."""
-    for each in error.problems:
-        told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield FieldProblem(("tests", index, "plan"), f"a mistake: {told}", "", hint)
+    for problem in error.problems:
+        message, _, hint = problem.text("error").removeprefix("error: ").partition("\nhint: ")
+        yield FieldProblem(("tests", index, "plan"), f"a mistake: {message}", "", hint)
