@@ -91,7 +91,7 @@ def _of_kind(mapping: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(schema: dict[str, Any], mappings: list[dict[str, Any]]) -> str:
-    """Return the table of the fields of a mapping; with kinds, each field once with the kinds that have it."""
+    """Return the table of the fields of a mapping; with kinds, each field once, with its kinds."""
     kinds: dict[tuple[str, ...], list[str]] = {}
     for mapping in mappings:
         fields = mapping["properties"].items()

@@ -192,16 +192,14 @@ def _report(seed: int, outcome: Outcome, rule: str, arguments: argparse.Namespac
 
     small = shrink(plan_of(seed), fails, arguments.shrink)
     rule_violations = [
-        violation_
-        for violation_ in worker.examine(Task(small, compares=compares)).violations
-        if violation_.rule == rule
+        broken for broken in worker.examine(Task(small, compares=compares)).violations if broken.rule == rule
     ]
     worker.close()
     path = write_plan(
         small,
         arguments.failures,
         f"seed-{seed}",
-        [rule, *(violation_.found for violation_ in rule_violations)],
+        [rule, *(broken.found for broken in rule_violations)],
     )
     print(f"    small plan: {path}\n    again: python -m tools.swarm --plan {path}", flush=True)
 

@@ -114,9 +114,9 @@ def _sending(record: Record, payload_bytes: int) -> int:
     rates += [fabric["nic"]["drain_rate_bps"]] if fabric["nic"]["drain_rate_bps"] else []
     slowdowns = [
         *fabric["nic"]["impairments"],
-        *(failure_ for failure_ in fabric["failures"] if "throughput_ppm" in failure_),
+        *(slowdown for slowdown in fabric["failures"] if "throughput_ppm" in slowdown),
     ]
-    throughput_ppm = min((failure_["throughput_ppm"] for failure_ in slowdowns), default=10**6)
+    throughput_ppm = min((slowdown["throughput_ppm"] for slowdown in slowdowns), default=10**6)
     slowest: int = min(rates) * max(1, throughput_ppm)
     return SHARED * payload_bytes * PS_BITS * 10**6 // slowest
 

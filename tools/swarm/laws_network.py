@@ -216,10 +216,10 @@ def priority_laws(record: Record) -> Iterator[Violation]:
             yield Violation("no pause is longer than the run", figures)
     for port in record.ports:
         for name in columns:
-            sum_ = sums[port["node"], port["port"]][name]
-            if (port[name] or 0) != sum_:
+            total = sums[port["node"], port["port"]][name]
+            if (port[name] or 0) != total:
                 figures = (
-                    f"ports: {port['node']} port {port['port']}: {name} {port[name]}; priorities: {sum_}"
+                    f"ports: {port['node']} port {port['port']}: {name} {port[name]}; priorities: {total}"
                 )
                 yield Violation("a port has the sums over its priorities", figures)
 

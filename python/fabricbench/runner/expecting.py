@@ -90,14 +90,16 @@ def _check_ranks_are_free(loaded: LoadedPlan) -> None:
 def _moved(loaded: LoadedPlan, number: int) -> Iterator[str]:
     """Yield an override for each job that moves its ranks to the hosts of the placement."""
     spec: Mapping[str, Any] = next(trial for trial in loaded.trials if not trial.is_solo).run_spec
-    estimate = next((hosts_ for hosts_ in loaded.estimates if hosts_), None)
+    estimate = next((trial_estimate for trial_estimate in loaded.estimates if trial_estimate), None)
     hosts_by_job = [dict.fromkeys(job["hosts"]) for job in spec["jobs"]]
-    hosts = estimate["hosts"] if estimate else 1 + max(host for hosts_ in hosts_by_job for host in hosts_)
+    hosts = (
+        estimate["hosts"] if estimate else 1 + max(host for job_hosts in hosts_by_job for host in job_hosts)
+    )
     width = int(spec["fabric"]["topology"].get("rails", 1))
     order = _order(f"{loaded.plan.seed}/placement/{number}", hosts // width)
     for index, ranks in enumerate(hosts_by_job):
-        ranks_ = [order[host // width] * width + host % width for host in ranks]
-        yield f"jobs.{index}.ranks={json.dumps(ranks_)}"
+        placed_ranks = [order[host // width] * width + host % width for host in ranks]
+        yield f"jobs.{index}.ranks={json.dumps(placed_ranks)}"
 
 
 def _order(text: str, count: int) -> list[int]:
@@ -114,7 +116,7 @@ def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
     link_by_case: dict[tuple[object, ...], BusiestLink | None] = {}
     drawn_trials: list[Drawn] = []
     for part, trials in parts:
-        planned = {trial_.index: trial_ for trial_ in part.loaded.trials}
+        planned = {candidate.index: candidate for candidate in part.loaded.trials}
         for trial in trials:
             planned_trial = planned[trial.facts.position]
             if planned_trial.is_solo or not trial.is_finished:

@@ -244,9 +244,9 @@ def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
         for path, metric in named:
             if metric not in _METRICS:
                 yield _unknown(("tests", index, *path), metric, _METRICS)
-        for index_, figure in enumerate(test.figures):
+        for figure_index, figure in enumerate(test.figures):
             if figures and figure not in figures:
-                yield _unknown(("tests", index, "figures", index_), figure, figures)
+                yield _unknown(("tests", index, "figures", figure_index), figure, figures)
 
 
 def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:

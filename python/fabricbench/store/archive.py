@@ -218,8 +218,8 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
         raise _damaged(path, f"{_ROWS} cannot be read: {error}") from error
     if version not in _VERSIONS:
         hint = "use the version of fabricbench that wrote it, or a newer one"
-        other = f"version {version!r:.40}; this fabricbench reads versions up to {VERSION}"
-        raise StoreError(path, other, hint)
+        message = f"version {version!r:.40}; this fabricbench reads versions up to {VERSION}"
+        raise StoreError(path, message, hint)
     if not is_whole:
         raise _damaged(path, f"{_ROWS} is damaged: its digest is another")
     for row in exported["trials"]:
@@ -250,9 +250,9 @@ def _check(row: dict[str, Any], columns: Set[str], path: Path) -> None:
         imported = row.get("backend") == IMPORTED
         row.setdefault("observed", "{}" if imported else to_json(OF_THE_SIMULATOR))
     if row.keys() != columns:
-        wrong = ", ".join(sorted(row.keys() ^ columns))[:_SHOWN]
-        found = f"a row has columns {wrong} too many or too few"
-        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {found}")
+        differing_columns = ", ".join(sorted(row.keys() ^ columns))[:_SHOWN]
+        message = f"a row has columns {differing_columns} too many or too few"
+        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {message}")
     try:
         checked_row(row, [name for name in row if name in _TRIAL])
     except RowError as error:
@@ -287,8 +287,8 @@ def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
     member, trial_id, table = archive.next(), row["id"], target.stem
     match = _TABLE.fullmatch(member.name) if member else None
     if member is None or match is None or match.groups() != (trial_id, table):
-        found = f"{member.name[:80]!a} in place of" if member else "it ends before"
-        raise _damaged(path, f"{found} table {table} of trial {trial_id}")
+        problem_start = f"{member.name[:80]!a} in place of" if member else "it ends before"
+        raise _damaged(path, f"{problem_start} table {table} of trial {trial_id}")
     try:
         digest = archive.copy(member, target)
     except OSError as error:
@@ -306,15 +306,19 @@ def _misfit(path: Path, table: str, row: Row) -> str:
     """Return how a readable table differs from the declarations of its row; empty if it does not."""
     with opened_table(path) as file:
         if table == TRIALS:
-            same = file.read().to_pylist() == json.loads(row["results"])
-            return "" if same else "table trials has other results than its row"
+            is_equal = file.read().to_pylist() == json.loads(row["results"])
+            return "" if is_equal else "table trials has other results than its row"
         if row["record_version"] != SCHEMA_VERSION:
             return ""
         columns = {field.name: field.type for field in with_later(table, file.schema_arrow)}
         declared = {field.name: field.type for field in schema_of(table)}
-    wrong = sorted(name for name in columns.keys() | declared if columns.get(name) != declared.get(name))
+    differing_columns = sorted(
+        name for name in columns.keys() | declared if columns.get(name) != declared.get(name)
+    )
     return (
-        f"table {table}: its columns {', '.join(wrong)[:_SHOWN]} are not those of a record" if wrong else ""
+        f"table {table}: its columns {', '.join(differing_columns)[:_SHOWN]} are not those of a record"
+        if differing_columns
+        else ""
     )
 
 

@@ -182,8 +182,8 @@ class Workspace:
 
     def _unknown(self, connection: Connection, name: str, matches: Sequence[Trial]) -> UnknownTrialError:
         if len({trial.id for trial in matches}) > 1:
-            beginnings = ", ".join(trial.id for trial in matches[:5])
-            message = f'"{name}" is the beginning of several trials: {beginnings}'
+            matching_ids = ", ".join(trial.id for trial in matches[:5])
+            message = f'"{name}" is the beginning of several trials: {matching_ids}'
             return UnknownTrialError(self.root, message, "write more digits of the id")
         if matches:
             message = f"trial {matches[0].id} has no record: it is {matches[0].status}"
@@ -408,7 +408,7 @@ def holds_workspace(folder: Path) -> bool:
 
 def _is_read_only(folder: Path) -> bool:
     """Return whether there is a workspace that can be read but not written; missing parts can be created."""
-    existing = [folder_ for folder_ in _written(folder) if folder_.exists()]
+    existing = [path for path in _written(folder) if path.exists()]
     return (folder / CATALOG_FILE).is_file() and not all(map(_is_writable, existing))
 
 

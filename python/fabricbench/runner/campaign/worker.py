@@ -81,13 +81,13 @@ def _carried_out(
 
 def _other_version(backend: Backend, facts: TrialFacts) -> ClusterError | None:
     """Return an error if this worker's fabricbench version differs, as its results may differ; else None."""
-    local_versions = backend.version, backend.engine_version
-    required_versions = facts.backend_version, facts.engine_version
-    if local_versions == required_versions:
+    local = backend.version, backend.engine_version
+    required = facts.backend_version, facts.engine_version
+    if local == required:
         return None
-    message = f"{os.uname().nodename} has backend {facts.backend} {' of engine '.join(map(str, local_versions))}, not "
+    message = f"{os.uname().nodename} has backend {facts.backend} {' of engine '.join(map(str, local))}, not "
     return ClusterError(
-        message + " of engine ".join(map(str, required_versions)),
+        message + " of engine ".join(map(str, required)),
         "install the same fabricbench on every node",
     )
 

@@ -178,7 +178,7 @@ def ratio(metric: Metric, value: float, shipped: float) -> float | None:
 def ratios(metric: Metric, values: Mapping[Key, float], shipped: Mapping[Key, float]) -> dict[Key, float]:
     """Return the ratio of each value that both mappings have."""
     ratio_by_key = {key: ratio(metric, values[key], shipped[key]) for key in shipped if key in values}
-    return {key: ratio_ for key, ratio_ in ratio_by_key.items() if ratio_ is not None}
+    return {key: key_ratio for key, key_ratio in ratio_by_key.items() if key_ratio is not None}
 
 
 def overall(found: Mapping[Key, float]) -> float:
