@@ -1,4 +1,4 @@
-"""Builds the wheel with profile-guided optimisation, with the branch counts of the benchmarks of `make bench`.
+"""Builds the wheel with profile-guided optimisation, using branch counts of the benchmarks of `make bench`.
 
 Three steps: build the benchmarks with counters, run them, and build the wheel with the counts. The results of
 simulations and the supported processors are the same. With --bench the benchmarks are built with the counts

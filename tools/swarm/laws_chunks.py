@@ -75,7 +75,7 @@ def row_laws(record: Record) -> Iterator[Violation]:
 
 
 def _job_end(record: Record) -> pl.Expr:
-    """Return the end of a chunk's job [ps]; of one that repeats until others end, that of its complete rounds.
+    """Return the end of a chunk's job [ps]; if it repeats until others end, that of its complete rounds.
 
     Chunks of a round that is cut off may complete until the end of the run.
     """

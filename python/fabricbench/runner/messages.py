@@ -72,14 +72,14 @@ class Failed:
         try:
             failed = cls(parts[0], parts[1], dict(vars(error)), trace)
             pickle.loads(pickle.dumps(failed))
-        except Exception:  # noqa: BLE001 -- whatever keeps it from being sent
+        except Exception:  # noqa: BLE001 -- any reason why it cannot be pickled
             return cls(RuntimeError, (f"{type(error).__name__}: {error}",), {}, trace)
         return failed
 
     @property
     def error(self) -> BaseException:
         """The exception, rebuilt from its parts."""
-        # Not by a call: the arguments of exception classes differ from the ones that they store.
+        # `__init__` is not called: its parameters may differ from the stored arguments.
         error = self.kind.__new__(self.kind, *self.arguments)
         vars(error).update(self.attributes)
         error.add_note(f"in the process of the trial:\n{self.trace}")

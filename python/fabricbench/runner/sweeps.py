@@ -100,10 +100,10 @@ def reference(plan: LoadedPlan, options: Options, rate_bps: int | None) -> Loade
     """
     # Replies start after the acknowledgement has left the link, like those of software.
     job = {**_ping_pong(repeat=2), **dict.fromkeys(_OVERHEADS, "0s"), "send_overhead": _PAUSE}
-    more = [f"fabric.nic.latency={REFERENCE_LATENCY_PS}ps", "backend=sim"]
-    more += [f"fabric.topology.host_link.rate={rate_bps}bps"] if rate_bps else []
+    overrides = [f"fabric.nic.latency={REFERENCE_LATENCY_PS}ps", "backend=sim"]
+    overrides += [f"fabric.topology.host_link.rate={rate_bps}bps"] if rate_bps else []
     sizes = _up_to(SMALL_BYTES, plan.plan.transport.mtu_bytes)
-    return _loaded(plan, f"{LATENCY}-reference", options, sizes, job, _of_pairs(options.pairs), more)
+    return _loaded(plan, f"{LATENCY}-reference", options, sizes, job, _of_pairs(options.pairs), overrides)
 
 
 def _all(
@@ -120,11 +120,11 @@ def _all(
         for count in QUEUE_PAIRS
     }
     yield RATE, large, ping_pong, by_pairs
-    windows = [each for each in WINDOWS if each <= transport.window_packets]
+    windows = [window for window in WINDOWS if window <= transport.window_packets]
     by_window = {
-        f"{name}-window-{each}": {**changes, "transport.window": each, "transport.ack_every": 1}
+        f"{name}-window-{window}": {**changes, "transport.window": window, "transport.ack_every": 1}
         for name, changes in pairs.items()
-        for each in windows
+        for window in windows
     }
     yield WINDOW, [min(WINDOW_BYTES, options.size_max_bytes)], ping_pong, by_window
     stream = {
@@ -133,10 +133,12 @@ def _all(
         "repeat": 20,
         "warm_up_rounds": 2,
     }
-    ways = [way for first, second in options.pairs for way in ((first, second), (second, first))]
+    ordered_pairs = [
+        ordered_pair for first, second in options.pairs for ordered_pair in ((first, second), (second, first))
+    ]
     by_count = {
         f"{name}-messages-{count}": {**changes, f"jobs.{_PROBE}.processes_per_host": count}
-        for name, changes in _of_pairs(ways).items()
+        for name, changes in _of_pairs(ordered_pairs).items()
         for count in STREAMS
     }
     yield MESSAGES, COST_BYTES, stream, by_count
@@ -152,8 +154,8 @@ def _ping_pong(repeat: int, warm_up: int = 0) -> dict[str, Any]:
     }
 
 
-def _up_to(sizes: Sequence[int], most: int) -> list[int]:
-    return [size for size in sizes if size <= most]
+def _up_to(sizes: Sequence[int], size_max: int) -> list[int]:
+    return [size for size in sizes if size <= size_max]
 
 
 def _of_pairs(pairs: Iterable[Pair]) -> dict[str, dict[str, Any]]:
@@ -172,7 +174,7 @@ def _loaded(
     """Return the plan with one sweep instead of its jobs."""
     first = plan.plan.jobs[0]
     # The plan's software overheads apply here too; backends with real hosts have their own.
-    overheads = {each: f"{getattr(first, f'{each}_ps')}ps" for each in _OVERHEADS}
+    overheads = {overhead: f"{getattr(first, f'{overhead}_ps')}ps" for overhead in _OVERHEADS}
     ranks = list(options.pairs[0])
     fields: dict[str, Any] = {
         "name": f"calibrate-{name}",

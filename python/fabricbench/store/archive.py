@@ -364,7 +364,7 @@ def _import_all(
 def _missing(workspace: Workspace, trial_ids: Iterable[str]) -> list[str]:
     """Return the trials without a record in this workspace."""
     with workspace.database.reading() as connection:
-        return [each for each in trial_ids if not workspace.catalog.has_record(connection, each)]
+        return [trial_id for trial_id in trial_ids if not workspace.catalog.has_record(connection, trial_id)]
 
 
 def _are_imported(workspace: Workspace, trial_ids: Sequence[str]) -> bool | None:

@@ -68,12 +68,12 @@ def joined(on: str) -> Any:
 def _signals_kept() -> Iterator[None]:
     """Restore the signal handlers: Ray installs one that ends this process on SIGTERM at any point."""
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.getsignal(number) for number in numbers]
+    handlers = [signal.getsignal(number) for number in numbers]
     try:
         yield
     finally:
         if threading.current_thread() is threading.main_thread():
-            for number, handler in zip(numbers, before, strict=True):
+            for number, handler in zip(numbers, handlers, strict=True):
                 signal.signal(number, handler)
 
 
@@ -120,8 +120,8 @@ def head_of(ray: Any, on: str) -> tuple[str, int] | None:
 
 def gone(on: str, reason: str) -> ClusterError:
     """Return the error for a cluster that was joined and has disappeared."""
-    where = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
-    return ClusterError(f"{where} is gone: {reason}", _GONE)
+    cluster = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
+    return ClusterError(f"{cluster} is gone: {reason}", _GONE)
 
 
 def listens(at: tuple[str, int], within_s: float) -> bool:
@@ -139,8 +139,8 @@ def _show_token() -> None:
     `ray start --head` requires the token if there is one, but a client sends it only in this mode. A cluster
     without tokens ignores it.
     """
-    places = (os.environ.get("RAY_AUTH_TOKEN_PATH"), Path.home() / ".ray" / "auth_token")
-    if os.environ.get("RAY_AUTH_TOKEN") or any(place and Path(place).is_file() for place in places):
+    token_paths = (os.environ.get("RAY_AUTH_TOKEN_PATH"), Path.home() / ".ray" / "auth_token")
+    if os.environ.get("RAY_AUTH_TOKEN") or any(path and Path(path).is_file() for path in token_paths):
         os.environ.setdefault(_MODE, "token")
 
 

@@ -75,17 +75,17 @@ def _check_type(name: str, column: Column, value: object) -> None:
             raise _wrong(name, value, "a value")
         return
     if column.is_integer:
-        most = _INT64_MAX if column.type == "BIGINT" else _INT32_MAX
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-            raise _wrong(name, value, f"an integer from 0 to {most:,}")
+        value_max = _INT64_MAX if column.type == "BIGINT" else _INT32_MAX
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= value_max:
+            raise _wrong(name, value, f"an integer from 0 to {value_max:,}")
         return
     _check_text(name, column, value)
 
 
 def _check_text(name: str, column: Column, value: object) -> None:
-    most = column.length_max
-    if not isinstance(value, str) or (most is not None and len(value) > most):
-        raise _wrong(name, value, "a text" + (f" of at most {most} characters" if most else ""))
+    length_max = column.length_max
+    if not isinstance(value, str) or (length_max is not None and len(value) > length_max):
+        raise _wrong(name, value, "a text" + (f" of at most {length_max} characters" if length_max else ""))
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -111,15 +111,15 @@ def _parsed(name: str, text: str | None) -> Any:
     """Return the parsed value of a JSON column after checking its structure."""
     if text is None:
         return None
-    fits, allowed = _JSON[name]
+    has_structure, allowed = _JSON[name]
     try:
-        found = json.loads(text, parse_constant=_refuse)
-        is_allowed = fits(found)
+        parsed = json.loads(text, parse_constant=_refuse)
+        is_allowed = has_structure(parsed)
     except (ValueError, RecursionError) as error:
         raise RowError(f"{name} is no JSON: {error}") from error
     if not is_allowed:
         raise _wrong(name, text, f"JSON: {allowed}")
-    return found
+    return parsed
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -211,13 +211,15 @@ def _is_axis(value: object) -> bool:
 def _is_observed(value: object) -> bool:
     """Return whether a value has the observed tables of a record with observation points and null columns."""
     return isinstance(value, dict) and all(
-        isinstance(each, dict) and each.get("at") in _POINTS and _are_texts(each.get("unmeasured"))
-        for each in value.values()
+        isinstance(observation, dict)
+        and observation.get("at") in _POINTS
+        and _are_texts(observation.get("unmeasured"))
+        for observation in value.values()
     )
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _is_list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -241,6 +243,6 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 
 
 def _wrong(name: str, found: object, allowed: str) -> RowError:
-    shown = ascii(found)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-    return RowError(f"{name}: found {shown}, allowed is {allowed}")
+    value_text = ascii(found)
+    value_text = value_text if len(value_text) <= _SHOWN else f"{value_text[:_SHOWN]}..."
+    return RowError(f"{name}: found {value_text}, allowed is {allowed}")

@@ -143,7 +143,9 @@ class RecordWriter:
         """
         self.folder = folder
         self._metadata = {(METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()}
-        self._unmeasured = {table: tuple(each["unmeasured"]) for table, each in observed.items()}
+        self._unmeasured = {
+            table: tuple(tables_facts["unmeasured"]) for table, tables_facts in observed.items()
+        }
         self._writers: dict[str, TableWriter] = {}
         self._thread = WriterThread()
         try:
