@@ -42,7 +42,7 @@ class Answer:
     def __str__(self) -> str:
         state = f"not looked at: {self.gap}" if self.gap else f"{len(self.findings)} found"
         return "\n".join(
-            [f"{self.question}: {state} ({self.data})", *(f"  {each}" for each in self.findings)]
+            [f"{self.question}: {state} ({self.data})", *(f"  {finding}" for finding in self.findings)]
         )
 
 

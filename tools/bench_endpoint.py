@@ -150,14 +150,14 @@ def main() -> None:
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("error: network namespaces need root\nhint: run it by sudo, or in a container as root")
-    chosen = [case for case in CASES if arguments.only in (None, case.name) or case.way == "bare"]
+    cases = [case for case in CASES if arguments.only in (None, case.name) or case.way == "bare"]
     program = build()
     write(f"{'case':20} {'Gb/s':>7} {'of bare':>8} {'messages/s':>11} {'send s/GB':>10} {'receive s/GB':>13}")
     best: dict[str, tuple[float, Outcome]] = {}
     with namespaces() as names:
         for _ in range(arguments.rounds):
             bare = 1.0
-            for case in chosen:
+            for case in cases:
                 outcome = run(program, case, arguments.seconds, names)
                 bare = outcome.goodput_gbps if case.way == "bare" else bare
                 ratio_and_outcome = (outcome.goodput_gbps / bare, outcome)

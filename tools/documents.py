@@ -115,9 +115,9 @@ def documents() -> list[Document]:
     ]
 
 
-def _items(name: str, places: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
-    for place in places:
-        yield from (_item(name, place["place"], row) for row in place["rows"])
+def _items(name: str, parts: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
+    for part in parts:
+        yield from (_item(name, part["place"], row) for row in part["rows"])
 
 
 def _item(name: str, place: str, row: Mapping[str, Any]) -> Item:

@@ -102,10 +102,10 @@ def main() -> int:
 def measure(row: Row, backend: str) -> None:
     """Print the estimated and the measured cost of one run."""
     name, leaves, per_leaf, collective, size, balancing, switch, transport = row
-    last = leaves * per_leaf - 1
+    last_host = leaves * per_leaf - 1
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.yaml"
-        fields = {"leaves": leaves, "per_leaf": per_leaf, "last": last, "collective": collective}
+        fields = {"leaves": leaves, "per_leaf": per_leaf, "last": last_host, "collective": collective}
         models = {"balancing": balancing, "switch": switch, "transport": transport}
         plan.write_text(PLAN.format(**fields, **models, size=size, backend=backend))
         (estimate,) = loading.load(str(plan)).estimates

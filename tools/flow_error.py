@@ -198,8 +198,8 @@ def congestion_of(planned: PlannedTrial, counters: Counters) -> str:
     down into the next one, were as busy, and `COLLISIONS` of the hash if they were not.
     """
     ports = counters.ports
-    lost = sum(row[name] for row in ports for name in row if _LOST.fullmatch(name))
-    if lost or counters.retransmits:
+    frames_lost = sum(row[name] for row in ports for name in row if _LOST.fullmatch(name))
+    if frames_lost or counters.retransmits:
         return RESENT
     tiers = {row["node"]: row["tier"] for row in ports}
     deepest = max((row for row in ports if row["tier"]), key=lambda row: row["queue_max_bytes"], default=None)
@@ -386,8 +386,8 @@ def main() -> int:
     parser.add_argument("--print", action="store_true", help="print it and leave page and file alone")
     arguments = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, from_section = page.partition(BEGIN)
+    _, end, after = from_section.partition(END)
     if not (begin and end):
         raise SystemExit(f"error: {PAGE} has no place between {BEGIN.strip()} and {END.strip()}")
     comparison = compare(arguments.scenarios)

@@ -187,12 +187,12 @@ def presets() -> str:
 
 def _preset_table(title: str, preset_by_name: Mapping[str, DcqcnPreset | EcnPreset]) -> str:
     """Return a table of the parameters of presets, one preset in each column."""
-    first = next(iter(preset_by_name.values()))
+    first_preset = next(iter(preset_by_name.values()))
     lines = [
         f"| `{title}` | {' | '.join(f'`{name}`' for name in preset_by_name)} |",
         "|---" * (len(preset_by_name) + 1) + "|",
     ]
-    for field in fields(first):
+    for field in fields(first_preset):
         name, _, unit = field.name.rpartition("_")
         write = _WRITERS.get(unit, str)
         cells = [getattr(preset, field.name) for preset in preset_by_name.values()]

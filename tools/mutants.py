@@ -157,11 +157,11 @@ def tell(area: str, mutants: Sequence[Mutant]) -> int:
 
 def sampled(mutants: Sequence[Any], count: int | None, seed: int) -> list[Any]:
     """Draw `count` mutants, or all if it is None; a larger sample of a seed begins with the smaller one."""
-    drawn = list(mutants)
-    random.Random(seed).shuffle(drawn)
-    del drawn[len(drawn) if count is None else count :]
-    print(f"{len(drawn)} of {len(mutants)} mutants", flush=True)
-    return drawn
+    sample = list(mutants)
+    random.Random(seed).shuffle(sample)
+    del sample[len(sample) if count is None else count :]
+    print(f"{len(sample)} of {len(mutants)} mutants", flush=True)
+    return sample
 
 
 def copy_parts(tree: Path, parts: Sequence[str]) -> None:

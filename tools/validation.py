@@ -138,8 +138,8 @@ def axes_text(trial: dict[str, Any]) -> str:
 
 def alone_cells(trial: dict[str, Any]) -> list[str]:
     """Return the bandwidth of a job alone, and the percentage of it that remains with the other jobs."""
-    alone = trial["alone"] or {}
-    values = (alone.get(BUS_BANDWIDTH.name), alone.get("kept_percent"))
+    results_alone = trial["alone"] or {}
+    values = (results_alone.get(BUS_BANDWIDTH.name), results_alone.get("kept_percent"))
     return ["-" if value is None else f"{value:.4g}" for value in values]
 
 
@@ -186,12 +186,12 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
 
 def unrepeated(page: str, section: Section, text: str) -> str:
     """Return a table, or a reference to an equal one above it on the page."""
-    before = page[: page.index(f"<!-- {section.plan}: end -->")]
+    page_above = page[: page.index(f"<!-- {section.plan}: end -->")]
     equal_plan = next(
         (
             section_.plan
-            for section_ in sections(before)
-            if f": begin -->\n{text}<!-- {section_.plan}:" in before
+            for section_ in sections(page_above)
+            if f": begin -->\n{text}<!-- {section_.plan}:" in page_above
         ),
         "",
     )

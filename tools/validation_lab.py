@@ -105,9 +105,11 @@ def rows(plan: str, repeats: int, given_scale: int | None) -> list[str]:
     cores = len(os.sched_getaffinity(0))
     busy = f"the machine was busy: load {load:.0f} on {cores} processors" if load > cores else ""
     lines, sizes = [], chunk_sizes(plan)
-    for index, first in enumerate(runs[0][0]):
+    for index, first_twin in enumerate(runs[0][0]):
         repeated = [twins[index] for twins, _ in runs if index < len(twins)]
-        short = _short(sizes.get((first["variant"], _swept(first["axes"]), first["data_size_bytes"])))
+        short = _short(
+            sizes.get((first_twin["variant"], _swept(first_twin["axes"]), first_twin["data_size_bytes"]))
+        )
         lines.append(_measured(plan, scale, repeated, (short, busy)))
     for line in messages.splitlines():
         if line.startswith(_EXCLUDED):
@@ -132,16 +134,16 @@ def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], known_ca
     `known_causes` has the cause for short chunks, and for a busy machine where the records have no cause.
     """
     short, busy = known_causes
-    first = repeats[0]
-    variant = [] if first["variant"] in {"", "base"} else [first["variant"]]
-    swept = [text] if (text := _swept(first["axes"])) else []
-    label = ", ".join([*variant, *swept, first["job"], first["size"]])
+    first_twin = repeats[0]
+    variant = [] if first_twin["variant"] in {"", "base"} else [first_twin["variant"]]
+    swept = [text] if (text := _swept(first_twin["axes"])) else []
+    label = ", ".join([*variant, *swept, first_twin["job"], first_twin["size"]])
     deviations = sorted(
         twin["deviation_percent"] for twin in repeats if twin["deviation_percent"] is not None
     )
-    predicted = (first["predicted"] or {}).get("completion_time_ms")
+    predicted = (first_twin["predicted"] or {}).get("completion_time_ms")
     if not deviations or predicted is None:
-        cause = _causes(first) or "no completion time"
+        cause = _causes(first_twin) or "no completion time"
         return f"| {plan} | {label} | {scale} | - | {_number(predicted)} | - | {cause} |\n"
     median_deviation = median(deviations)
     median_twin = min(repeats, key=lambda twin: abs((twin["deviation_percent"] or 0.0) - median_deviation))

@@ -108,11 +108,11 @@ def _one(plan: Fields, arguments: argparse.Namespace) -> int:
 def _seeds(arguments: argparse.Namespace) -> Iterator[int]:
     """Return the seeds still to run, from `--seed`, the first of the run to resume, or a new one."""
     done = _done(arguments.progress)
-    new = min(done) if done else time.time_ns() // 1_000_000
-    first = new if arguments.seed is None else arguments.seed
-    print(f"seeds from {first}, {len(done)} done before", file=sys.stderr, flush=True)
+    resumed_or_new = min(done) if done else time.time_ns() // 1_000_000
+    first_seed = resumed_or_new if arguments.seed is None else arguments.seed
+    print(f"seeds from {first_seed}, {len(done)} done before", file=sys.stderr, flush=True)
     count = arguments.count if arguments.count is not None else sys.maxsize
-    return (seed for seed in range(first, first + count) if seed not in done)
+    return (seed for seed in range(first_seed, first_seed + count) if seed not in done)
 
 
 def _done(progress: Path | None) -> set[int]:
@@ -152,23 +152,23 @@ def _outcomes(
     default = None if arguments.count is not None else 120.0
     seconds = arguments.seconds if arguments.seconds is not None else default
     end_s = time.monotonic() + seconds if seconds is not None else float("inf")
-    busy: dict[int, int] = {}
+    seed_by_worker: dict[int, int] = {}
 
     def feed(index: int) -> None:
         seed = next(seeds, None) if time.monotonic() < end_s else None
         if seed is not None:
             compares = seed % arguments.compare_every == 0
             workers[index].begin(Task(plan_of(seed), compares=compares))
-            busy[index] = seed
+            seed_by_worker[index] = seed
 
     for index in range(len(workers)):
         feed(index)
-    while busy:
-        wait([workers[index].pipe for index in busy], 0.2)
-        for index in list(busy):
+    while seed_by_worker:
+        wait([workers[index].pipe for index in seed_by_worker], 0.2)
+        for index in list(seed_by_worker):
             outcome = workers[index].poll()
             if outcome is not None:
-                yield busy.pop(index), outcome
+                yield seed_by_worker.pop(index), outcome
                 feed(index)
 
 

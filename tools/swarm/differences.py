@@ -83,14 +83,14 @@ def violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     """Yield the options and changes with which a trial gives a different record."""
     threads = _THREADS[crc32(planned.spec_json.encode()) % len(_THREADS)]
     for name, options in (*_VARIANTS, (f"{threads} threads", {"threads": threads})):
-        other, rule = run_trial(planned, **options), f"{name} give the same tables"
+        repeated, rule = run_trial(planned, **options), f"{name} give the same tables"
         if "threads" in options:
-            yield from _different(rule, record, other)
+            yield from _different(rule, record, repeated)
             continue
         # A node that is woken without an event, such as for the end of a postponed pause, makes a sample due.
         # The code path determines which of these samples there are.
-        yield from _different(rule, record, other, frozenset({"series"}))
-        if not _agree(record.frame("series"), other.frame("series")):
+        yield from _different(rule, record, repeated, frozenset({"series"}))
+        if not _agree(record.frame("series"), repeated.frame("series")):
             yield Violation(rule, "series: another value at a time that both have")
     yield from _unobserved(planned, record)
     yield from _counted(planned, record)
@@ -135,15 +135,15 @@ class _Nothing:
 
 
 def _different(
-    rule: str, record: Record, other: Record, but: frozenset[str] = frozenset()
+    rule: str, record: Record, other_record: Record, excluded: frozenset[str] = frozenset()
 ) -> Iterator[Violation]:
     for table, rows in record.arrow.items():
-        if table not in but and not rows.equals(other.arrow[table]):
-            yield Violation(rule, f"{table}: {_first_difference(record, other, table)}")
+        if table not in excluded and not rows.equals(other_record.arrow[table]):
+            yield Violation(rule, f"{table}: {_first_difference(record, other_record, table)}")
             return
     facts = [
         {name: value for name, value in run.summary.items() if name not in MACHINE_FACTS}
-        for run in (record, other)
+        for run in (record, other_record)
     ]
     for name, value in facts[0].items():
         if value != facts[1][name]:
@@ -151,15 +151,15 @@ def _different(
             return
 
 
-def _agree(series: pl.DataFrame, other: pl.DataFrame) -> bool:
+def _agree(series: pl.DataFrame, other_series: pl.DataFrame) -> bool:
     """Return whether two tables of series have the same value wherever both have one."""
     key = [name for name in series.columns if name != "value"]
-    both = series.join(other, on=key, how="inner", nulls_equal=True)
-    return both.filter(both["value"] != both["value_right"]).is_empty()
+    common_points = series.join(other_series, on=key, how="inner", nulls_equal=True)
+    return common_points.filter(common_points["value"] != common_points["value_right"]).is_empty()
 
 
-def _first_difference(one: Record, other: Record, table: str) -> str:
-    rows, others = one.rows(table), other.rows(table)
+def _first_difference(record: Record, other_record: Record, table: str) -> str:
+    rows, others = record.rows(table), other_record.rows(table)
     for number, (row, changed) in enumerate(zip(rows, others, strict=False)):
         if row != changed:
             values = {name: (row[name], changed[name]) for name in row if row[name] != changed[name]}
@@ -176,8 +176,8 @@ def _unobserved(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     """Yield tables other than `series` that change with sampling."""
     observe = record.spec["observe"]
     points = 100 if observe["series_points"] == 0 else 0
-    other = run_trial(_changed(planned, {**record.spec, "observe": {**observe, "series_points": points}}))
-    yield from _different("sampling changes nothing but series", record, other, frozenset({"series"}))
+    sampled = run_trial(_changed(planned, {**record.spec, "observe": {**observe, "series_points": points}}))
+    yield from _different("sampling changes nothing but series", record, sampled, frozenset({"series"}))
 
 
 def _counted(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
@@ -188,15 +188,15 @@ def _counted(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
         {"chunks": "sample", "chunk_rows": record.chunks.height // 3 + 1},
     ):
         observe = {**record.spec["observe"], **observed}
-        other = run_trial(_changed(planned, {**record.spec, "observe": observe}))
-        yield from _different(rule, record, other, _OF_CHUNKS)
-        for row, changed in zip(record.results, other.results, strict=True):
+        reduced = run_trial(_changed(planned, {**record.spec, "observe": observe}))
+        yield from _different(rule, record, reduced, _OF_CHUNKS)
+        for row, changed in zip(record.results, reduced.results, strict=True):
             for name in row.keys() - {"id"} - OF_ALL_ROWS:
                 if row[name] != changed[name]:
                     yield Violation(rule, f"trials: {name} {row[name]}, with {observed} {changed[name]}")
         is_summary = observed["chunks"] == "summary"
-        if not _is_part(other.chunks, record.chunks) or (is_summary and other.chunks.height):
-            yield Violation(rule, f"chunks: {other.chunks.height} rows with {observed}")
+        if not _is_part(reduced.chunks, record.chunks) or (is_summary and reduced.chunks.height):
+            yield Violation(rule, f"chunks: {reduced.chunks.height} rows with {observed}")
 
 
 def _is_part(rows: pl.DataFrame, of_all: pl.DataFrame) -> bool:
@@ -207,11 +207,11 @@ def _faster(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     """Yield jobs that doubled rates make slower, in runs whose times depend on rates alone."""
     if not _is_paced_by_rates(record):
         return
-    other = run_trial(_changed(planned, doubled(planned.run_spec)))
-    if not _is_paced_by_rates(other):
+    faster = run_trial(_changed(planned, doubled(planned.run_spec)))
+    if not _is_paced_by_rates(faster):
         return
     for name, job in record.jobs.items():
-        end_ps, faster_end_ps = job.outcome["end_ps"], other.jobs[name].outcome["end_ps"]
+        end_ps, faster_end_ps = job.outcome["end_ps"], faster.jobs[name].outcome["end_ps"]
         if faster_end_ps is None or faster_end_ps > end_ps * SLOWER:
             figures = f"summary: {name}: end_ps {end_ps}, with doubled rates {faster_end_ps}"
             yield Violation("doubled rates make nothing slower", figures)

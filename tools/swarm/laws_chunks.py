@@ -206,9 +206,9 @@ def _frame_bytes(record: Record) -> pl.Expr:
     """Return the bytes of the frames of a chunk by closed form."""
     transport = record.spec["transport"]
     messages = pl.max_horizontal(-(-pl.col("payload_bytes") // transport["message_bytes"]), pl.lit(1))
-    first = pl.col("packets") if transport["recovery"] == "selective" else messages
+    packets_with_reth = pl.col("packets") if transport["recovery"] == "selective" else messages
     headers = INFINIBAND_BYTES if record.link_layer == "infiniband" else ROCE_BYTES
-    return _padded(record.spec) + headers * pl.col("packets") + RETH_BYTES * first
+    return _padded(record.spec) + headers * pl.col("packets") + RETH_BYTES * packets_with_reth
 
 
 def _padded(spec: Any) -> pl.Expr:
@@ -252,7 +252,7 @@ def _early_rounds(job: JobRecord) -> Iterator[Violation]:
         sent=pl.col("completed_ps"),
         arrived=pl.col("delivered_ps"),
     )
-    ends = (
+    rank_ends = (
         pl.concat(
             [
                 chunk_ends.select("round", rank="src", end="sent"),
@@ -262,10 +262,10 @@ def _early_rounds(job: JobRecord) -> Iterator[Violation]:
         .group_by("round", "rank")
         .agg(pl.col("end").max(), over=pl.col("end").is_not_null().all())
     )
-    begins = job.chunks.group_by("round", pl.col("src_rank").alias("rank")).agg(pl.col("start_ps").min())
-    starts_and_ends = begins.join(ends.with_columns(pl.col("round") + 1), on=["round", "rank"]).sort(
-        "round", "rank"
-    )
+    rank_starts = job.chunks.group_by("round", pl.col("src_rank").alias("rank")).agg(pl.col("start_ps").min())
+    starts_and_ends = rank_starts.join(
+        rank_ends.with_columns(pl.col("round") + 1), on=["round", "rank"]
+    ).sort("round", "rank")
     bad = pl.col("start_ps").is_not_null() & (~pl.col("over") | (pl.col("start_ps") < pl.col("end")))
     rule = "a rank begins a round when it is done with the one before"
     yield from first_bad(

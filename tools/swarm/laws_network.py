@@ -66,11 +66,13 @@ def cause_laws(record: Record) -> Iterator[Violation]:
     """Yield losses by causes that the plan does not have."""
     lost, fabric = record.summary["frames_lost"], record.spec["fabric"]
     pfc = fabric["switch"]["pfc"]
-    slow = fabric["nic"]["drain_rate_bps"] or fabric["nic"]["impairments"] or _has(record, "nic_throughput")
+    has_slow_host = (
+        fabric["nic"]["drain_rate_bps"] or fabric["nic"]["impairments"] or _has(record, "nic_throughput")
+    )
     possible = {
         "buffer_full": record.link_layer != "infiniband",
         "headroom_overrun": pfc is not None,
-        "host_overrun": bool(slow) and record.link_layer != "infiniband",
+        "host_overrun": bool(has_slow_host) and record.link_layer != "infiniband",
         "wred": _has_wred(fabric),
         "pfc_watchdog": pfc is not None and pfc["watchdog"] is not None,
         "link_down": bool(fabric["failures"]),
@@ -168,21 +170,25 @@ def host_laws(record: Record) -> Iterator[Violation]:
 def _is_plain(record: Record) -> bool:
     """Return whether hosts send only data of complete chunks and acknowledgements."""
     jobs = record.spec["jobs"]
-    other = any(job["barrier"] or job["rendezvous"] or job["storage"] for job in jobs)
+    has_other_messages = any(job["barrier"] or job["rendezvous"] or job["storage"] for job in jobs)
     controlled = record.spec["transport"]["rate_control"] != {"kind": "line-rate"}
-    return record.is_complete and record.ends_by_itself and not (other or controlled or record.spec["tcp"])
+    return (
+        record.is_complete
+        and record.ends_by_itself
+        and not (has_other_messages or controlled or record.spec["tcp"])
+    )
 
 
 def _control(record: Record, hosts: list[Row]) -> Iterator[Violation]:
     """Check that all frames of a host other than its data have the size of an acknowledgement."""
     size = _CONTROL_BYTES[record.link_layer]
     sums = record.chunks.group_by("src_host").agg(pl.col("tx_frames").sum(), pl.col("tx_bytes").sum())
-    data = {host: (frames, bytes_) for host, frames, bytes_ in sums.iter_rows()}
+    data_by_host = {host: (frames, bytes_) for host, frames, bytes_ in sums.iter_rows()}
     by_host: dict[str, list[Row]] = defaultdict(list)
     for port in hosts:
         by_host[port["node"]].append(port)
     for name, ports in by_host.items():
-        data_frames, data_bytes = data.get(int(name.removeprefix("host")), (0, 0))
+        data_frames, data_bytes = data_by_host.get(int(name.removeprefix("host")), (0, 0))
         granted = sum(port["flow_control_tx"] or 0 for port in ports)
         frames = sum(port["tx_frames"] for port in ports) - data_frames - granted
         bytes_ = sum(port["tx_bytes"] for port in ports) - data_bytes - _GRANT_BYTES * granted

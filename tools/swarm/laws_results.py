@@ -85,10 +85,10 @@ def _of_run(record: Record) -> Figures:
     queues = [port["queue_max_bytes"] for port in record.ports if port["tier"] > 0]
     hosts = {port["node"] for port in record.ports if port["tier"] == 0}
     ratios = []
-    between = [link for link in record.links if link["from"] not in hosts and link["to"] not in hosts]
-    for tier in {link["tier"] for link in between}:
-        busy = [link["busy_ps"] for link in between if link["tier"] == tier]
-        ratios += [max(busy) * len(busy) / sum(busy)] if any(busy) else []
+    switch_links = [link for link in record.links if link["from"] not in hosts and link["to"] not in hosts]
+    for tier in {link["tier"] for link in switch_links}:
+        busy_ps = [link["busy_ps"] for link in switch_links if link["tier"] == tier]
+        ratios += [max(busy_ps) * len(busy_ps) / sum(busy_ps)] if any(busy_ps) else []
     return {
         "frames_lost": sum(record.summary["frames_lost"].values()),
         "queue_max_bytes": max(queues, default=None),
@@ -180,12 +180,14 @@ def _completion(record: Record, job: JobRecord) -> Figures:
         return dict.fromkeys(names)
     figures: Figures = {}
     if "round_bytes" in job.spec:
-        times = {each["data_bytes"]: each for each in job.outcome["size_times"]}[job.spec["data_bytes"]]
+        times = {size_times["data_bytes"]: size_times for size_times in job.outcome["size_times"]}[
+            job.spec["data_bytes"]
+        ]
         figures["completion_time_ms"] = times["sum_ps"] / times["rounds"] / 1e9
     elif not job.spec["warm_up_rounds"] and not job.spec["barrier"] and not job.goes_on:
-        ends = job.chunks["completed_ps"].max()
-        assert isinstance(ends, int)
-        figures["completion_time_ms"] = (ends - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
+        last_ps = job.chunks["completed_ps"].max()
+        assert isinstance(last_ps, int)
+        figures["completion_time_ms"] = (last_ps - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
     time_ms = job.results["completion_time_ms"]
     if not job.is_collective or not time_ms:
         return figures | dict.fromkeys(names[1:])
@@ -221,11 +223,11 @@ def _goodput(record: Record) -> float:
 
 def _traffic(job: JobRecord) -> Figures:
     arrivals = job.spec["arrivals"]
-    until, seconds = job.spec["start_ps"] + arrivals["duration_ps"], arrivals["duration_ps"] / _PS
+    end_ps, seconds = job.spec["start_ps"] + arrivals["duration_ps"], arrivals["duration_ps"] / _PS
     payload = pl.col("payload_bytes")
     figures: Figures = {
         "offered_gb_per_s": job.chunks["payload_bytes"].sum() / seconds / 1e9,
-        "delivered_gb_per_s": job.chunks.filter(pl.col("delivered_ps") <= until).select(payload.sum()).item()
+        "delivered_gb_per_s": job.chunks.filter(pl.col("delivered_ps") <= end_ps).select(payload.sum()).item()
         / seconds
         / 1e9,
     }

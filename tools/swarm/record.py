@@ -197,8 +197,10 @@ class JobRecord:
         """Chunks of its complete measured rounds; all operations of a storage job."""
         if self.spec["storage"]:
             return self.chunks
-        first = self.outcome["warm_up_rounds"]
-        return self.chunks.filter(pl.col("round").is_between(first, first + self.outcome["rounds"] - 1))
+        first_round = self.outcome["warm_up_rounds"]
+        return self.chunks.filter(
+            pl.col("round").is_between(first_round, first_round + self.outcome["rounds"] - 1)
+        )
 
 
 def _of_size(job: JobRecord, row: Row) -> JobRecord:
@@ -228,8 +230,8 @@ class _Tables:
         self._tables = tables
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        whole = self._tables[table]
-        yield from (whole if columns is None else whole.select(list(columns))).to_batches()
+        stored = self._tables[table]
+        yield from (stored if columns is None else stored.select(list(columns))).to_batches()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Runs the trials of `expect`: a plan with many seeds and, if asked, random placements of its jobs."""
+"""Runs the trials of `expect`: a plan with many seeds and, if requested, random placements of its jobs."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Searching:
     """The search of a plan in rounds: each round tries the next value of every incomplete case.
 
     Attributes:
-        count: Upper bound on the number of trials of all rounds, as known so far.
+        count: Upper bound on the number of trials of all rounds, updated in each round.
     """
 
     def __init__(self, loaded: LoadedPlan, backend: Backend, judge: Judge) -> None:
@@ -152,18 +152,18 @@ class Searching:
         """
         while next_values := self._wanted():
             loaded = self._with(sorted(set(next_values.values())))
-            chosen = [
+            round_trials = [
                 trial for trial in loaded.trials if next_values.get(self._key(trial)) == self._value(trial)
             ]
-            loaded = replace(loaded, trials=chosen)
-            before, self.count = self._position, self._position + self.trials_left
+            loaded = replace(loaded, trials=round_trials)
+            trials_before, self.count = self._position, self._position + self.trials_left
             facts = self._facts(loaded)
             listener.trials_chosen([planned_trial for _, planned_trial in facts], self.count)
-            trials = run(loaded, facts, Numbered(listener, before, self.count))
+            trials = run(loaded, facts, Numbered(listener, trials_before, self.count))
             for key, value in next_values.items():
                 case_trials = [
                     planned_trial
-                    for planned_trial in zip(chosen, trials, strict=True)
+                    for planned_trial in zip(round_trials, trials, strict=True)
                     if self._key(planned_trial[0]) == key
                 ]
                 holds = all(self._judge(trial) for planned, trial in case_trials if not planned.is_solo)

@@ -221,23 +221,23 @@ def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
     names = [category.name for category in read.categories]
     categories = [(("tests", index), category.category) for index, category in enumerate(read.tests)]
     categories += [(("omitted", index), category.category) for index, category in enumerate(read.omitted)]
-    for at, category in categories:
+    for index_in_list, category in categories:
         if category not in names:
-            yield _unknown((*at, "category"), category, names)
+            yield _unknown((*index_in_list, "category"), category, names)
     yield from (
         _unknown(("kpis", index, "metric"), category.metric, _METRICS)
         for index, category in enumerate(read.kpis)
         if category.metric not in _METRICS
     )
-    seen: set[str] = set()
+    plans: set[str] = set()
     for index, test in enumerate(read.tests):
-        if test.plan in seen:
+        if test.plan in plans:
             hint = "a plan with variants, or a copy of it under another name, runs what differs"
             yield FieldProblem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
-        seen.add(test.plan)
+        plans.add(test.plan)
         named: list[tuple[FieldPath, str]] = [
             (("primary",), test.primary),
-            *((("kpis", at), name) for at, name in enumerate(test.kpis)),
+            *((("kpis", index_in_list), name) for index_in_list, name in enumerate(test.kpis)),
         ]
         for metric in test.names.keys() - set(test.metrics):
             yield _unknown(("tests", index, "names", metric), metric, test.metrics)
@@ -258,9 +258,9 @@ def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
             yield Problem(Place(f"--only {choice}"), "", "no such category", f"{allowed}, or a plan", hint)
 
 
-def _unknown(path: FieldPath, found: str, names: Sequence[str]) -> FieldProblem:
-    hint = close_match_hint(found, names)
-    return FieldProblem(path, f'"{found}"', ", ".join(names), hint)
+def _unknown(path: FieldPath, name: str, names: Sequence[str]) -> FieldProblem:
+    hint = close_match_hint(name, names)
+    return FieldProblem(path, f'"{name}"', ", ".join(names), hint)
 
 
 def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:

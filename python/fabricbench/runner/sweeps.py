@@ -73,7 +73,7 @@ def base_plan(hosts: int) -> str:
 def default_pairs(hosts: int) -> list[Pair]:
     """Return pairs that include each host at least once, with partners half the fabric apart."""
     half = hosts // 2
-    pairs = [(first, first + half) for first in range(half)]
+    pairs = [(host, host + half) for host in range(half)]
     return [*pairs, (0, hosts - 1)] if hosts % 2 and hosts > 1 else pairs
 
 
@@ -169,12 +169,12 @@ def _loaded(
     sizes: Sequence[int],
     job: dict[str, Any],
     variants: dict[str, dict[str, Any]],
-    more: Sequence[str] = (),
+    overrides: Sequence[str] = (),
 ) -> LoadedPlan:
     """Return the plan with one sweep instead of its jobs."""
-    first = plan.plan.jobs[0]
+    first_job = plan.plan.jobs[0]
     # The plan's software overheads apply here too; backends with real hosts have their own.
-    overheads = {overhead: f"{getattr(first, f'{overhead}_ps')}ps" for overhead in _OVERHEADS}
+    overheads = {overhead: f"{getattr(first_job, f'{overhead}_ps')}ps" for overhead in _OVERHEADS}
     ranks = list(options.pairs[0])
     fields: dict[str, Any] = {
         "name": f"calibrate-{name}",
@@ -194,4 +194,6 @@ def _loaded(
     }
     if plan.plan.fabric.load_balancing.kind == "pinned":  # pins refer to flows of the plan's jobs
         fields["fabric.load_balancing"] = "ecmp"
-    return loading.reload(plan, [*(f"{key}={json.dumps(value)}" for key, value in fields.items()), *more])
+    return loading.reload(
+        plan, [*(f"{key}={json.dumps(value)}" for key, value in fields.items()), *overrides]
+    )

@@ -207,11 +207,11 @@ class Runner:
     ) -> None:
         from fabricbench.runner.side_by_side import SideBySide, Task
 
-        first = len(done)
-        estimated = zip(left, loaded.estimates[first:], strict=True)
+        first_index = len(done)
+        estimated = zip(left, loaded.estimates[first_index:], strict=True)
         tasks = [
             Task(planned, facts, number, estimate["memory_bytes"] if estimate else None)
-            for number, ((planned, facts), estimate) in enumerate(estimated, first + 1)
+            for number, ((planned, facts), estimate) in enumerate(estimated, first_index + 1)
         ]
         SideBySide(self, tasks, places, done).run(interrupts)
 

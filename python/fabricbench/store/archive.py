@@ -200,8 +200,8 @@ def _opened(path: Path) -> Iterator[Members]:
         ) from error
 
 
-def _damaged(path: Path, found: str) -> StoreError:
-    return StoreError(path, found, "`fabricbench workspace export` writes such archives")
+def _damaged(path: Path, problem: str) -> StoreError:
+    return StoreError(path, problem, "`fabricbench workspace export` writes such archives")
 
 
 def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[Row]]]:

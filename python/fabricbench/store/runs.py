@@ -104,7 +104,7 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be written.
         """
-        at = now()
+        requested_at = now()
         row: dict[str, Any] = {
             "id": uuid4().hex[:12],
             "state": QUEUED,
@@ -114,7 +114,9 @@ class RunQueue:
         }
         row |= {"plan_source": plan_source, "options": to_json(options), "trials": to_json(list(planned))}
         row |= {"owner": owner, "backend": backend, "hosts": hosts.as_json() if hosts else None}
-        values = row | _NOBODY | {"cancel_requested": 0, "created_at": at, "queued_at": at}
+        values = (
+            row | _NOBODY | {"cancel_requested": 0, "created_at": requested_at, "queued_at": requested_at}
+        )
         with self._database.writing() as connection:
             connection.insert("runs", values)
             return _one(connection, row["id"])
@@ -137,11 +139,11 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        which = one_of("state", states) if states else all_of()
+        condition = one_of("state", states) if states else all_of()
         with self._database.reading() as connection:
-            total = connection.execute("SELECT count(*) FROM runs WHERE", which).scalar()
+            total = connection.execute("SELECT count(*) FROM runs WHERE", condition).scalar()
             in_order = Sql("ORDER BY number DESC LIMIT ? OFFSET ?", limit, offset)
-            rows = connection.execute("SELECT * FROM runs WHERE", which, in_order)
+            rows = connection.execute("SELECT * FROM runs WHERE", condition, in_order)
             runs = [_readable(row) for row in rows]
         return int(total or 0), [run for run in runs if run is not None]
 
@@ -288,9 +290,11 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        ids, some = list(always), _IDS_AT_ONCE
+        ids, batch_size = list(always), _IDS_AT_ONCE
         conditions = [Sql("started_at >= ?", since)]
-        conditions += [one_of("id", ids[first : first + some]) for first in range(0, len(ids), some)]
+        conditions += [
+            one_of("id", ids[start : start + batch_size]) for start in range(0, len(ids), batch_size)
+        ]
         rows: dict[int, Row] = {}
         with self._database.reading() as connection:
             for condition in conditions:

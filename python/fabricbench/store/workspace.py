@@ -198,10 +198,10 @@ class Workspace:
         if not ids:
             return UnknownTrialError(self.root, f'no trial "{name}": none has finished', "run a plan first")
         names = ["latest", *ids, *sorted({trial.facts.plan for trial in finished})]
-        close = [] if _LATEST.fullmatch(name) else get_close_matches(name.lower(), names, n=1)
+        close_names = [] if _LATEST.fullmatch(name) else get_close_matches(name.lower(), names, n=1)
         hint = (
-            f'did you mean "{close[0]}"?'
-            if close
+            f'did you mean "{close_names[0]}"?'
+            if close_names
             else "`fabricbench trials` lists them; `latest~1` is the last but one"
         )
         return UnknownTrialError(self.root, f'no trial "{name}" among {len(ids)} finished ones', hint)

@@ -16,7 +16,7 @@ from fabricbench.runner.messages import ClusterError
 from fabricbench.words import install_hint
 
 LOCAL: Final = "local"
-"""Address that stands for the cores of this machine, without a cluster."""
+"""Address of the cores of this machine, without a cluster."""
 _CLIENT: Final = "ray://"
 _REACHED_S: Final = 5
 """Timeout of the TCP connection to a cluster's address [s]."""
@@ -119,7 +119,7 @@ def head_of(ray: Any, on: str) -> tuple[str, int] | None:
 
 
 def gone(on: str, reason: str) -> ClusterError:
-    """Return the error for a cluster that was joined and has disappeared."""
+    """Return the error for a joined cluster that has disappeared."""
     cluster = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
     return ClusterError(f"{cluster} is gone: {reason}", _GONE)
 

@@ -100,9 +100,9 @@ def drive(
     return progress
 
 
-def _report_waiting(progress: Progress, waits: str, told: Callable[[Progress], None]) -> None:
+def _report_waiting(progress: Progress, waits: str, report: Callable[[Progress], None]) -> None:
     progress.waits = waits
-    told(progress)
+    report(progress)
 
 
 def _unrecorded(
@@ -166,10 +166,10 @@ class _Driver:
         if self._pool.is_cut_off:
             time.sleep(_WAIT_S)
             return
-        places = max(1, self._pool.nodes.cores // self._cores_each)
-        while self._waiting.is_left and (room := _BATCHES_PER_CORE * places - self._pool.tasks) > 0:
+        trials_at_once = max(1, self._pool.nodes.cores // self._cores_each)
+        while self._waiting.is_left and (room := _BATCHES_PER_CORE * trials_at_once - self._pool.tasks) > 0:
             most_bytes = self._pool.nodes.memory_bytes_max
-            batches = self._waiting.next(min(room, _BATCHES_PER_TRANSACTION), places)
+            batches = self._waiting.next(min(room, _BATCHES_PER_TRANSACTION), trials_at_once)
             self._begin([self._fitting(batch, most_bytes) for batch in batches])
         if self._running:
             ended = self._pool.answers(_WAIT_S)
@@ -220,12 +220,12 @@ class _Driver:
     def _finish(self, ended: Sequence[tuple[str, Answer | Exception]]) -> None:
         """Finish the trials that have ended, in one transaction."""
         done: list[tuple[str, Answer, Done]] = []
-        lost: list[tuple[str, Answer | Exception]] = []
+        unfinished: list[tuple[str, Answer | Exception]] = []
         for key, answer in ended:
             if isinstance(answer, Answer) and isinstance(answer.said, Done):
                 done.append((key, answer, answer.said))
             else:
-                lost.append((key, answer))
+                unfinished.append((key, answer))
         if ready := self._all_ready(done):
             self._patiently(lambda: finish_together(self._workspace, ready))
         for key, answer, _ in done:
@@ -234,7 +234,7 @@ class _Driver:
             self._progress.finish(unit, answer)
             self._patiently(partial(_register_in_other_plans, self._workspace, unit))
             self._patiently(partial(self._told.finished, unit))
-        for key, answer_or_error in lost:
+        for key, answer_or_error in unfinished:
             self._lose(key, answer_or_error)
 
     def _all_ready(self, done: Sequence[tuple[str, Answer, Done]]) -> list[ReadyTrial]:

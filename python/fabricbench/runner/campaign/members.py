@@ -162,8 +162,8 @@ class _Fields:
 
     def written_in(self, loaded: LoadedPlan) -> dict[str, Any]:
         """Return the fields that a plan, or the campaign in it, sets explicitly, with their values."""
-        data = document_of(loaded).data
-        values_by_name = {name: value_at(data, name) for name in self.names}
+        fields = document_of(loaded).data
+        values_by_name = {name: value_at(fields, name) for name in self.names}
         return {name: value for name, value in values_by_name.items() if value is not None}
 
     def labels(self, plan: PlanModel, written: Mapping[str, Any]) -> tuple[str, ...]:
@@ -208,13 +208,13 @@ def _text(value: Any) -> str:
 
 def without(value: Any, path: str) -> Any:
     """Return a copy of a value without the nested field at a dotted path."""
-    first, _, rest = path.partition(".")
-    if isinstance(value, Mapping) and first in value:
-        kept_inner = {first: without(value[first], rest)} if rest else {}
-        return {key: inner_value for key, inner_value in value.items() if key != first} | kept_inner
-    if isinstance(value, list) and first.isdecimal() and int(first) < len(value) and rest:
+    outer_key, _, inner_path = path.partition(".")
+    if isinstance(value, Mapping) and outer_key in value:
+        kept_inner = {outer_key: without(value[outer_key], inner_path)} if inner_path else {}
+        return {key: inner_value for key, inner_value in value.items() if key != outer_key} | kept_inner
+    if isinstance(value, list) and outer_key.isdecimal() and int(outer_key) < len(value) and inner_path:
         return [
-            without(inner_value, rest) if index == int(first) else inner_value
+            without(inner_value, inner_path) if index == int(outer_key) else inner_value
             for index, inner_value in enumerate(value)
         ]
     return value

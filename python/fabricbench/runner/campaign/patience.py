@@ -20,7 +20,7 @@ class Patience:
     """Retries an operation until the store responds or a timeout has passed."""
 
     def __init__(self, interrupts: Interrupts, told: Callable[[str], None]) -> None:
-        """Create it; signals end the wait; `told` is called with the error, or an empty string on recovery."""
+        """Create it; signals end the wait; `told` receives the error, or an empty string on recovery."""
         self._interrupts = interrupts
         self._told = told
 

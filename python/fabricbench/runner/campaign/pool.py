@@ -145,6 +145,6 @@ class Pool:
         self._mark.unlink(missing_ok=True)
 
 
-def _address(at: tuple[str, int]) -> str:
-    host, port = at
+def _address(host_and_port: tuple[str, int]) -> str:
+    host, port = host_and_port
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

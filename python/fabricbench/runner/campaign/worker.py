@@ -68,8 +68,8 @@ def _node() -> str:
 def _carried_out(
     setup: Setup, order: Order, reporter: Reporter, *, sees_workspace: bool
 ) -> tuple[Done | Failed, Mapping[str, bytes] | None]:
-    if other := _other_version(setup.backend.sharing(order.cores), order.facts):
-        return Failed.by(other), None
+    if error := _other_version(setup.backend.sharing(order.cores), order.facts):
+        return Failed.by(error), None
     if sees_workspace:
         return _into_workspace(setup, order, reporter), None
     with tempfile.TemporaryDirectory(prefix="fabricbench-") as temporary:

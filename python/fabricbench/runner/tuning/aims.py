@@ -139,8 +139,8 @@ def _metric(name: str, option: str) -> Metric:
     raise _refused(option, f'no metric "{name}"', ", ".join(BY_NAME), hint)
 
 
-def _refused(option: str, found: str, allowed: str, hint: str = "") -> PlanError:
-    return PlanError([Problem(Place(option), "", found, allowed, hint)])
+def _refused(option: str, problem: str, allowed: str, hint: str = "") -> PlanError:
+    return PlanError([Problem(Place(option), "", problem, allowed, hint)])
 
 
 def check_direction(aim: Aim) -> str | None:

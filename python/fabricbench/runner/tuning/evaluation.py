@@ -52,7 +52,7 @@ class Units:
     def sizes(self) -> list[list[int]]:
         """The data sizes of each plan [bytes], ascending."""
         return [
-            sorted({each.data_size_bytes for each in plan.trials if not each.is_solo})
+            sorted({trial.data_size_bytes for trial in plan.trials if not trial.is_solo})
             for plan in self._shipped
         ]
 

@@ -120,7 +120,7 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
                 raise TuningError(text, "`fabricbench trials` lists it with the reason")
             for name in metrics:
                 values[name].update(metric_values[name])
-    kept = [(limit, limit.violation(tuned[limit.metric.name].values()) <= 0) for limit in wanted.limits]
+    limits_met = [(limit, limit.violation(tuned[limit.metric.name].values()) <= 0) for limit in wanted.limits]
     confidences = [
         _confidence(aim, ratios(aim.metric, tuned[aim.metric.name], shipped[aim.metric.name]))
         for aim in wanted.aims
@@ -131,7 +131,7 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
         for limit in _changes(names, evaluator.units.sizes, shipped, tuned)
         if limit.shipped or limit.tuned or limit.metric in wanted.metrics
     ]
-    return Evidence(confidences, changes, kept)
+    return Evidence(confidences, changes, limits_met)
 
 
 def _confidence(aim: Aim, ratio_by_key: Mapping[Key, float]) -> Confidence:

@@ -56,8 +56,8 @@ def changes(space: Space, point: Point, number: int = 0) -> list[str]:
         for part in name.split("."):
             node = node[part]
         opened_changes.append(f"{name}={json.dumps(node)}")
-    within = tuple(f"{change.partition('=')[0]}." for change in opened_changes)
+    opened_prefixes = tuple(f"{change.partition('=')[0]}." for change in opened_changes)
     return [
         *opened_changes,
-        *(f"{field}={value}" for field, value in point.items() if not field.startswith(within)),
+        *(f"{field}={value}" for field, value in point.items() if not field.startswith(opened_prefixes)),
     ]

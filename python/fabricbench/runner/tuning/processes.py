@@ -68,7 +68,7 @@ class OnThisMachine:
                     self._begin(waiting.popleft(), len(units))
                 with self._interrupts.allowed():
                     ready = wait([worker.connection for worker in self._busy])
-                self._finish([worker_ for worker_ in self._busy if worker_.connection in ready])
+                self._finish([busy_worker for busy_worker in self._busy if busy_worker.connection in ready])
         except BaseException as error:
             self.close()
             for attempt in self._open.values():

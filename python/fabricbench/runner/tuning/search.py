@@ -88,8 +88,8 @@ class Search:
     @property
     def stops_early(self) -> bool:
         """Whether a point may end before its largest size: there is one aim, and there are several sizes."""
-        wanted = self._wanted
-        return wanted.is_stopping and len(wanted.aims) == 1 and self._units.stages > 1
+        definition = self._wanted
+        return definition.is_stopping and len(definition.aims) == 1 and self._units.stages > 1
 
     def run(self, trials: int) -> None:
         """Try points until there are `trials` of them.
@@ -147,16 +147,16 @@ class Search:
             seed=int.from_bytes(digest[:4], "big"),
         )
         if number == 0:  # start from the values of the shipped plan
-            first = self._wanted.space.first()
-            sampler = self._optuna.samplers.PartialFixedSampler(first, sampler)
+            shipped_point = self._wanted.space.first()
+            sampler = self._optuna.samplers.PartialFixedSampler(shipped_point, sampler)
         return sampler
 
     def _measure_shipped(self) -> None:
         """Run the plans as shipped, and check that every metric is measured."""
-        wanted, shipped = self._wanted, self._wanted.shipped()
+        definition, shipped = self._wanted, self._wanted.shipped()
         self._shipped = []
         for stage in range(self._units.stages):
-            metric_values = self._evaluator.measure([shipped], stage, wanted.metrics)[0]
+            metric_values = self._evaluator.measure([shipped], stage, definition.metrics)[0]
             if metric_values is None:
                 text = "a trial of a plan as shipped failed"
                 raise TuningError(text, "`fabricbench trials` lists it with the reason")
@@ -215,7 +215,9 @@ class Search:
 
     def _is_whole(self, found: Found, shipped: Found) -> bool:
         """Whether every metric has all values that it has as shipped, and all aims have ratios."""
-        has_values = all(own.keys() <= found[name].keys() for name, own in shipped.items())
+        has_values = all(
+            shipped_values.keys() <= found[name].keys() for name, shipped_values in shipped.items()
+        )
         return has_values and all(
             len(ratios(metric, found[metric.name], shipped[metric.name])) == len(shipped[metric.name])
             for metric in (aim.metric for aim in self._wanted.aims)

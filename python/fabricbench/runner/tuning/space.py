@@ -273,8 +273,8 @@ def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
 
 
 def _numbers(search: str, field: str, values: str, scale: Scale) -> tuple[float, float, float | None]:
-    low, _, rest = values.partition("..")
-    high, _, step = rest.partition(":")
+    low, _, high_and_step = values.partition("..")
+    high, _, step = high_and_step.partition(":")
     try:
         numbers = [scale.read(number.strip()) for number in (low, high, *([step] if step else ()))]
     except ValueError as error:
@@ -283,8 +283,8 @@ def _numbers(search: str, field: str, values: str, scale: Scale) -> tuple[float,
     return numbers[0], numbers[1], numbers[2] if step else None
 
 
-def _refused(search: str, field: str, found: str, allowed: str, hint: str = "") -> PlanError:
-    return PlanError([Problem(Place(f"--search {search}"), field, found, allowed, hint)])
+def _refused(search: str, field: str, problem: str, allowed: str, hint: str = "") -> PlanError:
+    return PlanError([Problem(Place(f"--search {search}"), field, problem, allowed, hint)])
 
 
 def _check_space(space: Space) -> None:
@@ -332,8 +332,8 @@ def _check_choice(space: Space, field: str, value: str) -> None:
 
 def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
     """Yield points of a space: corners up to a limit, then random points."""
-    names = [each.field for each in fields]
-    corners = itertools.product(*(dict.fromkeys(each.ends) for each in fields))
+    names = [field.field for field in fields]
+    corners = itertools.product(*(dict.fromkeys(field.ends) for field in fields))
     for corner in itertools.islice(corners, _PROBES // 4):
         yield dict(zip(names, corner, strict=True))
     draw = random.Random(0)
@@ -341,9 +341,11 @@ def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
     yield from {tuple(each.items()): each for each in random_points}.values()
 
 
-def _nothing_valid(field: str, found: str, errors: Sequence[PlanError]) -> PlanError:
+def _nothing_valid(field: str, problem_text: str, errors: Sequence[PlanError]) -> PlanError:
     """Return an error with the problems found at the points that were checked."""
     option = Place(f"--search {field}" if field else "--search")
-    summary = Problem(option, "", f"{found} ({len(errors)} points tried)", "a space with valid plans in it")
+    summary = Problem(
+        option, "", f"{problem_text} ({len(errors)} points tried)", "a space with valid plans in it"
+    )
     problem_by_field = {problem.field: problem for error in reversed(errors) for problem in error.problems}
     return PlanError([summary, *list(problem_by_field.values())[:_REPORTED_MAX]])

@@ -103,8 +103,8 @@ class PostgresqlDatabase(Database):
         state = error.sqlstate or ""
         reason = " ".join(str(error).split())
         if state == _LOCK_NOT_AVAILABLE:
-            found = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
-            return StoreError(self.place, found, "wait for the other run, or use another catalog")
+            message = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
+            return StoreError(self.place, message, "wait for the other run, or use another catalog")
         if state == _DISK_FULL:
             return StoreError(self.place, f"the disk of the database is full: {reason}", "make room there")
         if state in _NO_WRITING:

@@ -242,7 +242,7 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 }
 
 
-def _wrong(name: str, found: object, allowed: str) -> RowError:
-    value_text = ascii(found)
+def _wrong(name: str, value: object, allowed: str) -> RowError:
+    value_text = ascii(value)
     value_text = value_text if len(value_text) <= _SHOWN else f"{value_text[:_SHOWN]}..."
     return RowError(f"{name}: found {value_text}, allowed is {allowed}")

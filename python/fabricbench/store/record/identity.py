@@ -162,8 +162,8 @@ def digests_of(text: str | None) -> Mapping[str, str]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _same_json(one: str, other: str) -> bool:
+def _same_json(text: str, other_text: str) -> bool:
     try:
-        return one == other or json.loads(one) == json.loads(other)
+        return text == other_text or json.loads(text) == json.loads(other_text)
     except (ValueError, RecursionError):
         return False

@@ -49,10 +49,10 @@ class Location:
         """
         self.url = url.rstrip("/")
         self._is_checked = False
-        scheme, separator, rest = self.url.partition("://")
+        scheme, separator, path = self.url.partition("://")
         if not separator or not scheme:
             raise StoreError(url, "the URL of the tables cannot be read", _FORMS)
-        if scheme in _LOCAL and not rest.startswith("/"):
+        if scheme in _LOCAL and not path.startswith("/"):
             raise StoreError(url, "the URL of the tables is of no absolute path", "write file:///folder")
         self._refuse_password()
         self._require_driver(scheme.rpartition("::")[2])

@@ -1,4 +1,4 @@
-"""The schemas of the record tables, and the check that a backend's rows keep to them."""
+"""The schemas of the record tables, and the check that a backend's rows conform to them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def schema_of(table: str) -> pa.Schema:
 
     return pa.schema(
         [
-            pa.field(each.name, pa.type_for_alias(each.type), nullable=each.is_nullable)
-            for each in COLUMNS[table]
+            pa.field(column.name, pa.type_for_alias(column.type), nullable=column.is_nullable)
+            for column in COLUMNS[table]
         ]
     )
 
