@@ -58,7 +58,7 @@ def rust_advisories(run: Run, databases: Path) -> Answer:
     """Check each crate with the RustSec database: the current one, or else the last one fetched."""
     question, name = "vulnerabilities of crates", "RustSec advisory-db"
     command = ["cargo", "deny", "--format", "json", "check", "--disable-fetch", "advisories"]
-    newest_run = run([clone for clone in command if clone != "--disable-fetch"])
+    newest_run = run([argument for argument in command if argument != "--disable-fetch"])
     newest_answer = _of_cargo_deny(question, f"{name} of {_today()}", newest_run)
     if not newest_answer.gap:
         return newest_answer

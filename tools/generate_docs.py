@@ -125,7 +125,7 @@ def counters_page() -> str:
         rows = [_counter(counter) for counter in counters.counters() if counter.family == family]
         head = "| counter | neutral name | metric | counts | unit | meaning |\n|---|---|---|---|---|---|\n"
         references = (counter.reference for counter in counters.counters() if counter.family == family)
-        sources = sorted({source for counter in references for source in counter.split("; ")})
+        sources = sorted({source for reference in references for source in reference.split("; ")})
         parts.append(f"## {title}\n\n{head}{''.join(rows)}\nSources: {'; '.join(sources)}.\n")
     return "\n".join(parts)
 
@@ -237,7 +237,7 @@ def _section(path: tuple[str, ...], command: Any, common: Sequence[_Record]) -> 
     ]
     lines = [f"## {' '.join(path)}", "", f"`{' '.join(words)}`", "", inspect.cleandoc(command.help or "")]
     records = _records(path, command)
-    specific_records = [parameter for parameter in records if parameter not in common]
+    specific_records = [record for record in records if record not in common]
     common_names = ", ".join(f"`{name.split()[0].rstrip(',')}`" for name, _ in records if (name, _) in common)
     return [
         *lines,

@@ -189,9 +189,9 @@ def unrepeated(page: str, section: Section, text: str) -> str:
     page_above = page[: page.index(f"<!-- {section.plan}: end -->")]
     equal_plan = next(
         (
-            section_.plan
-            for section_ in sections(page_above)
-            if f": begin -->\n{text}<!-- {section_.plan}:" in page_above
+            earlier.plan
+            for earlier in sections(page_above)
+            if f": begin -->\n{text}<!-- {earlier.plan}:" in page_above
         ),
         "",
     )

@@ -1,4 +1,4 @@
-"""Laws about the table `trials`: its figures are computed anew from the other tables.
+"""Laws about the table `trials`: its figures are computed again from the other tables.
 
 The formulas are those of docs/metrics.md; nothing of the analysis is used.
 """

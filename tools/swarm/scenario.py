@@ -102,7 +102,7 @@ def _raised(rule: str, error: BaseException) -> Violation:
 
 
 def _slow(record: Record, spec_json: str) -> Iterator[Violation]:
-    """Yield a run that took far longer than its estimate."""
+    """Yield a run whose processor time far exceeds its estimate."""
     estimate = engine.estimate(spec_json)
     if estimate is None:
         return

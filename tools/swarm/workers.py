@@ -117,7 +117,7 @@ class Worker:
                 return outcome
 
     def _cpu_s(self) -> float:
-        """Return the processor time that the process has taken."""
+        """Return the processor time of the process [s]."""
         # Linux's clock of another process: its number inverted, shifted, with the bits of CPUCLOCK_SCHED.
         return time.clock_gettime((~(self._process.pid or 0) << 3) | 2)
 

@@ -158,13 +158,11 @@ class Searching:
             loaded = replace(loaded, trials=round_trials)
             trials_before, self.count = self._position, self._position + self.trials_left
             facts = self._facts(loaded)
-            listener.trials_chosen([planned_trial for _, planned_trial in facts], self.count)
+            listener.trials_chosen([trial_facts for _, trial_facts in facts], self.count)
             trials = run(loaded, facts, Numbered(listener, trials_before, self.count))
             for key, value in next_values.items():
                 case_trials = [
-                    planned_trial
-                    for planned_trial in zip(round_trials, trials, strict=True)
-                    if self._key(planned_trial[0]) == key
+                    pair for pair in zip(round_trials, trials, strict=True) if self._key(pair[0]) == key
                 ]
                 holds = all(self._judge(trial) for planned, trial in case_trials if not planned.is_solo)
                 self._brackets[key].told(value, [trial for _, trial in case_trials], holds=holds)

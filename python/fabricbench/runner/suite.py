@@ -216,28 +216,28 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"{field}={json.dumps(value)}"
 
 
-def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
+def _check(suite_file: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
     """Check that categories, metrics and figures exist, and that no plan is repeated."""
-    names = [category.name for category in read.categories]
-    categories = [(("tests", index), category.category) for index, category in enumerate(read.tests)]
-    categories += [(("omitted", index), category.category) for index, category in enumerate(read.omitted)]
-    for index_in_list, category in categories:
+    names = [category.name for category in suite_file.categories]
+    categories = [(("tests", index), test.category) for index, test in enumerate(suite_file.tests)]
+    categories += [(("omitted", index), test.category) for index, test in enumerate(suite_file.omitted)]
+    for path_to_entry, category in categories:
         if category not in names:
-            yield _unknown((*index_in_list, "category"), category, names)
+            yield _unknown((*path_to_entry, "category"), category, names)
     yield from (
-        _unknown(("kpis", index, "metric"), category.metric, _METRICS)
-        for index, category in enumerate(read.kpis)
-        if category.metric not in _METRICS
+        _unknown(("kpis", index, "metric"), kpi.metric, _METRICS)
+        for index, kpi in enumerate(suite_file.kpis)
+        if kpi.metric not in _METRICS
     )
     plans: set[str] = set()
-    for index, test in enumerate(read.tests):
+    for index, test in enumerate(suite_file.tests):
         if test.plan in plans:
             hint = "a plan with variants, or a copy of it under another name, runs what differs"
             yield FieldProblem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
         plans.add(test.plan)
         named: list[tuple[FieldPath, str]] = [
             (("primary",), test.primary),
-            *((("kpis", index_in_list), name) for index_in_list, name in enumerate(test.kpis)),
+            *((("kpis", kpi_index), name) for kpi_index, name in enumerate(test.kpis)),
         ]
         for metric in test.names.keys() - set(test.metrics):
             yield _unknown(("tests", index, "names", metric), metric, test.metrics)
@@ -249,11 +249,14 @@ def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
                 yield _unknown(("tests", index, "figures", figure_index), figure, figures)
 
 
-def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
-    names = [*(choice.name for choice in read.categories), *(choice.plan for choice in read.tests)]
+def _check_only(suite_file: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
+    names = [
+        *(category.name for category in suite_file.categories),
+        *(test.plan for test in suite_file.tests),
+    ]
     for choice in only:
         if choice not in names:
-            allowed = ", ".join(category.name for category in read.categories)
+            allowed = ", ".join(category.name for category in suite_file.categories)
             hint = close_match_hint(choice, names)
             yield Problem(Place(f"--only {choice}"), "", "no such category", f"{allowed}, or a plan", hint)
 

@@ -239,7 +239,7 @@ class _Driver:
 
     def _all_ready(self, done: Sequence[tuple[str, Answer, Done]]) -> list[ReadyTrial]:
         """Complete records in the workspace and, if it is at a URL, upload several concurrently."""
-        completions = [partial(self._patiently, partial(self._ready, *complete)) for complete in done]
+        completions = [partial(self._patiently, partial(self._ready, *finished)) for finished in done]
         if self._workspace.location is None or len(completions) < 2:
             return [complete() for complete in completions]
         with ThreadPoolExecutor(_UPLOADS) as uploads:

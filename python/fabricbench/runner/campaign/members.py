@@ -195,7 +195,7 @@ class _Fields:
         if all(
             isinstance(value, int | float) and not isinstance(value, bool) for value, _ in labelled_values
         ):
-            labelled_values.sort(key=lambda each: each[0])
+            labelled_values.sort(key=lambda pair: pair[0])
         return [label for _, label in labelled_values]
 
 

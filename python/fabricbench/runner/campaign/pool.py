@@ -99,8 +99,8 @@ class Pool:
             return
         self._missed_at = self._missed_at or time.monotonic()
         if time.monotonic() - self._missed_at > _HEAD_GONE_S:
-            address = _address(self._head)
-            raise gone(self._on, f"its head has not listened at {address} for {_HEAD_GONE_S} s")
+            head_address = _address(self._head)
+            raise gone(self._on, f"its head has not listened at {head_address} for {_HEAD_GONE_S} s")
 
     @property
     def is_cut_off(self) -> bool:

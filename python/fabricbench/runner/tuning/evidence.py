@@ -127,9 +127,9 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
     ]
     names = [plan.plan.name for plan in wanted.space.plans]
     changes = [
-        limit
-        for limit in _changes(names, evaluator.units.sizes, shipped, tuned)
-        if limit.shipped or limit.tuned or limit.metric in wanted.metrics
+        change
+        for change in _changes(names, evaluator.units.sizes, shipped, tuned)
+        if change.shipped or change.tuned or change.metric in wanted.metrics
     ]
     return Evidence(confidences, changes, limits_met)
 
@@ -138,7 +138,7 @@ def _confidence(aim: Aim, ratio_by_key: Mapping[Key, float]) -> Confidence:
     ratios_by_seed: dict[int, dict[Key, float]] = {}
     for key, ratio in ratio_by_key.items():
         ratios_by_seed.setdefault(key.iteration, {})[key] = ratio
-    seed_ratios = [overall(ratio) for ratio in ratios_by_seed.values()]
+    seed_ratios = [overall(ratios_of_seed) for ratios_of_seed in ratios_by_seed.values()]
     logarithms = [log(ratio) for ratio in seed_ratios]
     mean_logarithm = fmean(logarithms)
     half_width = _quantile(len(seed_ratios) - 1) * stdev(logarithms) / sqrt(len(seed_ratios))
@@ -183,7 +183,8 @@ def _changes(
                 if not keys:
                     continue
                 shipped_values, tuned_values = (
-                    {key: metrics[name][key] for key in keys} for metrics in (shipped, tuned)
+                    {key: values_by_metric[name][key] for key in keys}
+                    for values_by_metric in (shipped, tuned)
                 )
                 ratio_by_key = ratios(BY_NAME[name], tuned_values, shipped_values)
                 ratio = (

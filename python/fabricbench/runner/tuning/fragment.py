@@ -31,7 +31,7 @@ def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:
 def _replaceable(path: FieldPath) -> FieldPath:
     """Return the path of the outermost enclosing mapping that may also be a name, or the path itself."""
     enclosing = (path[:length] for length in range(1, len(path)))
-    return next((path_ for path_ in enclosing if may_be_named(path_)), path)
+    return next((candidate for candidate in enclosing if may_be_named(candidate)), path)
 
 
 def _part_on_paths(node: Any, paths: Collection[FieldPath]) -> Any:

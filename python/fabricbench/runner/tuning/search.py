@@ -109,10 +109,12 @@ class Search:
         at_once = self._wanted.at_once
         while True:
             group = self._unfinished()
-            points = len(self._study.trials)
+            point_count = len(self._study.trials)
             # An interrupted group is completed before the next one starts.
-            missing = -points % at_once if group or points % at_once else at_once
-            group += [self._suggested(points + index) for index in range(min(missing, trials - points))]
+            missing = -point_count % at_once if group or point_count % at_once else at_once
+            group += [
+                self._suggested(point_count + index) for index in range(min(missing, trials - point_count))
+            ]
             if not group:
                 return
             for tried, trial in self._tried(group):

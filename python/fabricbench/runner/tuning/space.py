@@ -337,8 +337,10 @@ def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
     for corner in itertools.islice(corners, _PROBES // 4):
         yield dict(zip(names, corner, strict=True))
     draw = random.Random(0)
-    random_points = ({each.field: each.drawn(draw) for each in fields} for _ in range(_PROBES - _PROBES // 4))
-    yield from {tuple(each.items()): each for each in random_points}.values()
+    random_points = (
+        {field.field: field.drawn(draw) for field in fields} for _ in range(_PROBES - _PROBES // 4)
+    )
+    yield from {tuple(point.items()): point for point in random_points}.values()
 
 
 def _nothing_valid(field: str, problem_text: str, errors: Sequence[PlanError]) -> PlanError:

@@ -51,7 +51,7 @@ class Tried:
     @property
     def is_allowed(self) -> bool:
         """Whether it is complete and meets every limit."""
-        return self.ending is Ending.COMPLETE and all(each <= 0 for each in self.violations)
+        return self.ending is Ending.COMPLETE and all(violation <= 0 for violation in self.violations)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Wanted:
 
         def mean(point: Tried) -> float:
             return geometric_mean(
-                [aim.improvement(point) for aim, point in zip(self.aims, point.ratios, strict=True)]
+                [aim.improvement(ratio) for aim, ratio in zip(self.aims, point.ratios, strict=True)]
             )
 
         return min((point for point in tried if point.is_allowed), key=mean, default=None)

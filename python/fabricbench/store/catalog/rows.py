@@ -228,7 +228,7 @@ def _is_list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
 
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {"status": _STATES, "size_kind": _SIZE_KINDS}
 _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "overrides": (_is_list_of(lambda each: isinstance(each, str)), "a list of texts"),
+    "overrides": (_is_list_of(lambda item: isinstance(item, str)), "a list of texts"),
     "run_spec": (_is_spec, "a RunSpec, whose jobs have names"),
     "published": (_is_published, "an object with table, source and values"),
     "criteria": (_is_list_of(_is_criterion), "a list of objects with metric, min, max and job"),

@@ -45,6 +45,6 @@ def change_tags(
             condition = (one_of(trial_id, ids), "AND", one_of("tag", removed))
             connection.execute(f"UPDATE {table} SET tag = '' WHERE", *condition)
         for row in [
-            {"trial_id": trial_id_, "tag": tag} for trial_id_ in ids for tag in added if tag not in removed
+            {"trial_id": tagged_id, "tag": tag} for tagged_id in ids for tag in added if tag not in removed
         ]:
             connection.insert("tags", row)

@@ -144,7 +144,7 @@ class RecordWriter:
         self.folder = folder
         self._metadata = {(METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()}
         self._unmeasured = {
-            table: tuple(tables_facts["unmeasured"]) for table, tables_facts in observed.items()
+            table: tuple(observation["unmeasured"]) for table, observation in observed.items()
         }
         self._writers: dict[str, TableWriter] = {}
         self._thread = WriterThread()
