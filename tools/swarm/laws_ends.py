@@ -14,11 +14,11 @@ from tools.swarm.laws_chunks import complete
 from tools.swarm.record import PS_BITS, JobRecord, Record, Violation
 
 _EMPTYING_PS = 10**11
-"""Longest time until queues of small buffers and fast links are empty [ps], with a reserve as large."""
+"""Longest time until queues of small buffers and fast links are empty, and allowance for other delays [ps]."""
 SWITCHES_MAX = 8
 """Largest number of switches on a path."""
 SHARED = 10
-"""Largest number of flows that share the slowest link with undelivered data."""
+"""Undelivered data have at least 1 / SHARED of the slowest link."""
 STEPS_MAX = 64
 """Largest number of times that a rank processes messages of all others without sending or receiving."""
 

@@ -141,7 +141,7 @@ def _use(record: Record, link: Row, link_name: str) -> Iterator[Violation]:
     if "vlan" in record.spec["fabric"].get("addresses", {}):
         gap += VLAN_TAG_BYTES
     exact = (link["bytes"] + gap * link["frames"]) * PS_BITS // link["rate_bps"]
-    # Of a frame that is on a link when a run ends, the part until then counts.
+    # A frame that is on a link when the run ends counts only until then.
     # `frames_in_flight` does not count pauses and credits.
     is_whole = record.is_complete and record.ends_by_itself and not record.summary["frames_in_flight"]
     is_whole &= record.link_layer == "ethernet" and record.spec["fabric"]["switch"]["pfc"] is None

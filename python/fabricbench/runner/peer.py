@@ -21,7 +21,7 @@ class Peer:
         start = (
             f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main({other_end.fileno()})"
         )
-        # In a session of its own, it does not receive Ctrl-C from the terminal.
+        # In its own session it does not receive Ctrl-C from the terminal.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", start],
             stdin=subprocess.DEVNULL,

@@ -111,7 +111,7 @@ class Pool:
         """Run trials of one backend in sequence, with this much memory.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         self._ask("begin", orders, memory_bytes)
 
@@ -119,7 +119,7 @@ class Pool:
         """Refresh the list of nodes, unless the head is not listening.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         self._see_head()
         if not self.is_cut_off:
@@ -134,7 +134,7 @@ class Pool:
         """Wait for a task up to a timeout [s]; return the results of trials that have ended, by id.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         answers: Sequence[tuple[str, Answer | Exception]] = self._ask("answers", timeout_s)
         return answers

@@ -98,7 +98,7 @@ class Tasks:
         """Run trials of one backend in sequence, with this much memory.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         resources: dict[str, Any] = {"num_cpus": orders[0].cores}
         if memory_bytes is not None:
@@ -113,7 +113,7 @@ class Tasks:
         """Return the totals over the nodes that are alive.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         with self._reached():
             nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
@@ -140,7 +140,7 @@ class Tasks:
         """Wait for a task up to a timeout [s]; return the results of trials that have ended, by id.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         with self._reached():
             ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=timeout_s)
@@ -176,7 +176,7 @@ class Tasks:
         for task in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(task, force=True)
-        with suppress(Exception):  # the cluster may be gone
+        with suppress(Exception):  # the cluster may have disappeared
             self._ray.shutdown()
 
 

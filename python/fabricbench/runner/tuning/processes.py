@@ -128,7 +128,7 @@ class OnThisMachine:
 
 
 class OnCluster:
-    """A Ray cluster, joined anew for each group of trials."""
+    """A Ray cluster, joined again for each group of trials."""
 
     def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts, address: str) -> None:
         """Take the workspace, the function that computes rows, the signal handling, and the address."""

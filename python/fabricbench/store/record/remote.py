@@ -81,7 +81,7 @@ class RemoteTables(TableFolder):
 
     @contextmanager
     def checked(self, table: str) -> Iterator[Path]:
-        """Copy a table anew, so that the actual content of the record is read."""
+        """Copy a table again, so that the actual content of the record is read."""
         path = self.folder / f"{table}.{uuid4().hex[:12]}.check"
         try:
             self._copy(table, path)

@@ -51,12 +51,12 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
 
     Args:
         table: Name of the table.
-        batch: Rows as a backend gives them, in any column order and integer width.
-        unmeasured: Columns that the backend does not measure: they hold nothing but null.
+        batch: Rows from a backend, in any column order and integer width.
+        unmeasured: Columns that the backend does not measure: all their values are null.
 
     Raises:
-        RecordSchemaError: There is no such table, a column is missing or too many, a value does not fit, is
-            null where something was measured, or is there where nothing was.
+        RecordSchemaError: There is no such table, a column is missing or unknown, a value does not fit, is
+            null in a measured column, or is not null in an unmeasured one.
     """
     import pyarrow as pa
 
@@ -86,7 +86,7 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
 
 
 def _has_all(batch: pa.RecordBatch) -> bool:
-    """Return whether no column has a null that may have none."""
+    """Return whether no column that must not be null has a null."""
     columns = zip(batch.schema, batch.columns, strict=True)
     return not any(column.null_count and not field.nullable for field, column in columns)
 
