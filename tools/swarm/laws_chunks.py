@@ -1,4 +1,7 @@
-"""Laws about the table `chunks`: order of times, counters, speed, dependencies, payload."""
+"""Laws about the table `chunks`: order of times, counters, speed, dependencies, payload.
+
+Also has the function that other laws use to report the first bad row of a table.
+"""
 
 from __future__ import annotations
 

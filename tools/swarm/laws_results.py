@@ -1,6 +1,6 @@
 """Laws about the table `trials`: its figures are computed again from the other tables.
 
-The formulas are those of docs/metrics.md; nothing of the analysis is used.
+The formulas are those of docs/metrics.md; no code of the analysis is used.
 """
 
 from __future__ import annotations

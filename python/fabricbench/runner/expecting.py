@@ -1,4 +1,7 @@
-"""Runs the trials of `expect`: a plan with many seeds and, if requested, random placements of its jobs."""
+"""Runs the trials of `expect`: a plan with many seeds and, if requested, random placements of its jobs.
+
+Also changes a plan to the packet simulator, to check a flow model.
+"""
 
 from __future__ import annotations
 

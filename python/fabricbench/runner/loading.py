@@ -1,4 +1,7 @@
-"""Loads plans for a run: checks that their backend is available and that trials fit the machine."""
+"""Loads plans for a run: checks that their backend is available and that trials fit the machine.
+
+Also returns the backend of a plan, its notes on the plan, and the plan's twin for the simulator.
+"""
 
 from __future__ import annotations
 

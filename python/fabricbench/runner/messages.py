@@ -1,6 +1,7 @@
-"""Messages between the process of a run and the processes that run its trials.
+"""Messages between the process of a run and the processes that run its trials; errors of a run.
 
-The answer to an `Order` is progress reports of the backend, followed by `Done` or `Failed`.
+The answer to an `Order` is progress reports of the backend, followed by `Done` or `Failed`. The errors are
+those of trial processes, clusters and searches.
 """
 
 from __future__ import annotations

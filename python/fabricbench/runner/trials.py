@@ -1,4 +1,7 @@
-"""Runs the trials of a plan into a workspace, sequentially or concurrently."""
+"""Runs the trials of a plan into a workspace, sequentially or concurrently.
+
+Also defines the listener of a run, facts and ids of trials and runs, and the facts of this machine.
+"""
 
 from __future__ import annotations
 

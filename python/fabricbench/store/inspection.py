@@ -1,4 +1,4 @@
-"""Checks every record of a workspace, and moves unreadable ones to a separate folder."""
+"""Checks every record of a workspace, and moves unreadable records and catalog rows to a separate folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a point as a fragment of a plan."""
+"""Returns a point as a fragment of a plan, or as changes for `run -s`."""
 
 from __future__ import annotations
 
