@@ -45,7 +45,7 @@ UNTRIED = re.compile(
     r"BinaryOperator_BitOr_"
     # Of eleven replacements of each operator, only the most likely slip; most others raise an error at once.
     r"|BinaryOperator_(?!Add_Sub|Sub_Add|Mul_Div|Div_Mul|Div_FloorDiv|FloorDiv_Div|Pow_Mul|Mod_Div)"
-    # Identity instead of equality or order has the same result for most values.
+    # `is` instead of a comparison by equality or order, and the reverse, test other properties of values.
     r"|ComparisonOperator_(?!Is)\w+_Is(Not)?$|ComparisonOperator_Is(Not)?_(?!Is)"
 )
 """Operators of Cosmic Ray that are not tried, as their mutants show little about the tests."""
@@ -148,11 +148,11 @@ def tell(area: str, mutants: Sequence[Mutant]) -> int:
             print(f"    {mutant.reason(survivors) or 'not in tools/known_survivors.md'}")
     counts = Counter(mutant.outcome for mutant in mutants)
     viable = counts["caught"] + counts["missed"]
-    ratio = counts["caught"] / viable if viable else 1.0
+    caught = counts["caught"] / viable if viable else 1.0
     print(
-        f"{area}: {counts['caught']} of {viable} caught, {100 * ratio:.1f} %; {counts['unviable']} unviable"
+        f"{area}: {counts['caught']} of {viable} caught, {100 * caught:.1f} %; {counts['unviable']} unviable"
     )
-    return int(ratio < CAUGHT_AT_LEAST)
+    return int(caught < CAUGHT_AT_LEAST)
 
 
 def sampled(mutants: Sequence[Any], count: int | None, seed: int) -> list[Any]:

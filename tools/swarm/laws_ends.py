@@ -14,7 +14,7 @@ from tools.swarm.laws_chunks import complete
 from tools.swarm.record import PS_BITS, JobRecord, Record, Violation
 
 _EMPTYING_PS = 10**11
-"""Longest time until queues of small buffers and fast links are empty; also a reserve for other delays [ps]."""
+"""Longest time to empty queues of small buffers and fast links; also a reserve for other delays [ps]."""
 SWITCHES_MAX = 8
 """Largest number of switches on a path."""
 SHARED = 10

@@ -95,7 +95,7 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
     Raises:
         TuningError: A trial failed.
         StoreError: The workspace cannot be written, or the disk is full.
-        KeyboardInterrupt: The user stopped it; finished trials are kept.
+        KeyboardInterrupt: The user stopped it; finished trials remain stored.
     """
     fresh_seeds = [range(count, count + seeds) for count in wanted.seeds]
     candidates = [
