@@ -84,7 +84,7 @@ def _swept(axes: Mapping[str, Any]) -> str:
     return str(next(iter(axes.values()), ""))
 
 
-def _short(chunk_bytes: int | None) -> str:
+def _short_chunk_cause(chunk_bytes: int | None) -> str:
     """Return the cause of deviations of chunks of up to a frame; empty for larger ones."""
     if chunk_bytes is None or chunk_bytes > SHORT_BYTES:
         return ""
@@ -107,7 +107,7 @@ def rows(plan: str, repeats: int, given_scale: int | None) -> list[str]:
     lines, sizes = [], chunk_sizes(plan)
     for index, first_twin in enumerate(runs[0][0]):
         repeated = [twins[index] for twins, _ in runs if index < len(twins)]
-        short = _short(
+        short = _short_chunk_cause(
             sizes.get((first_twin["variant"], _swept(first_twin["axes"]), first_twin["data_size_bytes"]))
         )
         lines.append(_measured(plan, scale, repeated, (short, busy)))
@@ -154,7 +154,7 @@ def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], known_ca
     cause = ""
     if abs(median_deviation) > CLOSE_PERCENT:
         cause = (
-            _spread(repeats)
+            _seed_range(repeats)
             or short
             or _causes(median_twin)
             or (busy if median_deviation > 0 else "")
@@ -164,7 +164,7 @@ def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], known_ca
     return f"| {' | '.join(cells)} |\n"
 
 
-def _spread(repeats: Sequence[dict[str, Any]]) -> str:
+def _seed_range(repeats: Sequence[dict[str, Any]]) -> str:
     """Return the range of the prediction over the seeds as text; empty if the deviations exceed it."""
     predicted = [
         twin["predicted"]["completion_time_ms"] for twin in repeats if twin["deviation_percent"] is not None

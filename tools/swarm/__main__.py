@@ -68,8 +68,8 @@ def main() -> int:
     """Run one plan or many scenarios; 1 if a law is broken."""
     arguments = _parser().parse_args()
     if arguments.plan is not None:
-        return _one(YAML(typ="safe").load(arguments.plan.read_text()), arguments)
-    return _many(arguments)
+        return _run_plan(YAML(typ="safe").load(arguments.plan.read_text()), arguments)
+    return _run_scenarios(arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _one(plan: Fields, arguments: argparse.Namespace) -> int:
+def _run_plan(plan: Fields, arguments: argparse.Namespace) -> int:
     worker = Worker(arguments.limit)
     outcome = worker.examine(Task(plan, compares=True))
     worker.close()
@@ -107,7 +107,7 @@ def _one(plan: Fields, arguments: argparse.Namespace) -> int:
 
 def _seeds(arguments: argparse.Namespace) -> Iterator[int]:
     """Return the seeds still to run, from `--seed`, the first of the run to resume, or a new one."""
-    done = _done(arguments.progress)
+    done = _finished_seeds(arguments.progress)
     resumed_or_new = min(done) if done else time.time_ns() // 1_000_000
     first_seed = resumed_or_new if arguments.seed is None else arguments.seed
     print(f"seeds from {first_seed}, {len(done)} done before", file=sys.stderr, flush=True)
@@ -115,20 +115,20 @@ def _seeds(arguments: argparse.Namespace) -> Iterator[int]:
     return (seed for seed in range(first_seed, first_seed + count) if seed not in done)
 
 
-def _done(progress: Path | None) -> set[int]:
+def _finished_seeds(progress: Path | None) -> set[int]:
     if progress is None or not progress.exists():
         return set()
     lines = progress.read_text().splitlines()
     return {int(json.loads(line)["seed"]) for line in lines if line.endswith("}")}
 
 
-def _many(arguments: argparse.Namespace) -> int:
+def _run_scenarios(arguments: argparse.Namespace) -> int:
     """Run scenarios in several processes; print the first of each broken law and write its small plan."""
     tally, broken_rules = Tally(), set[str]()
     workers = [Worker(arguments.limit) for _ in range(arguments.workers)]
     for seed, outcome in _outcomes(_seeds(arguments), workers, arguments):
         tally.add(outcome)
-        _note(arguments.progress, seed, outcome)
+        _log_outcome(arguments.progress, seed, outcome)
         new_rules = {violation.rule for violation in outcome.violations} - broken_rules
         if new_rules and len(broken_rules) < arguments.max_failures:
             broken_rules |= new_rules
@@ -172,7 +172,7 @@ def _outcomes(
                 feed(index)
 
 
-def _note(progress: Path | None, seed: int, outcome: Outcome) -> None:
+def _log_outcome(progress: Path | None, seed: int, outcome: Outcome) -> None:
     if progress is not None:
         rules = sorted({violation.rule for violation in outcome.violations})
         with progress.open("a") as file:

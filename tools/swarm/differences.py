@@ -85,16 +85,16 @@ def violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     for name, options in (*_VARIANTS, (f"{threads} threads", {"threads": threads})):
         repeated, rule = run_trial(planned, **options), f"{name} give the same tables"
         if "threads" in options:
-            yield from _different(rule, record, repeated)
+            yield from _differences(rule, record, repeated)
             continue
         # A node that is woken without an event, such as for the end of a postponed pause, makes a sample due.
         # The code path determines which of these samples there are.
-        yield from _different(rule, record, repeated, frozenset({"series"}))
+        yield from _differences(rule, record, repeated, frozenset({"series"}))
         if not _agree(record.frame("series"), repeated.frame("series")):
             yield Violation(rule, "series: another value at a time that both have")
-    yield from _unobserved(planned, record)
-    yield from _counted(planned, record)
-    yield from _faster(planned, record)
+    yield from _sampling_violations(planned, record)
+    yield from _chunk_row_violations(planned, record)
+    yield from _rate_violations(planned, record)
     yield from flow_violations(planned, record)
 
 
@@ -103,7 +103,7 @@ def flow_violations(planned: PlannedTrial, record: Record) -> Iterator[Violation
     if not _is_idle(record):
         return
     try:
-        flows = get_backend("flow", {}).run(planned, _Nothing(), threads=1).summary
+        flows = get_backend("flow", {}).run(planned, _NullObserver(), threads=1).summary
     except RefusedError:
         return
     for job, flow_job in zip(record.summary["jobs"], flows["jobs"], strict=True):
@@ -124,7 +124,7 @@ def _is_idle(record: Record) -> bool:
     return record.is_complete and record.is_lossless and not resent and is_short
 
 
-class _Nothing:
+class _NullObserver:
     """Observer of a run that ignores all rows and progress."""
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
@@ -134,7 +134,7 @@ class _Nothing:
         """Do nothing."""
 
 
-def _different(
+def _differences(
     rule: str, record: Record, other_record: Record, excluded: frozenset[str] = frozenset()
 ) -> Iterator[Violation]:
     for table, rows in record.arrow.items():
@@ -172,15 +172,15 @@ def _changed(planned: PlannedTrial, spec: Mapping[str, Any]) -> PlannedTrial:
     return replace(planned, run_spec=cast("RunSpec", spec))
 
 
-def _unobserved(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+def _sampling_violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     """Yield tables other than `series` that change with sampling."""
     observe = record.spec["observe"]
     points = 100 if observe["series_points"] == 0 else 0
     sampled = run_trial(_changed(planned, {**record.spec, "observe": {**observe, "series_points": points}}))
-    yield from _different("sampling changes nothing but series", record, sampled, frozenset({"series"}))
+    yield from _differences("sampling changes nothing but series", record, sampled, frozenset({"series"}))
 
 
-def _counted(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+def _chunk_row_violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     """Yield results, and tables other than those of chunks, that change with fewer rows of chunks."""
     rule = "results do not depend on which chunks have a row"
     for observed in (
@@ -189,7 +189,7 @@ def _counted(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     ):
         observe = {**record.spec["observe"], **observed}
         reduced = run_trial(_changed(planned, {**record.spec, "observe": observe}))
-        yield from _different(rule, record, reduced, _OF_CHUNKS)
+        yield from _differences(rule, record, reduced, _OF_CHUNKS)
         for row, changed in zip(record.results, reduced.results, strict=True):
             for name in row.keys() - {"id"} - OF_ALL_ROWS:
                 if row[name] != changed[name]:
@@ -203,7 +203,7 @@ def _is_part(rows: pl.DataFrame, of_all: pl.DataFrame) -> bool:
     return rows.join(of_all, on=rows.columns, how="semi", nulls_equal=True).height == rows.height
 
 
-def _faster(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+def _rate_violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
     """Yield jobs that doubled rates make slower, in runs whose times depend on rates alone."""
     if not _is_paced_by_rates(record):
         return

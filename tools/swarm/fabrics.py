@@ -225,7 +225,7 @@ def fabric(draw: Draw) -> Drawn:
             for name in draw.some(graph.links, draw.whole(1, min(3, len(graph.links))))
         ]
     if kind == "ethernet" and graph.links and draw.chance(0.2):
-        fields |= _failing(draw, graph)
+        fields |= _failures(draw, graph)
         if any(failure["kind"] == "link-rate" for failure in fields["failures"]):
             fields["switch"]["forwarding"] = "store-and-forward"
     return Drawn(fields, graph.hosts, graph.links, graph.switches, kind)
@@ -385,7 +385,7 @@ def _nic(draw: Draw, hosts: int, kind: str) -> Fields:
     return fields
 
 
-def _failing(draw: Draw, graph: Graph) -> Fields:
+def _failures(draw: Draw, graph: Graph) -> Fields:
     failures = [_failure(draw, graph) for _ in range(draw.whole(1, 3))]
     return {"failures": failures, "convergence_time": draw.time(0, 1_000_000_000)}
 

@@ -31,7 +31,7 @@ def plan_of(seed: int) -> dict[str, Any]:
     if drawn.kind == "ethernet" and draw.chance(0.13):
         plan["tcp"] = [_tcp(draw, drawn, jobs, transport)]
         _mark_tcp(draw, plan)
-    _vary(draw, plan)
+    _add_variation(draw, plan)
     if drawn.kind != "infiniband":
         _address(draw, plan)
     return plan
@@ -312,7 +312,7 @@ def _mark_tcp(draw: Draw, plan: Fields) -> None:
         plan["tcp"][0]["congestion"] = "dctcp"
 
 
-def _vary(draw: Draw, plan: Fields) -> None:
+def _add_variation(draw: Draw, plan: Fields) -> None:
     """Add iterations, sweeps and variants, which give several trials, and settings of sampling."""
     observe: Fields = {"series_points": draw.pick((0, 2, 16, 1000))}
     if draw.chance(0.5):

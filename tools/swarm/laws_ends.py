@@ -29,10 +29,10 @@ def end_laws(record: Record) -> Iterator[Violation]:
         return
     finite_jobs = [job for job in record.jobs.values() if not job.goes_on]
     unfinished_chunks = [job.chunks.filter(~complete()) for job in finite_jobs]
-    last_ps, end_ps = _last(record, finite_jobs), record.summary["end_ps"]
+    last_ps, end_ps = _last_event_ps(record, finite_jobs), record.summary["end_ps"]
     most_ps = _longest_wait(record)
     if record.spec["transport"]["recovery"] == "none":
-        most_ps += _EMPTYING_PS + _sending(
+        most_ps += _EMPTYING_PS + _sending_ps_max(
             record, sum(int(rows["payload_bytes"].sum()) for rows in unfinished_chunks)
         )
     else:
@@ -52,7 +52,7 @@ def _has_tcp_ends(record: Record) -> bool:
     return all(row["is_complete"] for row in record.rows("connections") if row["tcp"] in finite_tcp)
 
 
-def _last(record: Record, finite_jobs: Sequence[JobRecord]) -> int:
+def _last_event_ps(record: Record, finite_jobs: Sequence[JobRecord]) -> int:
     """Return the time of the last recorded event that the run waited for [ps]."""
     times = pl.max_horizontal("start_ps", "delivered_ps", "completed_ps")
     times_ps: list[int | None] = [job.chunks.select(times.max()).item() for job in finite_jobs]
@@ -76,8 +76,8 @@ def _longest_wait(record: Record) -> int:
     # The timer of a connection may end the run although there is nothing to send again.
     timer = max((tcp["rto_min_ps"] for tcp in spec["tcp"]), default=0)
     # A frame may be queued behind one of TCP.
-    frame = _sending(record, max([transport["mtu_bytes"], *(tcp["mtu_bytes"] for tcp in spec["tcp"])]))
-    return wait + storm + timer + frame + max(_software(job, memory) for job in spec["jobs"])
+    frame = _sending_ps_max(record, max([transport["mtu_bytes"], *(tcp["mtu_bytes"] for tcp in spec["tcp"])]))
+    return wait + storm + timer + frame + max(_software_ps_max(job, memory) for job in spec["jobs"])
 
 
 def _slowest_pace(transport: Mapping[str, Any]) -> int:
@@ -91,7 +91,7 @@ def _slowest_pace(transport: Mapping[str, Any]) -> int:
     return 2 * int(transport["mtu_bytes"]) * PS_BITS // int(control["rate_min_bps"])
 
 
-def _software(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:
+def _software_ps_max(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:
     """Return an upper limit of the time of a job without network traffic [ps]."""
     overhead_ps: int = (job["send_overhead_ps"] + job["receive_overhead_ps"]) * len(job["hosts"])
     copy = job["data_bytes"] * PS_BITS // memory["rate_bps"] + memory["latency_ps"]
@@ -106,7 +106,7 @@ def _software(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:
     return int(busy_ps)
 
 
-def _sending(record: Record, payload_bytes: int) -> int:
+def _sending_ps_max(record: Record, payload_bytes: int) -> int:
     """Return an upper limit of the time to send payload over the slowest link, next to other traffic [ps]."""
     fabric = record.spec["fabric"]
     rates = [link["rate_bps"] for link in record.links]

@@ -36,7 +36,12 @@ def conservation_laws(record: Record) -> Iterator[Violation]:
         yield Violation("frames sent = delivered + lost + on the way", f"summary: {counts}")
     # The acknowledgement of a storage operation's completion is sent after the operation ends.
     is_acknowledged = not any(job["storage"] for job in record.spec["jobs"])
-    if record.is_complete and record.ends_by_itself and is_acknowledged and in_flight > _late(record):
+    if (
+        record.is_complete
+        and record.ends_by_itself
+        and is_acknowledged
+        and in_flight > _late_frames_max(record)
+    ):
         yield Violation("nothing but late duplicates of a complete run is on the way", f"summary: {counts}")
     for cause, column in _CAUSES.items():
         at_ports = sum(port[column] for port in record.ports)
@@ -45,7 +50,7 @@ def conservation_laws(record: Record) -> Iterator[Violation]:
             yield Violation("what is lost is counted at a port", figures)
 
 
-def _late(record: Record) -> int:
+def _late_frames_max(record: Record) -> int:
     """Return the upper limit of the frames in flight when everything is acknowledged.
 
     These are late packets that were sent again, an acknowledgement of each, acknowledgements overtaken by
@@ -108,11 +113,11 @@ def port_laws(record: Record) -> Iterator[Violation]:
             if link[unit] != sender[f"tx_{unit}"]:
                 figures = f"links: {link_name}: {link[unit]} {unit}; ports: tx_{unit} {sender[f'tx_{unit}']}"
                 yield Violation("a link carries what its port sends", figures)
-        yield from _received(record, link_name, sender, receiver)
-        yield from _use(record, link, link_name)
+        yield from _delivery_violations(record, link_name, sender, receiver)
+        yield from _use_violations(record, link, link_name)
 
 
-def _received(record: Record, link_name: str, sender: Row, receiver: Row) -> Iterator[Violation]:
+def _delivery_violations(record: Record, link_name: str, sender: Row, receiver: Row) -> Iterator[Violation]:
     """Compare the frames that a port sent with those that its peer received and those that were lost."""
     missing = sender["tx_frames"] - receiver["rx_frames"] - receiver["fcs_error_frames"]
     counts = f"tx_frames {sender['tx_frames']}, rx_frames {receiver['rx_frames']}"
@@ -130,7 +135,7 @@ def _received(record: Record, link_name: str, sender: Row, receiver: Row) -> Ite
         yield Violation("what a port sends is received or lost", f"ports: {link_name}: {counts}")
 
 
-def _use(record: Record, link: Row, link_name: str) -> Iterator[Violation]:
+def _use_violations(record: Record, link: Row, link_name: str) -> Iterator[Violation]:
     """Compare the busy time of a link with the duration of the run and with the link's frames and bytes."""
     if link["busy_ps"] > record.summary["end_ps"]:
         figures = f"links: {link_name}: busy_ps {link['busy_ps']} of {record.summary['end_ps']}"
@@ -164,7 +169,7 @@ def host_laws(record: Record) -> Iterator[Violation]:
         figures = f"ports of hosts: tx_frames {sent}; summary: frames_sent {record.summary['frames_sent']}"
         yield Violation("frames sent are those of the hosts", figures)
     if _is_plain(record):
-        yield from _control(record, hosts)
+        yield from _acknowledgement_violations(record, hosts)
 
 
 def _is_plain(record: Record) -> bool:
@@ -179,7 +184,7 @@ def _is_plain(record: Record) -> bool:
     )
 
 
-def _control(record: Record, hosts: list[Row]) -> Iterator[Violation]:
+def _acknowledgement_violations(record: Record, hosts: list[Row]) -> Iterator[Violation]:
     """Check that all frames of a host other than its data have the size of an acknowledgement."""
     size = _CONTROL_BYTES[record.link_layer]
     sums = record.chunks.group_by("src_host").agg(pl.col("tx_frames").sum(), pl.col("tx_bytes").sum())

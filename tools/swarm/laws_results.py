@@ -62,7 +62,7 @@ def _has_all_rounds(job: JobRecord) -> bool:
 
 def figure_laws(record: Record) -> Iterator[Violation]:
     """Yield figures that differ from those computed from the other tables."""
-    run = _of_run(record)
+    run = _run_figures(record)
     for job in record.parts:
         expected = run | _counters(record, job) | _completion(record, job) | _flows(job) | _latency(job)
         if job.spec["arrivals"]:
@@ -70,18 +70,18 @@ def figure_laws(record: Record) -> Iterator[Violation]:
         if job.spec["storage"]:
             expected |= _operations(job)
         for name, value in expected.items():
-            if not _agree(value, job.results[name]):
+            if not _is_close(value, job.results[name]):
                 figures = f"trials: {job.name}: {name} {job.results[name]}; from the tables: {value}"
                 yield Violation("a figure is that of the tables", figures)
 
 
-def _agree(value: float | None, recorded: float | None) -> bool:
+def _is_close(value: float | None, recorded: float | None) -> bool:
     if value is None or recorded is None:
         return value is recorded
     return math.isclose(value, recorded, rel_tol=_TOLERANCE, abs_tol=1e-8)
 
 
-def _of_run(record: Record) -> Figures:
+def _run_figures(record: Record) -> Figures:
     queues = [port["queue_max_bytes"] for port in record.ports if port["tier"] > 0]
     hosts = {port["node"] for port in record.ports if port["tier"] == 0}
     ratios = []

@@ -17,10 +17,10 @@ _SEED_OFFSET = 1_000_000
 """Offset of the seeds here, so that they differ from those of `generate.plan_of`."""
 _PACKET = 4096
 _RATES = ("100Gbps", "200Gbps", "400Gbps")
-_FAVOURED = (("all-to-all", "parallel"),) * 8 + (("incast", "parallel"),) * 2
+_WEIGHTED_PATTERNS = (("all-to-all", "parallel"),) * 8 + (("incast", "parallel"),) * 2
 """Patterns with a higher weight, by repetition: the all-to-all of most jobs, and the most congested one."""
-_IN_PARTS = ("all-reduce", "reduce-scatter", "reduce")
-_WHOLE = ("tree", "recursive-doubling")
+_PARTITIONED = ("all-reduce", "reduce-scatter", "reduce")
+_UNPARTITIONED = ("tree", "recursive-doubling")
 """Algorithms whose messages are the whole data."""
 
 
@@ -86,11 +86,11 @@ def _topology(draw: Draw) -> tuple[Fields, int]:
 
 
 def _job(draw: Draw, hosts: int) -> Fields:
-    collective, algorithm = draw.pick(PATTERNS + _FAVOURED)
+    collective, algorithm = draw.pick(PATTERNS + _WEIGHTED_PATTERNS)
     ranks = fitting_ranks(algorithm, hosts if draw.chance(0.7) else hosts // 2, 1)
     hosts_of_ranks = draw.some(range(hosts), ranks) if draw.chance(0.5) else range(ranks)
     size = draw.spread(64 * _PACKET, 1_000 * _PACKET)
-    if is_shared(collective) or (collective in _IN_PARTS and algorithm not in _WHOLE):
+    if is_shared(collective) or (collective in _PARTITIONED and algorithm not in _UNPARTITIONED):
         size *= ranks
     return {
         "ranks": ",".join(map(str, hosts_of_ranks)),

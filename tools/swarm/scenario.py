@@ -55,10 +55,12 @@ def examine(plan: Mapping[str, Any], *, compares: bool = False) -> Outcome:
         loaded = loading.load_fields(plan)
     except PlanError as error:
         outcome.refusal = str(error)
-        outcome.violations += _improper(error)
+        outcome.violations += _incomplete_problems(error)
         return outcome
     except Exception as error:  # noqa: BLE001 -- any unexpected error is a violation
-        outcome.violations.append(_raised("a plan is accepted or refused with an error that says why", error))
+        outcome.violations.append(
+            _exception_violation("a plan is accepted or refused with an error that says why", error)
+        )
         return outcome
     outcome.is_accepted = True
     try:
@@ -66,7 +68,7 @@ def examine(plan: Mapping[str, Any], *, compares: bool = False) -> Outcome:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001 -- a panic of the engine is no Exception
-        outcome.violations.append(_raised("a plan that is accepted runs", error))
+        outcome.violations.append(_exception_violation("a plan that is accepted runs", error))
     return outcome
 
 
@@ -81,27 +83,27 @@ def _run(
         outcome.trials += 1
         outcome.packet_hops += record.summary["packet_hops"]
         outcome.violations += violations(record)
-        outcome.violations += _slow(record, planned.spec_json)
+        outcome.violations += _time_violations(record, planned.spec_json)
         if compares:
             outcome.violations += differences.violations(planned, record)
     if compares:
         outcome.violations += differences.plan_violations(plan, trials, records)
 
 
-def _improper(error: PlanError) -> Iterator[Violation]:
+def _incomplete_problems(error: PlanError) -> Iterator[Violation]:
     """Yield problems without the invalid value or the allowed ones."""
     for problem in error.problems:
         if not problem.found or not problem.allowed:
             yield Violation("a refusal says what was found and what is allowed", str(error))
 
 
-def _raised(rule: str, error: BaseException) -> Violation:
+def _exception_violation(rule: str, error: BaseException) -> Violation:
     frames = traceback.extract_tb(error.__traceback__)
     location = f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}" if frames else "nowhere"
     return Violation(rule, f"{type(error).__name__} at {location}: {str(error)[:400]}")
 
 
-def _slow(record: Record, spec_json: str) -> Iterator[Violation]:
+def _time_violations(record: Record, spec_json: str) -> Iterator[Violation]:
     """Yield a run whose processor time far exceeds its estimate."""
     estimate = engine.estimate(spec_json)
     if estimate is None:

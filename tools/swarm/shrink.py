@@ -30,7 +30,7 @@ def shrink(plan: Mapping[str, Any], fails: Fails, seconds: float = 60.0) -> Fiel
     is_smaller = True
     while is_smaller and time.monotonic() < deadline_s:
         is_smaller = False
-        for smaller in _smaller(smallest):
+        for smaller in _smaller_plans(smallest):
             if time.monotonic() >= deadline_s:
                 break
             if fails(smaller):
@@ -39,14 +39,14 @@ def shrink(plan: Mapping[str, Any], fails: Fails, seconds: float = 60.0) -> Fiel
     return smallest
 
 
-def _smaller(plan: Fields) -> Iterator[Fields]:
+def _smaller_plans(plan: Fields) -> Iterator[Fields]:
     """Yield plans that are one step smaller: first without a whole part, then with smaller values."""
     for path in _paths(plan):
         if path not in _NEEDED:
             yield _without(plan, path)
     yield from _simpler_topologies(plan)
     for path in _paths(plan):
-        yield from (_with(plan, path, value) for value in _less(path, _at(plan, path)))
+        yield from (_with(plan, path, value) for value in _smaller_values(path, _at(plan, path)))
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -92,7 +92,7 @@ def _simpler_topologies(plan: Fields) -> Iterator[Fields]:
         yield _with(plan, ("fabric", "topology"), {**simple, **link})
 
 
-def _less(path: Path, value: Any) -> Iterator[Any]:
+def _smaller_values(path: Path, value: Any) -> Iterator[Any]:
     """Yield smaller values: fewer, shorter, rounder, and ranks without the last."""
     if path[-1] == "ranks" and isinstance(value, str):
         hosts = value.split(",")

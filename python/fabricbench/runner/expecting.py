@@ -69,7 +69,7 @@ def placed(loaded: LoadedPlan, placements: int) -> Iterator[Placed]:
         return
     _check_ranks_are_free(loaded)
     for number in range(1, placements + 1):
-        yield Placed(number, loading.reload(loaded, list(_moved(loaded, number))))
+        yield Placed(number, loading.reload(loaded, list(_placement_overrides(loaded, number))))
 
 
 def _check_ranks_are_free(loaded: LoadedPlan) -> None:
@@ -90,7 +90,7 @@ def _check_ranks_are_free(loaded: LoadedPlan) -> None:
             raise PlanError([problem])
 
 
-def _moved(loaded: LoadedPlan, number: int) -> Iterator[str]:
+def _placement_overrides(loaded: LoadedPlan, number: int) -> Iterator[str]:
     """Yield an override for each job that moves its ranks to the hosts of the placement."""
     spec: Mapping[str, Any] = next(trial for trial in loaded.trials if not trial.is_solo).run_spec
     estimate = next((trial_estimate for trial_estimate in loaded.estimates if trial_estimate), None)

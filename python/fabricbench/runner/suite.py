@@ -163,7 +163,7 @@ def load_suite(
     path, source = find_suite(name)
     document = read_file(path, source)
     suite_file = read_model(document, SuiteFile)
-    problems = document.problems(_check(suite_file, figures)) or list(_check_only(suite_file, only))
+    problems = document.problems(_check_names(suite_file, figures)) or list(_check_only(suite_file, only))
     if problems:
         raise PlanError(problems)
     tests: list[SuiteTest] = []
@@ -172,7 +172,9 @@ def load_suite(
             continue
         changes = [*_overrides({**suite_file.changes, **test.changes}), *overrides]
         try:
-            tests.append(SuiteTest(test, load(_place(test.plan, path), changes, limits, quick=quick)))
+            tests.append(
+                SuiteTest(test, load(_plan_name_or_path(test.plan, path), changes, limits, quick=quick))
+            )
         except PlanError as error:
             problems += document.problems(_field_problems(error, index))
     if problems:
@@ -206,7 +208,7 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
             return
 
 
-def _place(plan: str, path: Path) -> str:
+def _plan_name_or_path(plan: str, path: Path) -> str:
     """Return a shipped plan's name, or the path of a plan relative to the suite's folder."""
     return plan if plan in shipped_plans() else str(path.parent / plan)
 
@@ -216,16 +218,16 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"{field}={json.dumps(value)}"
 
 
-def _check(suite_file: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
+def _check_names(suite_file: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
     """Check that categories, metrics and figures exist, and that no plan is repeated."""
     names = [category.name for category in suite_file.categories]
     categories = [(("tests", index), test.category) for index, test in enumerate(suite_file.tests)]
     categories += [(("omitted", index), test.category) for index, test in enumerate(suite_file.omitted)]
     for path_to_entry, category in categories:
         if category not in names:
-            yield _unknown((*path_to_entry, "category"), category, names)
+            yield _unknown_name((*path_to_entry, "category"), category, names)
     yield from (
-        _unknown(("kpis", index, "metric"), kpi.metric, _METRICS)
+        _unknown_name(("kpis", index, "metric"), kpi.metric, _METRICS)
         for index, kpi in enumerate(suite_file.kpis)
         if kpi.metric not in _METRICS
     )
@@ -240,13 +242,13 @@ def _check(suite_file: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProbl
             *((("kpis", kpi_index), name) for kpi_index, name in enumerate(test.kpis)),
         ]
         for metric in test.names.keys() - set(test.metrics):
-            yield _unknown(("tests", index, "names", metric), metric, test.metrics)
+            yield _unknown_name(("tests", index, "names", metric), metric, test.metrics)
         for path, metric in named:
             if metric not in _METRICS:
-                yield _unknown(("tests", index, *path), metric, _METRICS)
+                yield _unknown_name(("tests", index, *path), metric, _METRICS)
         for figure_index, figure in enumerate(test.figures):
             if figures and figure not in figures:
-                yield _unknown(("tests", index, "figures", figure_index), figure, figures)
+                yield _unknown_name(("tests", index, "figures", figure_index), figure, figures)
 
 
 def _check_only(suite_file: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
@@ -261,7 +263,7 @@ def _check_only(suite_file: SuiteFile, only: Sequence[str]) -> Iterator[Problem]
             yield Problem(Place(f"--only {choice}"), "", "no such category", f"{allowed}, or a plan", hint)
 
 
-def _unknown(path: FieldPath, name: str, names: Sequence[str]) -> FieldProblem:
+def _unknown_name(path: FieldPath, name: str, names: Sequence[str]) -> FieldProblem:
     hint = close_match_hint(name, names)
     return FieldProblem(path, f'"{name}"', ", ".join(names), hint)
 

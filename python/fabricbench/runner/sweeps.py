@@ -83,8 +83,8 @@ def sweeps(plan: LoadedPlan, options: Options) -> Iterator[tuple[str, LoadedPlan
     Raises:
         PlanError: One cannot run on the plan's fabric.
     """
-    for name, sizes, job, variants in _all(plan, options):
-        yield name, _loaded(plan, name, options, sizes, job, variants)
+    for name, sizes, job, variants in _sweep_definitions(plan, options):
+        yield name, _sweep_plan(plan, name, options, sizes, job, variants)
 
 
 def reference(plan: LoadedPlan, options: Options, rate_bps: int | None) -> LoadedPlan:
@@ -103,10 +103,10 @@ def reference(plan: LoadedPlan, options: Options, rate_bps: int | None) -> Loade
     overrides = [f"fabric.nic.latency={REFERENCE_LATENCY_PS}ps", "backend=sim"]
     overrides += [f"fabric.topology.host_link.rate={rate_bps}bps"] if rate_bps else []
     sizes = _up_to(SMALL_BYTES, plan.plan.transport.mtu_bytes)
-    return _loaded(plan, f"{LATENCY}-reference", options, sizes, job, _of_pairs(options.pairs), overrides)
+    return _sweep_plan(plan, f"{LATENCY}-reference", options, sizes, job, _of_pairs(options.pairs), overrides)
 
 
-def _all(
+def _sweep_definitions(
     plan: LoadedPlan, options: Options
 ) -> Iterator[tuple[str, Sequence[int], dict[str, Any], dict[str, dict[str, Any]]]]:
     """Yield name, sizes, job and variants of each sweep."""
@@ -162,7 +162,7 @@ def _of_pairs(pairs: Iterable[Pair]) -> dict[str, dict[str, Any]]:
     return {f"host{first}-host{second}": {f"jobs.{_PROBE}.ranks": [first, second]} for first, second in pairs}
 
 
-def _loaded(
+def _sweep_plan(
     plan: LoadedPlan,
     name: str,
     options: Options,

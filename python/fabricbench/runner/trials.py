@@ -277,7 +277,7 @@ def facts_of(
         if isinstance(backend, Choosing):
             carrier, reason = backend.carrier(trial)
             planned = replace(trial, chosen=reason)
-        row, judged = _expected(planned, loaded)
+        row, judged = _published_and_criteria(planned, loaded)
         yield (
             planned,
             TrialFacts(
@@ -324,7 +324,7 @@ class _Observer:
         self.writer.write(table, batch)
 
 
-def _expected(
+def _published_and_criteria(
     planned: PlannedTrial, loaded: LoadedPlan
 ) -> tuple[dict[str, Any] | None, tuple[Mapping[str, Any], ...]]:
     """Return the published row of a trial and the criteria that apply to it.

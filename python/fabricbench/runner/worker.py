@@ -60,7 +60,7 @@ def answer(setup: Setup, order: Order, told: Callable[[Progress], None]) -> Done
     try:
         record = open_record(order.folder, order.facts)
         try:
-            return _carried_out(setup, order, record, told)
+            return _run_order(setup, order, record, told)
         except BaseException:
             record.abandon()
             raise
@@ -68,9 +68,7 @@ def answer(setup: Setup, order: Order, told: Callable[[Progress], None]) -> Done
         return Failed.by(error)
 
 
-def _carried_out(
-    setup: Setup, order: Order, record: RecordWriter, report: Callable[[Progress], None]
-) -> Done:
+def _run_order(setup: Setup, order: Order, record: RecordWriter, report: Callable[[Progress], None]) -> Done:
     backend = setup.backend.sharing(order.cores)
     result = backend.run(order.planned, _Observer(record, report), threads=setup.threads)
     record.close()

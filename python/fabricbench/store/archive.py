@@ -47,8 +47,8 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _TRIAL: Final = TRIAL_COLUMNS.keys() - {"attempt", "tables"}
 _MEMBERSHIP: Final = MEMBERSHIP_COLUMNS.keys() - {"number"}
 
-_SHOWN: Final = 80
-_LATER: Final = {"criteria": "[]", "size_kind": "data", "axes": "[]", "digests": None}
+_TEXT_LENGTH_MAX: Final = 80
+_LATER_COLUMNS: Final = {"criteria": "[]", "size_kind": "data", "axes": "[]", "digests": None}
 """Columns that rows of earlier versions do not have, with their values."""
 
 Row = Mapping[str, Any]
@@ -244,13 +244,13 @@ def _check(row: dict[str, Any], columns: Set[str], path: Path) -> None:
     Raises:
         StoreError: It does not fit its table of the catalog, or has invalid values.
     """
-    row |= {name: value for name, value in _LATER.items() if name in columns and name not in row}
+    row |= {name: value for name, value in _LATER_COLUMNS.items() if name in columns and name not in row}
     if columns is _TRIAL:
         row.setdefault("backend_version", row.get("engine_version"))
         imported = row.get("backend") == IMPORTED
         row.setdefault("observed", "{}" if imported else to_json(OF_THE_SIMULATOR))
     if row.keys() != columns:
-        differing_columns = ", ".join(sorted(row.keys() ^ columns))[:_SHOWN]
+        differing_columns = ", ".join(sorted(row.keys() ^ columns))[:_TEXT_LENGTH_MAX]
         message = f"a row has columns {differing_columns} too many or too few"
         raise _damaged(path, f"{_ROWS}: no finished trial of this version: {message}")
     try:
@@ -296,13 +296,13 @@ def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
     if digests_of(row.get("digests")).get(table, digest) != digest:
         raise _damaged(path, f"trial {trial_id}: table {table} is not what was exported")
     problem = table_problem(target, table, Identity(trial_id, row["backend"], row["run_spec"]))
-    problem = problem or _misfit(target, table, row)
+    problem = problem or _difference(target, table, row)
     if problem:
         raise _damaged(path, f"trial {trial_id}: {problem}")
     return digest
 
 
-def _misfit(path: Path, table: str, row: Row) -> str:
+def _difference(path: Path, table: str, row: Row) -> str:
     """Return how a readable table differs from the declarations of its row; empty if it does not."""
     with opened_table(path) as file:
         if table == TRIALS:
@@ -316,7 +316,7 @@ def _misfit(path: Path, table: str, row: Row) -> str:
         name for name in columns.keys() | declared if columns.get(name) != declared.get(name)
     )
     return (
-        f"table {table}: its columns {', '.join(differing_columns)[:_SHOWN]} are not those of a record"
+        f"table {table}: its columns {', '.join(differing_columns)[:_TEXT_LENGTH_MAX]} are not those of a record"
         if differing_columns
         else ""
     )

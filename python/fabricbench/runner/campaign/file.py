@@ -89,14 +89,14 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
     Raises:
         PlanError: It cannot be read, or one of its plans cannot run within the limits.
     """
-    document, campaign_file = _read(path)
+    document, campaign_file = _read_campaign(path)
     problems: list[Problem] = []
     loaded: list[LoadedPlan] = []
     for index, entry in enumerate(campaign_file.plans):
         if trials_max is not None and sum(len(plan.trials) for plan in loaded) > trials_max:
             break
         try:
-            name = _place(entry.plan, path)
+            name = _plan_name_or_path(entry.plan, path)
             loaded.append(load(name, list(_overrides(campaign_file, entry, name)), limits))
             check_no_search(loaded[-1], "a campaign")
         except PlanError as error:
@@ -114,15 +114,15 @@ def campaign_name(path: Path) -> str:
     Raises:
         PlanError: The file cannot be read.
     """
-    return _read(path)[1].name
+    return _read_campaign(path)[1].name
 
 
-def _read(path: Path) -> tuple[Document, CampaignFile]:
+def _read_campaign(path: Path) -> tuple[Document, CampaignFile]:
     document = read_file(path, str(path))
     return document, read_model(document, CampaignFile)
 
 
-def _place(plan: str, path: Path) -> str:
+def _plan_name_or_path(plan: str, path: Path) -> str:
     """Return a shipped plan's name, or the path of a plan relative to the campaign's folder."""
     return plan if plan in shipped_plans() else str(path.parent / plan)
 

@@ -22,11 +22,11 @@ from fabricbench.runner.peer import Peer
 _MARK: Final = ".campaign"
 _STDERR: Final = 2
 """File descriptor of stderr, also valid where a notebook has replaced `sys.stderr`."""
-_WATCH_S: Final = 1
-_HEAD_GONE_S: Final = 10
+_HEAD_CHECK_S: Final = 1
+_HEAD_TIMEOUT_S: Final = 10
 """Time without a listening head after which a cluster counts as lost [s]."""
-_HEAD_ANSWERS_S: Final = 2
-_LET_GO_S: Final = 20
+_HEAD_CONNECT_S: Final = 2
+_SHUTDOWN_S: Final = 20
 """Time that the process has to end its tasks and to leave the cluster [s]."""
 
 
@@ -81,11 +81,11 @@ class Pool:
         """
         try:
             self._peer.connection.send(message)
-            while not self._peer.connection.poll(_WATCH_S):
+            while not self._peer.connection.poll(_HEAD_CHECK_S):
                 self._see_head()
             answer = self._peer.connection.recv()
         except (EOFError, OSError) as error:
-            self._peer.end(_WATCH_S)
+            self._peer.end(_HEAD_CHECK_S)
             raise gone(self._on, f"the process that used it {self._peer.ending()}") from error
         if isinstance(answer, Failed):
             raise answer.error
@@ -94,13 +94,13 @@ class Pool:
 
     def _see_head(self) -> None:
         """Check that the head listens; raise if it has not done so for too long."""
-        if self._head is None or listens(self._head, _HEAD_ANSWERS_S):
+        if self._head is None or listens(self._head, _HEAD_CONNECT_S):
             self._missed_at = None
             return
         self._missed_at = self._missed_at or time.monotonic()
-        if time.monotonic() - self._missed_at > _HEAD_GONE_S:
+        if time.monotonic() - self._missed_at > _HEAD_TIMEOUT_S:
             head_address = _address(self._head)
-            raise gone(self._on, f"its head has not listened at {head_address} for {_HEAD_GONE_S} s")
+            raise gone(self._on, f"its head has not listened at {head_address} for {_HEAD_TIMEOUT_S} s")
 
     @property
     def is_cut_off(self) -> bool:
@@ -141,7 +141,7 @@ class Pool:
 
     def close(self) -> None:
         """End all tasks and leave the cluster."""
-        self._peer.end(0 if self.is_cut_off else _LET_GO_S)
+        self._peer.end(0 if self.is_cut_off else _SHUTDOWN_S)
         self._mark.unlink(missing_ok=True)
 
 

@@ -56,7 +56,7 @@ def carry_out(setup: Setup, orders: Sequence[Order], mark: str, board: Any = Non
     for order in orders:
         started_at = time.monotonic()
         reporter = Reporter(board, order.facts.id)
-        reply, files = _carried_out(setup, order, reporter, sees_workspace=sees_workspace)
+        reply, files = _run_order(setup, order, reporter, sees_workspace=sees_workspace)
         answers.append(Answer(reply, files, time.monotonic() - started_at, node, machine))
     return answers
 
@@ -68,13 +68,13 @@ def _node() -> str:
     return get()
 
 
-def _carried_out(
+def _run_order(
     setup: Setup, order: Order, reporter: Reporter, *, sees_workspace: bool
 ) -> tuple[Done | Failed, Mapping[str, bytes] | None]:
     if error := _other_version(setup.backend.sharing(order.cores), order.facts):
         return Failed.by(error), None
     if sees_workspace:
-        return _into_workspace(setup, order, reporter), None
+        return _run_in_workspace(setup, order, reporter), None
     with tempfile.TemporaryDirectory(prefix="fabricbench-") as temporary:
         folder = Path(temporary) / "record"
         reply = answer(setup, replace(order, folder=folder), reporter)
@@ -95,7 +95,7 @@ def _other_version(backend: Backend, facts: TrialFacts) -> ClusterError | None:
     )
 
 
-def _into_workspace(setup: Setup, order: Order, reporter: Reporter) -> Done | Failed:
+def _run_in_workspace(setup: Setup, order: Order, reporter: Reporter) -> Done | Failed:
     # Each attempt has its own folder, because a lost one may still be writing.
     order.folder.mkdir(exist_ok=True)
     folder = order.folder / f"{_TRY}{uuid4().hex[:8]}"

@@ -18,9 +18,9 @@ from fabricbench.store import Trial
 from fabricbench.words import close_match_hint
 
 _LIMIT: Final = re.compile(r"\s*([A-Za-z0-9_]+)\s*(<=|>=|=)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
-_COUNTED_FROM: Final = 1.0
+_COUNT_OFFSET: Final = 1.0
 """Offset added to counts before division: 0 to 0 is a ratio of 1, and 0 to 1 a ratio of 2."""
-_PERCENT_FROM: Final = 0.01
+_PERCENT_OFFSET: Final = 0.01
 """The same offset for metrics in per cent."""
 
 
@@ -170,7 +170,7 @@ def values_of(trials: Iterable[tuple[Key, Trial]], metrics: Collection[str]) -> 
 
 def ratio(metric: Metric, value: float, shipped: float) -> float | None:
     """Return the ratio of a value to that of the plan as shipped; None if it is undefined."""
-    offset = _COUNTED_FROM if metric.is_count else _PERCENT_FROM if metric.unit == "%" else 0.0
+    offset = _COUNT_OFFSET if metric.is_count else _PERCENT_OFFSET if metric.unit == "%" else 0.0
     value, shipped = value + offset, shipped + offset
     return value / shipped if value > 0 and shipped > 0 else None
 

@@ -16,7 +16,7 @@ from fabricbench.runner.tuning.aims import Key, values_of
 from fabricbench.runner.tuning.processes import Executor
 from fabricbench.store import Trial, Workspace
 
-_UNKNOWN = (1_000, None)
+_DEFAULT_COST = (1_000, None)
 """Cost of a trial without an estimate: time [ms] and memory."""
 
 Found = Mapping[str, Mapping[Key, float]]
@@ -68,7 +68,7 @@ class Units:
         for number, plan in enumerate(self._shipped):
             for trial, estimate in zip(plan.trials, plan.estimates, strict=True):
                 key = (number, trial.data_size_bytes)
-                cost = (estimate["time_ms"], estimate["memory_bytes"]) if estimate else _UNKNOWN
+                cost = (estimate["time_ms"], estimate["memory_bytes"]) if estimate else _DEFAULT_COST
                 costs[key] = max(costs.get(key, (0, None)), cost, key=lambda cost: cost[0])
         return costs
 

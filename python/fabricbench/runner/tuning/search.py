@@ -36,7 +36,7 @@ _STARTUP: Final = 10
 _POINT: Final = "point"
 _RATIOS: Final = "ratios"
 _VIOLATIONS: Final = "violations"
-_WHY: Final = "why"
+_ENDING: Final = "why"
 
 
 class Search:
@@ -258,7 +258,7 @@ class Search:
         from optuna.trial import TrialState
 
         trial.set_user_attr(_POINT, dict(tried.point))
-        trial.set_user_attr(_WHY, tried.ending.value)
+        trial.set_user_attr(_ENDING, tried.ending.value)
         trial.set_user_attr(_RATIOS, list(tried.ratios))
         violations = tried.violations or [1.0] * len(self._wanted.limits)
         trial.set_user_attr(_VIOLATIONS, list(violations))
@@ -277,7 +277,7 @@ class Search:
             Tried(
                 trial.number,
                 trial.user_attrs[_POINT],
-                Ending(trial.user_attrs[_WHY]),
+                Ending(trial.user_attrs[_ENDING]),
                 trial.user_attrs[_RATIOS],
                 trial.user_attrs[_VIOLATIONS],
             )

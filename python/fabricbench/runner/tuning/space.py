@@ -26,15 +26,15 @@ Point = Mapping[str, str]
 """A value for each field, as written in a plan."""
 
 _FORM: Final = "FIELD=LOW..HIGH, with :STEP if wanted, or FIELD=A|B|C"
-_LOG_FROM: Final = 10
+_LOG_RATIO_MIN: Final = 10
 """Ratio of the ends of a range above which it is searched by its logarithm."""
 _PROBES: Final = 200
 """Points checked before a space is considered to have no valid plan."""
 _CHOICE_PROBES: Final = 40
 """The same for a single choice."""
-_ALMOST: Final = 1e-9
+_STEP_TOLERANCE: Final = 1e-9
 """Tolerance for a whole number of steps."""
-_END: Final = 0.05
+_END_FRACTION: Final = 0.05
 """Fraction of a range that counts as its end."""
 _ONE_SEED: Final = ("iterations=1",)
 _REPORTED_MAX: Final = 3
@@ -102,7 +102,7 @@ class Range:
     @property
     def is_log(self) -> bool:
         """Whether it is searched by its logarithm."""
-        return self.step is None and self.low > 0 and self.high > _LOG_FROM * self.low
+        return self.step is None and self.low > 0 and self.high > _LOG_RATIO_MIN * self.low
 
     def distribution(self) -> Any:
         """Return the range as an Optuna distribution."""
@@ -141,7 +141,7 @@ class Range:
         fraction = (position(self.scale.read(value)) - position(self.low)) / (
             position(self.high) - position(self.low)
         )
-        return not _END < fraction < 1 - _END
+        return not _END_FRACTION < fraction < 1 - _END_FRACTION
 
     def drawn(self, draw: random.Random) -> str:
         """Draw a value."""
@@ -241,7 +241,7 @@ def space_of(plans: Sequence[LoadedPlan], searches: Sequence[str], limits: Limit
     for field, values in searched_fields:
         option = Place(f"--search {field}={values}")
         scales = [scale_of(opened_document, field, option) for opened_document in opened_documents]
-        fields.append(_read(field, values, scales[0]))
+        fields.append(_field_of(field, values, scales[0]))
     space = Space(tuple(plans), tuple(fields), tuple(opened), limits)
     _check_space(space)
     return space
@@ -254,7 +254,7 @@ def _split(search: str) -> tuple[str, str]:
     return field, values
 
 
-def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
+def _field_of(field: str, values: str, scale: Scale | None) -> Range | Choices:
     search = f"{field}={values}"
     if ".." not in values:
         choices = tuple(dict.fromkeys(choice.strip() for choice in values.split("|")))
@@ -268,7 +268,7 @@ def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
     if step is not None:
         if not 0 < step <= high - low:
             raise _refused(search, field, "a step beyond the range", "a step from the least to the largest")
-        high = low + step * floor((high - low) / step + _ALMOST)  # the last step within the range
+        high = low + step * floor((high - low) / step + _STEP_TOLERANCE)  # the last step within the range
     return Range(field, scale, low, high, step)
 
 
@@ -308,7 +308,7 @@ def _check_space(space: Space) -> None:
         if len(specs) > 1 and not untried:
             return
     if not specs:
-        raise _nothing_valid("", "a space that holds no valid plan", errors)
+        raise _no_valid_plan("", "a space that holds no valid plan", errors)
     for field, choice in sorted(untried):
         _check_choice(space, field, choice)
     if len(specs) == 1:
@@ -327,7 +327,7 @@ def _check_choice(space: Space, field: str, value: str) -> None:
             errors.append(error)
         else:
             return
-    raise _nothing_valid(f"{field}={value}", "a choice with which no plan is valid", errors)
+    raise _no_valid_plan(f"{field}={value}", "a choice with which no plan is valid", errors)
 
 
 def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
@@ -343,7 +343,7 @@ def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
     yield from {tuple(point.items()): point for point in random_points}.values()
 
 
-def _nothing_valid(field: str, problem_text: str, errors: Sequence[PlanError]) -> PlanError:
+def _no_valid_plan(field: str, problem_text: str, errors: Sequence[PlanError]) -> PlanError:
     """Return an error with the problems found at the points that were checked."""
     option = Place(f"--search {field}" if field else "--search")
     summary = Problem(

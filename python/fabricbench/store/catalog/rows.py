@@ -31,7 +31,7 @@ _STATES: Final = (RUNNING, COMPLETE, INCOMPLETE, INTERRUPTED, FAILED)
 _SIZE_KINDS: Final = ("data", "message")
 _POINTS: Final = ("fabric", "device", "endpoint")
 """Possible observation points of rows."""
-_SHOWN: Final = 60
+_TEXT_LENGTH_MAX: Final = 60
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 _TIMES: Final = ("started_at", "ended_at", "placed_at")
@@ -59,7 +59,7 @@ def checked_row(row: Mapping[str, Any], columns: Iterable[str] | None = None) ->
     if "status" in names and row["status"] in FINISHED:
         for name in ("ended_at", "summary", "results"):
             if row[name] is None:
-                raise _wrong(name, None, f"a value, since the trial is {row['status']}")
+                raise _invalid_value(name, None, f"a value, since the trial is {row['status']}")
     return {name: _parsed(name, row[name]) for name in _JSON if name in names}
 
 
@@ -72,12 +72,12 @@ def _check_type(name: str, column: Column, value: object) -> None:
     """Check the type of a value, and that both databases can store it."""
     if value is None:
         if not column.is_nullable:
-            raise _wrong(name, value, "a value")
+            raise _invalid_value(name, value, "a value")
         return
     if column.is_integer:
         value_max = _INT64_MAX if column.type == "BIGINT" else _INT32_MAX
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= value_max:
-            raise _wrong(name, value, f"an integer from 0 to {value_max:,}")
+            raise _invalid_value(name, value, f"an integer from 0 to {value_max:,}")
         return
     _check_text(name, column, value)
 
@@ -85,26 +85,28 @@ def _check_type(name: str, column: Column, value: object) -> None:
 def _check_text(name: str, column: Column, value: object) -> None:
     length_max = column.length_max
     if not isinstance(value, str) or (length_max is not None and len(value) > length_max):
-        raise _wrong(name, value, "a text" + (f" of at most {length_max} characters" if length_max else ""))
+        raise _invalid_value(
+            name, value, "a text" + (f" of at most {length_max} characters" if length_max else "")
+        )
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _wrong(name, value, "a text in UTF-8") from error
+        raise _invalid_value(name, value, "a text in UTF-8") from error
 
 
 def _check_meaning(name: str, value: Any) -> None:
     """Check a value of the right type against the allowed values."""
     if name in _ALLOWED and value not in _ALLOWED[name]:
-        raise _wrong(name, value, " or ".join(_ALLOWED[name]))
+        raise _invalid_value(name, value, " or ".join(_ALLOWED[name]))
     if name == "id" and not TRIAL_ID.fullmatch(value):
-        raise _wrong(name, value, "12 hexadecimal digits")
+        raise _invalid_value(name, value, "12 hexadecimal digits")
     if name == "tables" and value is not None and not is_record_url(value):
-        raise _wrong(name, value, "the URL of a record")
+        raise _invalid_value(name, value, "the URL of a record")
     if name in _TIMES and value is not None:
         try:
             datetime.fromisoformat(value)
         except ValueError as error:
-            raise _wrong(name, value, "a time, ISO 8601") from error
+            raise _invalid_value(name, value, "a time, ISO 8601") from error
 
 
 def _parsed(name: str, text: str | None) -> Any:
@@ -118,7 +120,7 @@ def _parsed(name: str, text: str | None) -> Any:
     except (ValueError, RecursionError) as error:
         raise RowError(f"{name} is no JSON: {error}") from error
     if not is_allowed:
-        raise _wrong(name, text, f"JSON: {allowed}")
+        raise _invalid_value(name, text, f"JSON: {allowed}")
     return parsed
 
 
@@ -242,7 +244,7 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 }
 
 
-def _wrong(name: str, value: object, allowed: str) -> RowError:
+def _invalid_value(name: str, value: object, allowed: str) -> RowError:
     value_text = ascii(value)
-    value_text = value_text if len(value_text) <= _SHOWN else f"{value_text[:_SHOWN]}..."
+    value_text = value_text if len(value_text) <= _TEXT_LENGTH_MAX else f"{value_text[:_TEXT_LENGTH_MAX]}..."
     return RowError(f"{name}: found {value_text}, allowed is {allowed}")

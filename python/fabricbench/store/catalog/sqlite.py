@@ -24,8 +24,8 @@ from fabricbench.store.errors import DiskFullError, StoreError, has_little_room
 _BEGIN = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
 _CHECKPOINT_S = 0.5
 _SQLITE_MAGIC = b"SQLite format 3\x00"
-_NOT_OURS = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
-_NO_WRITING = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
+_CORRUPTION_ERRORS = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
+_READ_ONLY_ERRORS = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 
 
 class SqliteDatabase(Database):
@@ -92,9 +92,9 @@ class SqliteDatabase(Database):
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             message = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
             return StoreError(self.place, message, "wait for the other run, or use another --workspace")
-        if any(code.startswith(prefix) for prefix in _NO_WRITING):
+        if any(code.startswith(prefix) for prefix in _READ_ONLY_ERRORS):
             return StoreError(self.place, f"cannot be opened for writing: {error}", "check its permissions")
-        if any(code.startswith(prefix) for prefix in _NOT_OURS):
+        if any(code.startswith(prefix) for prefix in _CORRUPTION_ERRORS):
             return StoreError(self.place, f"the catalog is corrupted: {error}", self.damaged_hint)
         if is_failure:
             return StoreError(self.place, f"the disk failed: {error}", "check the disk and its free space")

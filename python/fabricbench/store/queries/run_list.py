@@ -90,7 +90,7 @@ def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]
         if not page and query.offset > 0:  # after the last page
             return run_page(workspace, replace(query, limit=1, offset=0))[0], []
         suites = [row.suite for row in page if isinstance(row.suite, str)]
-        rows = _counted(connection, suites, query)
+        rows = _run_rows(connection, suites, query)
         states = _states(connection, suites, query)
         tags = _tags(connection, suites)
         identical = _Identical(connection, suites)
@@ -98,7 +98,7 @@ def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]
     return int(page[0].total) if page else 0, runs
 
 
-def _counted(connection: Connection, suites: Sequence[str], query: TrialQuery) -> dict[str, Row]:
+def _run_rows(connection: Connection, suites: Sequence[str], query: TrialQuery) -> dict[str, Row]:
     ideal = worst(IDEAL_SHARE.name, query.job)
     rows = connection.execute(
         "SELECT suite, max(plan) AS plan, max(title) AS title, max(backend) AS backend,",

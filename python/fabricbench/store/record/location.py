@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ASIDE = "damaged"
 """Folder to which `repair` moves unusable records, instead of removing them."""
 
-_MARK = "fabricbench.txt"
+_MARK_FILE = "fabricbench.txt"
 _FORMS = "write s3://bucket/folder, gs://bucket/folder, file:///folder or another URL that fsspec knows"
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "az": "azure", "abfs": "azure"}
 _LOCAL = {"file", "local"}
@@ -117,12 +117,12 @@ class Location:
         try:
             with self._reached() as (files, path):
                 try:
-                    files.pipe_file(f"{path}/{_MARK}", text)
+                    files.pipe_file(f"{path}/{_MARK_FILE}", text)
                 except PermissionError:
                     raise
                 except Exception:  # noqa: BLE001 -- the second attempt raises the error
                     _make_last_folder(files, path)
-                    files.pipe_file(f"{path}/{_MARK}", text)
+                    files.pipe_file(f"{path}/{_MARK_FILE}", text)
         except FileNotFoundError as error:
             message = f"there is no such place: {_reason(error)}"
             raise StoreError(
