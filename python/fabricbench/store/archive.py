@@ -312,12 +312,10 @@ def _difference(path: Path, table: str, row: Row) -> str:
             return ""
         columns = {field.name: field.type for field in with_later(table, file.schema_arrow)}
         declared = {field.name: field.type for field in schema_of(table)}
-    differing_columns = sorted(
-        name for name in columns.keys() | declared if columns.get(name) != declared.get(name)
-    )
+    differing = sorted(name for name in columns.keys() | declared if columns.get(name) != declared.get(name))
     return (
-        f"table {table}: its columns {', '.join(differing_columns)[:_TEXT_LENGTH_MAX]} are not those of a record"
-        if differing_columns
+        f"table {table}: its columns {', '.join(differing)[:_TEXT_LENGTH_MAX]} are not those of a record"
+        if differing
         else ""
     )
 
