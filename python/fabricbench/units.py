@@ -13,12 +13,12 @@ from difflib import get_close_matches
 from typing import Final
 
 QUANTITY_MAX: Final = 2**63 - 1
-"""Largest quantity in its base unit: what a signed 64-bit column holds."""
+"""Largest quantity in its base unit: the largest value of a signed 64-bit column."""
 
 _TEXT_LENGTH_MAX: Final = 64
 _QUANTITY = re.compile(r"([+-]?)([0-9][0-9_]*)(?:\.([0-9]+))?\s*([A-Za-z\u00b5/%]*)", re.ASCII)
 _LETTERS: Final = frozenset("kKMGT")
-"""What a rate and a size may have in place of a unit."""
+"""Prefixes that are valid in place of a unit, for rates and for sizes."""
 _BYTES_PER_SECOND = re.compile("[kKMGT]?i?B(/s|ps)")
 _GREEK_MU, _MICRO_SIGN = "\u03bc", "\u00b5"
 
@@ -27,9 +27,9 @@ class UnitError(ValueError):
     """Text or a value that is not the quantity expected.
 
     Attributes:
-        found: What was found, in words.
-        allowed: What is allowed, in words.
-        hint: What to write instead, or an empty string.
+        found: The actual text or value, in words.
+        allowed: The allowed values, in words.
+        hint: A correction, or an empty string.
     """
 
     def __init__(self, found: str, allowed: str, hint: str = "") -> None:
@@ -44,10 +44,10 @@ class Dimension:
     """A kind of quantity.
 
     Attributes:
-        name: What it is, with its article.
+        name: Name of the quantity, with its article.
         base: Its base unit in the plural.
-        units: Size of each unit in base units, ascending; of equal units the first is the one written.
-        also: Other ways to write a unit, each with its size.
+        units: Size of each unit in base units, ascending; the first of equal units is used for output.
+        also: Other spellings of units, each with its size.
         example: A quantity as a user writes it.
         bare: Whether a number without a unit counts base units; if not, only 0 needs no unit.
     """
@@ -60,19 +60,19 @@ class Dimension:
     also: Mapping[str, int] = field(default_factory=dict)
 
     def size(self, unit: str) -> int | None:
-        """Return how many base units one of a unit is; none if there is no such unit."""
+        """Return the size of a unit in base units; none if there is no such unit."""
         return self.units.get(unit) or self.also.get(unit)
 
     @property
     def allowed(self) -> str:
-        """Say what may be written."""
+        """The allowed text, in words."""
         distinct = [unit for unit, _ in reversed(_descending(self))]
         bare = f"a whole number of {self.base}, or " if self.bare else ""
         return f'{bare}{self.name} such as "{self.example}", in {", ".join(distinct)}'
 
     @property
     def pattern(self) -> str:
-        """Give the regular expression of the text form, for a JSON Schema."""
+        """The regular expression of the text form, for a JSON Schema."""
         units = "|".join({**self.units, **self.also})
         return rf"^\s*\+?[0-9][0-9_]*(\.[0-9]+)?\s*({units}){'?' if self.bare else ''}\s*$"
 
@@ -178,7 +178,7 @@ def parse(value: object, dimension: Dimension) -> int:
 
     Args:
         value: Text such as "16MB", or a number where the dimension allows it bare.
-        dimension: What is expected.
+        dimension: The expected dimension.
 
     Raises:
         UnitError: It is something else, is negative, is no whole number of the base unit, or is above
@@ -210,7 +210,7 @@ def _integer_text(value: int, dimension: Dimension) -> str:
 
 
 def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool) -> int:
-    """Return how many base units one `unit` is."""
+    """Return the size of `unit` in base units."""
     scale = dimension.size(unit)
     if scale is not None:
         return scale
@@ -222,12 +222,12 @@ def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool
     for other in _DIMENSIONS:
         if other.size(unit) is not None and unit not in _LETTERS:
             raise UnitError(f"{describe(value)}, which is {other.name}", dimension.allowed)
-    found = f'{describe(value)} with the unknown unit "{unit}"'
-    raise UnitError(found, dimension.allowed, _unit_hint(unit, dimension))
+    actual = f'{describe(value)} with the unknown unit "{unit}"'
+    raise UnitError(actual, dimension.allowed, _unit_hint(unit, dimension))
 
 
 def _unit_hint(unit: str, dimension: Dimension) -> str:
-    """Suggest the unit that was probably meant."""
+    """Return a hint to the unit that was probably intended."""
     if dimension is RATE and _BYTES_PER_SECOND.fullmatch(unit):
         return "rates count bits: 8Gbps are 1 GB/s"
     by_case = {name.lower(): name for name in reversed(dimension.units)}
@@ -239,15 +239,15 @@ def _whole(numerator: int, denominator: int, value: object, dimension: Dimension
     """Return the quotient, which must be a whole number of base units."""
     quotient, remainder = divmod(numerator, denominator)
     if remainder:
-        found = f"{describe(value)}, which is no whole number of {dimension.base}"
-        raise UnitError(found, dimension.allowed)
+        actual = f"{describe(value)}, which is no whole number of {dimension.base}"
+        raise UnitError(actual, dimension.allowed)
     if quotient > QUANTITY_MAX:
         raise UnitError(f"{describe(value)}, which is above 2^63 - 1 {dimension.base}", dimension.allowed)
     return quotient
 
 
 def describe(value: object) -> str:
-    """Name a value in an error, shortened and in quotes if it is text."""
+    """Return a value as text for an error, shortened, and in quotes if it is text."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

@@ -1,8 +1,8 @@
-"""Which field of a plan comes of what in SONiC: one rule for each, in `SWITCH_RULES` and `PORT_RULES`.
+"""Rules that derive fields of a plan from SONiC's configuration, in `SWITCH_RULES` and `PORT_RULES`.
 
-What SONiC has for each port, a plan has once for all switches. A rule looks at one port and the traffic class
-of RDMA data; `sonic` takes what most ports agree on and says which differ. A new field of the model is a rule
-more here, and one sentence less in `left_out_of`.
+SONiC has a value for each port, a plan one for all switches. A rule reads one port and the traffic class of
+RDMA data; `sonic` takes the value of most ports and warns of those that differ. A new field of the model is
+one more rule here, and one sentence less in `left_out_of`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from fabricbench.words import counted
 
 _DYNAMIC: Final = "DEFAULT_LOSSLESS_BUFFER_PARAMETER"
 QUANTUM_LEAST: Final = 8 << 10
-"""Quantum of the smallest weight [bytes]: a full frame has its turn at once."""
+"""Quantum of the smallest weight [bytes]: enough for a full frame in each round."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule found.
+    """Value that a rule derives, with its origin.
 
     Attributes:
-        value: The value as a plan has it.
-        origin: Where it stands, as SONiC's tools name it.
+        value: The value in the form of a plan.
+        origin: Table, key and field, as SONiC's tools name them.
     """
 
     value: Any
@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a rule of ports looks at.
+    """Input of a rule of ports: the file, a port and the traffic class of data.
 
     Attributes:
         sonic: The file.
@@ -68,21 +68,21 @@ def wred_of(sonic: Sonic, port: Port, traffic_class: int) -> Entry | None:
 
 
 def curves_of(profile: Entry) -> tuple[Curve | None, ...]:
-    """Return what a WRED profile does with frames of each colour.
+    """Return the curve of a WRED profile for each colour.
 
-    One that ECN covers and that the file has nothing else about is as green.
+    A colour with ECN but without fields of its own has the curve of green.
     """
     green = curve_of(profile, COLOURS[0])
 
     def of(colour: str) -> Curve | None:
-        is_told = any(colour in name.split("_") for name in profile.values)
-        return curve_of(profile, colour) if is_told or not marks(profile, colour) else green
+        has_own_fields = any(colour in name.split("_") for name in profile.values)
+        return curve_of(profile, colour) if has_own_fields or not marks(profile, colour) else green
 
     return tuple(map(of, COLOURS))
 
 
 def _buffer_size(sonic: Sonic) -> Found | None:
-    """The whole memory: the pools of the ingress side with their headroom, or an egress pool that is larger.
+    """Return the whole memory: the ingress pools with their headroom, or an egress pool that is larger.
 
     Pools of the egress side overlap: each may be the whole memory.
     """
@@ -101,7 +101,7 @@ def _buffer_size(sonic: Sonic) -> Found | None:
 
 
 def _lossy_alpha(subject: Subject) -> Found | None:
-    """SAI: 2^n times what is free of the pool, for a queue that is not lossless."""
+    """Return the limit of a lossy queue by SAI: 2^n times the free part of the pool."""
     for traffic_class in range(PRIORITIES):
         profile = subject.port.buffers.get(subject.port.queue_of(traffic_class))
         if (
@@ -129,9 +129,9 @@ def _xoff(subject: Subject) -> Found | None:
 
 
 def _xon_offset(subject: Subject) -> Found | None:
-    """SAI: a pause ends at max(xon, threshold - xon_offset), at xon alone where there is no xon_offset.
+    """Return the resume offset. SAI: a pause ends at max(xon, threshold - xon_offset), without offset at xon.
 
-    Below a threshold that moves, xon is no offset: without xon_offset a pause ends at the threshold.
+    Below a dynamic threshold, xon is no offset: without xon_offset a pause ends at the threshold.
     """
     profile = subject.group
     if profile is None or has_worked_out_headroom(profile):
@@ -146,15 +146,15 @@ def _xon_offset(subject: Subject) -> Found | None:
 
 
 def _reserved(subject: Subject) -> Found | None:
-    """`size` holds the headroom too, unless ports share a headroom pool or it is the smaller."""
+    """Return `size` without the headroom that it includes, unless the headroom is shared or larger."""
     profile = subject.group
     if profile is None or profile.get("size") is None:
         return None
     size, headroom = profile.get("size"), profile.get("xoff") or 0
     pool = subject.sonic.tables.get("BUFFER_POOL", {}).get(profile.get("pool") or "")
-    apart = bool(pool is not None and pool.get("xoff")) or size < headroom
-    origin = profile.name("size") if apart else f"{profile.name('size')} - xoff"
-    reserved = size if apart else size - headroom
+    excludes_headroom = bool(pool is not None and pool.get("xoff")) or size < headroom
+    origin = profile.name("size") if excludes_headroom else f"{profile.name('size')} - xoff"
+    reserved = size if excludes_headroom else size - headroom
     return Found(units.format_size(reserved) if reserved else 0, origin)
 
 
@@ -181,7 +181,7 @@ def _watchdog(subject: Subject) -> Found | None:
 
 
 def _scheduling(subject: Subject) -> Found | None:
-    """Quanta in the ratio of the weights, none below a full frame; none where some queue goes first.
+    """Return quanta in the ratio of the weights, at least a full frame each; none with a strict queue.
 
     A queue without a scheduler has that of the least weight, so that weights are the same when written back.
     """
@@ -205,7 +205,7 @@ def _schedulers(sonic: Sonic, port: Port) -> Iterator[tuple[int, Entry]]:
 
 
 def is_strict(sonic: Sonic, port: Port) -> bool | None:
-    """Whether the queues of a port go by their number; none where some do and some do not."""
+    """Whether the queues of a port have strict priority; none if only some have."""
     kinds = {entry.get("type") == "strict" for _, entry in _schedulers(sonic, port)}
     return kinds.pop() if len(kinds) == 1 else (True if not kinds else None)
 
@@ -213,7 +213,7 @@ def is_strict(sonic: Sonic, port: Port) -> bool | None:
 SWITCH_RULES: Final[tuple[tuple[str, Callable[[Sonic], Found | None]], ...]] = (
     ("fabric.switch.buffer.size", _buffer_size),
 )
-"""A field, and what finds it in the whole file."""
+"""A field, and the rule that derives it from the whole file."""
 PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
     ("fabric.switch.buffer.lossy_alpha", _lossy_alpha),
     ("fabric.switch.scheduling", _scheduling),
@@ -223,12 +223,12 @@ PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
     ("fabric.switch.pfc.headroom", _headroom),
     ("fabric.switch.pfc.watchdog", _watchdog),
 )
-"""A field, and what finds it at a port. Priorities of PFC and the thresholds of ECN are in `sonic`: they are
-about several classes, and about several speeds."""
+"""A field, and the rule that derives it from a port. Priorities of PFC and thresholds of ECN are in `sonic`:
+they concern several classes, and several speeds."""
 
 
 def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
-    """Yield what fields that are read mean beyond what the model has.
+    """Yield the effects of fields that the model leaves out.
 
     Args:
         sonic: The configuration.
@@ -245,14 +245,14 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
     if any(each.group is None and each.port.is_lossless(data) for each in subjects):
         yield "BUFFER_PG: profiles that SONiC works out by itself: headroom is `auto` here"
     yield from _left_out_of_queues(sonic, has_pools=has_pools)
-    bare = {
+    priorities_without_scheduler = {
         each
         for port in sonic.ports
         if is_strict(sonic, port) is False
         for each in set(range(PRIORITIES)) - {number for number, _ in _schedulers(sonic, port)}
     }
-    if bare:
-        numbers = ", ".join(map(str, sorted(bare)))
+    if priorities_without_scheduler:
+        numbers = ", ".join(map(str, sorted(priorities_without_scheduler)))
         yield f"QUEUE: no scheduler for priority {numbers}: the least weight of the others here, 1 in SAI"
     if any(entry.get("type") == "wrr" for port in sonic.ports for _, entry in _schedulers(sonic, port)):
         yield "SCHEDULER: WRR counts frames; queues take turns by bytes here"
@@ -295,14 +295,14 @@ def _left_out_of_queues(sonic: Sonic, *, has_pools: bool) -> Iterator[str]:
                 lossy.add(group.key)
         if is_strict(sonic, port) is None:
             mixed.add(port.name)
-    for names, what in (
+    for names, setting in (
         (lossy, "BUFFER_PG: thresholds of lossy priority groups"),
         (lossless, "BUFFER_QUEUE: thresholds and reserves of lossless queues"),
         (fixed, "BUFFER_QUEUE: fixed thresholds of lossy queues"),
         (reserves, "BUFFER_QUEUE: reserves (`size`) of lossy queues"),
     ):
         if names and not has_pools:
-            yield f"{what}: {', '.join(sorted(names))}"
+            yield f"{setting}: {', '.join(sorted(names))}"
     if mixed:
         yield f"SCHEDULER: strict and weighted queues at {counted(len(mixed), 'port')}: all strict here"
     if shared:

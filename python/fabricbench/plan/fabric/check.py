@@ -1,4 +1,4 @@
-"""Checks of the fabric: its graph by itself, then what its parts and the transport need of each other."""
+"""Checks of the fabric: its graph, then its parts by themselves, with each other and with the transport."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -43,17 +43,17 @@ def check_topology(plan: Plan, document: Document) -> Iterator[FieldProblem]:
         yield from _check_rails(("cores_per_spine", topology.cores_per_spine), topology.rails)
 
 
-def _check_rails(joining: tuple[str, int], rails: int) -> Iterator[FieldProblem]:
-    """Check that there are switches that join several rails."""
-    name, count = joining
+def _check_rails(named_count: tuple[str, int], rails: int) -> Iterator[FieldProblem]:
+    """Check that switches join the rails, if there are several."""
+    name, count = named_count
     if count == 0 and rails > 1:
-        found = f"0 {name.partition('_')[0]} for {rails} rails"
+        actual = f"0 {name.partition('_')[0]} for {rails} rails"
         allowed = "1 or more, so that every rank reaches every other"
-        yield FieldProblem(("fabric", "topology", name), found, allowed)
+        yield FieldProblem(("fabric", "topology", name), actual, allowed)
 
 
 def check_fabric(plan: Plan) -> Iterator[FieldProblem]:
-    """Yield what is wrong with switches, NICs, links, failures and pins."""
+    """Yield the problems of switches, NICs, links, failures and pins."""
     fabric = plan.fabric
     for path, set_up in fabric.set_ups:
         if set_up.pfc:
@@ -74,9 +74,9 @@ def check_fabric(plan: Plan) -> Iterator[FieldProblem]:
 
 
 def _check_priorities(plan: Plan) -> Iterator[FieldProblem]:
-    """Check that PFC and ECN hold for priorities that traffic uses, and that each is named once.
+    """Check that PFC and ECN are for priorities that traffic uses, and that each is named once.
 
-    Pools of a chip have the priorities that nothing uses as well, with what is reserved for them.
+    Pools of a chip also have the unused priorities, with their reserves.
     """
     priorities = plan.transport.priorities
     users = {priorities.ack: "acknowledgements", priorities.data: "data"}
@@ -86,27 +86,27 @@ def _check_priorities(plan: Plan) -> Iterator[FieldProblem]:
     used = ", ".join(f"{priority} ({users[priority]})" for priority in sorted(users))
     for parts, model in _with_priorities(plan.fabric):
         chosen = (model.priorities or ()) if model else ()
-        for place, priority in enumerate(chosen):
-            path: FieldPath = (*parts, "priorities", place)
+        for index, priority in enumerate(chosen):
+            path: FieldPath = (*parts, "priorities", index)
             if priority not in users and not isinstance(model, Pool):
-                found = f"priority {priority}, which no traffic uses"
+                actual = f"priority {priority}, which no traffic uses"
                 hint = "`transport.priorities` gives traffic its priorities"
-                yield FieldProblem(path, found, used, hint)
-            elif priority in chosen[:place]:
+                yield FieldProblem(path, actual, used, hint)
+            elif priority in chosen[:index]:
                 yield FieldProblem(path, f"priority {priority} twice", "each priority once")
 
 
 def _with_priorities(fabric: Fabric) -> Iterator[tuple[FieldPath, Pfc | Ecn | Pool | Marker | None]]:
-    """Yield what names priorities, and its field."""
-    for place, marker in enumerate(fabric.switch.markers):
-        yield ("fabric", "switch", "markers", place), marker
+    """Yield each part of the fabric that names priorities, with its field."""
+    for index, marker in enumerate(fabric.switch.markers):
+        yield ("fabric", "switch", "markers", index), marker
     for path, set_up in fabric.set_ups:
         yield (*path, "pfc"), set_up.pfc
         yield (*path, "ecn"), set_up.ecn
         pools = set_up.buffer.pools
         for side in ("ingress", "egress") if pools else ():
-            for place, pool in enumerate(getattr(pools, side)):
-                yield (*path, "buffer", "pools", side, place), pool
+            for index, pool in enumerate(getattr(pools, side)):
+                yield (*path, "buffer", "pools", side, index), pool
 
 
 def _check_nic(plan: Plan) -> Iterator[FieldProblem]:
