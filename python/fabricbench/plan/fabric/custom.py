@@ -28,8 +28,8 @@ def _pair(value: object) -> object:
     """Check that a list has two items."""
     if isinstance(value, list | tuple) and len(value) == 2:
         return value
-    found = f"a list of {len(value)}" if isinstance(value, list) else describe(value)
-    raise UnitError(found, "a list of two switches, such as [leaf0, spine0]")
+    actual = f"a list of {len(value)}" if isinstance(value, list) else describe(value)
+    raise UnitError(actual, "a list of two switches, such as [leaf0, spine0]")
 
 
 class CustomSwitch(ShortModel):
