@@ -1,8 +1,8 @@
-"""Collectives across rails: jobs of fabrics with rails most of whose data between servers changes the rail.
+"""Finds collectives across rails: jobs that send most of their data between servers to another rail.
 
 GPU i of every server is at rail i. Libraries such as NCCL run one ring, or tree, for each rail: data between
-servers stays on its rail, and changes between GPUs only inside a server. A single ring over all GPUs in their
-order leaves the rail at each hop between servers, and has to pass the spines, of which rails have few.
+servers stays on its rail, and moves between GPUs only inside a server. A single ring over all GPUs in their
+order leaves the rail at each hop between servers, and has to pass the spines, which are few.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _PER_RAIL: Final = {
     "broadcast": ("tree",),
     "reduce": None,
 }
-"""Collectives that libraries run on each rail by itself, by any algorithm or by those; in the others, such as
-all-to-all, ranks have data for those on other rails."""
+"""Collectives that libraries run on each rail separately, with any algorithm or with those listed; in others,
+such as all-to-all, ranks have data for those on other rails."""
 _RINGS: Final = ("ring", "ring-bidirectional", "neighbour-exchange")
 _HALVED: Final = ("halving-doubling", "rabenseifner")
 """Algorithms whose data halves as the distance between the ranks doubles."""
 _MOST: Final = 0.5
-"""Share of the data between servers from which on a job is said to cross rails. Two servers in the order of
-their rails cross at half of the hops."""
+"""Fraction of the data between servers above which a job counts as crossing rails. Two servers in the order
+of their rails cross at half of the hops."""
 
 Transfer = tuple[int, int, float]
 """Sending host, receiving host, and data from one to the other, in any unit."""
@@ -41,12 +41,12 @@ Transfer = tuple[int, int, float]
 
 @dataclass(frozen=True)
 class Crossing:
-    """How a job crosses rails.
+    """Hops and data of a job that cross rails.
 
     Attributes:
         hops: Pairs of hosts between which the job sends over the fabric.
         crossing: Those of them on two rails.
-        share: Share of the data over the fabric that crosses rails.
+        share: Fraction of the data over the fabric that crosses rails.
         inside: Those that cross inside a server, as it has no scale-up link.
         is_ring: Whether the ranks form one ring.
         rails: Rails with ranks of the job.
@@ -63,21 +63,21 @@ class Crossing:
 
     @property
     def text(self) -> str:
-        """What it is, in words."""
-        between = "" if self.inside else " between servers"
-        inside = f" ({self.inside:,} inside a server, without a scale-up link)" if self.inside else ""
+        """The crossing, in words."""
+        qualifier = "" if self.inside else " between servers"
+        note = f" ({self.inside:,} inside a server, without a scale-up link)" if self.inside else ""
         if self.crossing == self.hops:
-            where = f"each hop{between} crosses rails"
+            extent = f"each hop{qualifier} crosses rails"
         elif self.is_ring:
-            where = f"{self.crossing:,} of {self.hops:,} hops{between} cross rails"
+            extent = f"{self.crossing:,} of {self.hops:,} hops{qualifier} cross rails"
         else:
-            where = f"{100 * self.share:.0f} % of the data{between} crosses rails"
-        what, unit = ("one ring", "ring") if self.is_ring else ("one collective", "collective")
-        return f"{what} over all ranks, in which {where}{inside}; libraries run one {unit} per rail"
+            extent = f"{100 * self.share:.0f} % of the data{qualifier} crosses rails"
+        scope, unit = ("one ring", "ring") if self.is_ring else ("one collective", "collective")
+        return f"{scope} over all ranks, in which {extent}{note}; libraries run one {unit} per rail"
 
     @property
     def hint(self) -> str:
-        """How a plan asks for a collective on each rail."""
+        """Hint how a plan runs a collective on each rail."""
         scale_up = "; with `scale_up_link`, hops inside a server stay there" if self.inside else ""
         return (
             f"one job for each of the {self.rails} rails with 1/{self.rails} of the data, the first with "
@@ -163,16 +163,16 @@ def _alone(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any
 
 
 def rail_warnings(run_spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
-    """Yield the jobs of a plan that cross rails where libraries would not."""
+    """Yield the jobs of a plan that cross rails although libraries would not."""
     for index, job in enumerate(run_spec["jobs"]):
-        found = crossing_of(run_spec, job)
-        if found is not None:
-            yield FieldProblem(("jobs", index, "collective"), found.text, hint=found.hint)
+        crossing = crossing_of(run_spec, job)
+        if crossing is not None:
+            yield FieldProblem(("jobs", index, "collective"), crossing.text, hint=crossing.hint)
 
 
 def ranks_text(hosts: Sequence[int]) -> str:
-    """Write hosts as `ranks` takes them: `0-504:8`, or one by one where they are not evenly apart."""
-    steps = {later - one for one, later in pairwise(hosts)}
+    """Return hosts in the form of `ranks`: `0-504:8`, or a list if their distances differ."""
+    steps = {later - earlier for earlier, later in pairwise(hosts)}
     if len(hosts) > 2 and len(steps) == 1 and (step := steps.pop()) > 0:
         return f"{hosts[0]}-{hosts[-1]}" + (f":{step}" if step > 1 else "")
     return ",".join(map(str, hosts))

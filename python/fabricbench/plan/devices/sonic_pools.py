@@ -181,12 +181,12 @@ class _PoolBuilder:
             chosen[traffic_class] = most
             for other, names in ports.items():
                 if other != most:
-                    other_account = f"{_text(other)} at {names_text(names)}"
-                    others.setdefault((other_account, _text(most)), []).append(str(traffic_class))
+                    text = f"{_text(other)} at {names_text(names)}"
+                    others.setdefault((text, _text(most)), []).append(str(traffic_class))
         table, kind = _TABLES[side]
-        for (other_account, usual), classes in list(others.items())[:_WARNINGS_MAX]:
+        for (text, usual), classes in list(others.items())[:_WARNINGS_MAX]:
             self.found.warnings.append(
-                f"{table}: {kind} of priority {', '.join(classes)}: {other_account}; {PLAN_HOLDS_ONE}: {usual}"
+                f"{table}: {kind} of priority {', '.join(classes)}: {text}; {PLAN_HOLDS_ONE}: {usual}"
             )
         if len(others) > _WARNINGS_MAX:
             self.found.warnings.append(

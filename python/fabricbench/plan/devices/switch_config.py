@@ -410,12 +410,19 @@ def _contradictions(sonic: Sonic, fragment: Fragment, document: Document) -> Ite
     """Yield the fields of the plan that contradict the configuration of the switches."""
     path: FieldPath = ("transport", "priorities", "data")
     written = document.value(path)
-    data_value = next((each for each in fragment.values if each.field == "transport.priorities.data"), None)
-    if data_value is not None and type(written) is int and written != data_value.value:
-        actual = f"{written}, while {sonic.file.source} takes {data_value.origin.replace(': ', ' ')} to {data_value.value}"
-        yield document.problem(path, actual, f"{data_value.value}, or no `data_dscp`")
+    value = next(
+        (field_value for field_value in fragment.values if field_value.field == "transport.priorities.data"),
+        None,
+    )
+    if value is not None and type(written) is int and written != value.value:
+        actual = (
+            f"{written}, while {sonic.file.source} takes {value.origin.replace(': ', ' ')} to {value.value}"
+        )
+        yield document.problem(path, actual, f"{value.value}, or no `data_dscp`")
     for name, feature in (("pfc", "PFC"), ("ecn", "WRED")):
-        has_feature = any(each.field.startswith(f"fabric.switch.{name}.") for each in fragment.values)
+        has_feature = any(
+            field_value.field.startswith(f"fabric.switch.{name}.") for field_value in fragment.values
+        )
         if not has_feature and document.value((*SWITCH, name)) in ("on", True):
             actual = f"on, while {sonic.file.source} has no {feature} for the priority of data"
             allowed = "`off`, a mapping of its own, or data in another priority"

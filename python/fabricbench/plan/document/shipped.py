@@ -70,7 +70,7 @@ def _find(name: str, shipped: Mapping[str, Path], noun: str, default_hint: str) 
 
 
 def _may_be_there(path: Path) -> bool:
-    """Tell whether a file exists; of one that cannot be looked at, reading it says why."""
+    """Whether a file exists; true if that cannot be checked, as reading it then gives the reason."""
     try:
         return path.exists()
     except OSError:
@@ -79,8 +79,8 @@ def _may_be_there(path: Path) -> bool:
 
 def find_published(name: str, plan_path: Path) -> Path | None:
     """Find a table of published results: next to the plan, or else shipped; none if there is none."""
-    beside = plan_path.parent / name
+    local_path = plan_path.parent / name
     with suppress(OSError):  # as a name that is too long
-        if plan_path != NO_FILE and "\0" not in name and beside.is_file():
-            return beside
+        if plan_path != NO_FILE and "\0" not in name and local_path.is_file():
+            return local_path
     return published_tables().get(name)
