@@ -28,7 +28,7 @@ class Counter:
     Attributes:
         family: Its owner: a driver, `sonic`, `openconfig`, `linux`, or `endpoint` of ours.
         source: Source from which it is read, as in table `counters`.
-        vendor_name: Its name there; `{p}` stands for a priority.
+        vendor_name: Its name there, with `{p}` for a priority.
         name: Neutral name.
         metric: Metric of a job with about the same meaning, by its name in docs/metrics.md; may be empty.
         counts: Kind of one step: `packets`, `bursts`, `events`, `marked`, `selected`, `bytes`, `time` ...

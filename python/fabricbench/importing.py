@@ -154,7 +154,7 @@ def import_results(
         options: Options of the user.
 
     Raises:
-        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+        MeasuredError: The file cannot be read, or does not match the jobs of the plan.
         StoreError: The workspace cannot be written, or the disk is full.
     """
     from fabricbench.measured.reading import read
@@ -230,7 +230,7 @@ def look(source: Source, options: Options) -> int:
     """Read a file and store nothing; return how many results it has.
 
     Raises:
-        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+        MeasuredError: The file cannot be read, or does not match the jobs of the plan.
     """
     from fabricbench.measured.reading import read
 

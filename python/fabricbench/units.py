@@ -203,7 +203,7 @@ def parse(value: object, dimension: Dimension) -> int:
 
 
 def _integer_text(value: int, dimension: Dimension) -> str:
-    """Write an integer out, unless it is too large for that."""
+    """Format an integer out, unless it is too large for that."""
     if abs(value) > QUANTITY_MAX:
         raise UnitError("a number above 2^63 - 1", dimension.allowed)
     return str(value)
@@ -259,48 +259,48 @@ def describe(value: object) -> str:
 
 
 def format_rate(rate_bps: int) -> str:
-    """Write a rate exactly, such as "400Gbps"; `parse_rate` reads it back."""
+    """Format a rate exactly, such as "400Gbps"; `parse_rate` reads it back."""
     return _format_decimal(rate_bps, RATE)
 
 
 def format_size(size_bytes: int) -> str:
-    """Write a size exactly in the largest unit that divides it, such as "16MB"; `parse_size` reads it."""
+    """Format a size exactly in the largest unit that divides it, such as "16MB"; `parse_size` reads it."""
     unit, scale = next((unit, scale) for unit, scale in _descending(SIZE) if size_bytes % scale == 0)
     return f"{size_bytes // scale}{unit}" if size_bytes else "0B"
 
 
 def format_time(time_ps: int) -> str:
-    """Write a time exactly, such as "67.108864ms"; `parse_time` reads it back."""
+    """Format a time exactly, such as "67.108864ms"; `parse_time` reads it back."""
     return _format_decimal(time_ps, TIME)
 
 
 def format_length(length_mm: int) -> str:
-    """Write a length exactly, such as "30m"; `parse_length` reads it back."""
+    """Format a length exactly, such as "30m"; `parse_length` reads it back."""
     return _format_decimal(length_mm, LENGTH)
 
 
 def format_propagation(propagation_ps_per_m: int) -> str:
-    """Write a propagation delay exactly, such as "5ns/m"; `parse_propagation` reads it back."""
+    """Format a propagation delay exactly, such as "5ns/m"; `parse_propagation` reads it back."""
     return _format_decimal(propagation_ps_per_m, PROPAGATION)
 
 
 def format_share(share_ppm: int) -> str:
-    """Write a share exactly, such as "50%"; `parse_share` reads it back."""
+    """Format a share exactly, such as "50%"; `parse_share` reads it back."""
     return _format_decimal(share_ppm, SHARE)
 
 
 def human_size(size_bytes: int, digits: int = 3) -> str:
-    """Write a size for a table, such as "16 MB" or "1.91 MB" (powers of 1024), rounded to `digits` digits."""
+    """Format a size for a table, such as "16 MB" or "1.91 MB" (powers of 1024), to `digits` digits."""
     return _human(size_bytes, SIZE, digits)
 
 
 def human_rate(rate_bps: int, digits: int = 3) -> str:
-    """Write a rate for a table, such as "400 Gbps", rounded to `digits` significant digits."""
+    """Format a rate for a table, such as "400 Gbps", rounded to `digits` significant digits."""
     return _human(rate_bps, RATE, digits)
 
 
 def human_time(time_ps: int, digits: int = 4) -> str:
-    """Write a time for a table, such as "155.3 ms", rounded to `digits` significant digits."""
+    """Format a time for a table, such as "155.3 ms", rounded to `digits` significant digits."""
     return _human(time_ps, TIME, digits)
 
 
@@ -317,7 +317,7 @@ def _largest_unit(value: int, dimension: Dimension) -> tuple[str, int]:
 
 
 def _format_decimal(value: int, dimension: Dimension) -> str:
-    """Write a quantity exactly in the largest unit of which it has at least one."""
+    """Format a quantity exactly in the largest unit of which it has at least one."""
     unit, scale = _largest_unit(value, dimension)
     whole, rest = divmod(value, scale)
     # Decimal units are powers of ten, so the fraction ends after as many digits as the unit has zeros.

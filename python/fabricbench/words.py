@@ -33,12 +33,12 @@ def one_line(text: str, length_max: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a count with its noun, in the plural unless it is 1."""
+    """Format a count with its noun, in the plural unless it is 1."""
     return f"{number:,} {plural(number, noun)}"
 
 
 def plural(number: int, noun: str) -> str:
-    """Write the noun of a count, in the plural unless it is 1."""
+    """Return the noun of a count, in the plural unless it is 1."""
     return noun if number == 1 else f"{noun}s"
 
 
@@ -54,7 +54,7 @@ def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def data_size(size_bytes: int) -> str:
-    """Write a data size in the largest unit that leaves at most two decimals (1 KB is 1024 bytes)."""
+    """Format a data size in the largest unit that leaves at most two decimals (1 KB is 1024 bytes)."""
     for unit, scale in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
         if size_bytes >= scale and (size_bytes * 100) % scale == 0:
             return f"{size_bytes / scale:.2f}".rstrip("0").rstrip(".") + f" {unit}"
@@ -94,7 +94,7 @@ def plan_value(value: object) -> str:
 
 
 def axes_text(axes: Iterable[tuple[str, object]]) -> str:
-    """Write the values of swept fields: `fabric.switch.ecn.kmin 100KB, transport.window 64`."""
+    """Format the values of swept fields: `fabric.switch.ecn.kmin 100KB, transport.window 64`."""
     return ", ".join(f"{name} {plan_value(value)}" for name, value in axes)
 
 

@@ -184,19 +184,19 @@ def least_cost(problems: Iterable[Problem], document: Document) -> "Estimate | N
     if hosts <= HOSTS_MAX:
         return None
     estimates = [_estimate(ranks, _collective(document)) for ranks in _RANKS_TRIED]
-    known_estimates = [each for each in estimates if each is not None]
-    if len(known_estimates) < len(_RANKS_TRIED):
+    complete = [estimate for estimate in estimates if estimate is not None]
+    if len(complete) < len(_RANKS_TRIED):
         return None
     return {
         "hosts": hosts,
-        "ports": _at(hosts, [each["ports"] for each in known_estimates]),
-        "chunks": _at(hosts, [each["chunks"] for each in known_estimates]),
-        "chunk_rows": _at(hosts, [each["chunk_rows"] for each in known_estimates]),
-        "queue_pairs": _at(hosts, [each["queue_pairs"] for each in known_estimates]),
-        "payload_bytes": _at(hosts, [each["payload_bytes"] for each in known_estimates]),
-        "packet_hops": _at(hosts, [each["packet_hops"] for each in known_estimates]),
-        "memory_bytes": _at(hosts, [each["memory_bytes"] for each in known_estimates]),
-        "time_ms": _at(hosts, [each["time_ms"] for each in known_estimates]),
+        "ports": _at(hosts, [estimate["ports"] for estimate in complete]),
+        "chunks": _at(hosts, [estimate["chunks"] for estimate in complete]),
+        "chunk_rows": _at(hosts, [estimate["chunk_rows"] for estimate in complete]),
+        "queue_pairs": _at(hosts, [estimate["queue_pairs"] for estimate in complete]),
+        "payload_bytes": _at(hosts, [estimate["payload_bytes"] for estimate in complete]),
+        "packet_hops": _at(hosts, [estimate["packet_hops"] for estimate in complete]),
+        "memory_bytes": _at(hosts, [estimate["memory_bytes"] for estimate in complete]),
+        "time_ms": _at(hosts, [estimate["time_ms"] for estimate in complete]),
     }
 
 

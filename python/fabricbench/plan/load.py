@@ -101,7 +101,7 @@ def _quick_overrides(document: Document) -> list[str]:
         allowed = "quick: {FIELD: VALUE}, what --quick changes"
         raise PlanError([Problem(Place(document.source), "quick", "nothing", allowed, hint)])
     if not isinstance(changes, dict):
-        return []  # the check of the fields says so
+        return []  # the check of the fields reports it
     return [f"{name}={json.dumps(value)}" for name, value in changes.items()]
 
 

@@ -89,7 +89,7 @@ class Observe(PlanModel):
     )
 
     def run_spec(self) -> ObserveSpec:
-        """Write it out for the engine."""
+        """Return its fields for the engine."""
         return self.to_spec(ObserveSpec)
 
 

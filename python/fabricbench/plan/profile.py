@@ -192,7 +192,7 @@ def profile_of(document: Document, plan_path: Path) -> HostProfile | None:
     """
     name = document.value(("profile",))
     if not isinstance(name, str) or not name:
-        return None  # the check of the fields says what is wrong with anything else
+        return None  # the check of the fields reports any other value
     if plan_path == NO_FILE or "\0" in name:
         hint = "write its values into the plan, or run the plan from a file"
         actual = f'"{one_line(name, 200)}" of a plan that is no file'
@@ -243,7 +243,7 @@ def with_nic(document: Document) -> Document:
     """
     name = document.value(("host", "nic"))
     if not isinstance(name, str) or name == IDEAL:
-        return document  # the check of the fields says what is wrong with anything else
+        return document  # the check of the fields reports any other value
     shipped = shipped_nics()
     if name not in shipped:
         allowed = ", ".join([IDEAL, *shipped])

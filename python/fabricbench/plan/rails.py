@@ -31,7 +31,7 @@ such as all-to-all, ranks have data for those on other rails."""
 _RINGS: Final = ("ring", "ring-bidirectional", "neighbour-exchange")
 _HALVED: Final = ("halving-doubling", "rabenseifner")
 """Algorithms whose data halves as the distance between the ranks doubles."""
-_MOST: Final = 0.5
+_CROSSING_MAX: Final = 0.5
 """Fraction of the data between servers above which a job counts as crossing rails. Two servers in the order
 of their rails cross at half of the hops."""
 
@@ -89,12 +89,12 @@ class Crossing:
 def crossing_of(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], transfers: Iterable[Transfer] | None = None
 ) -> Crossing | None:
-    """Return how a job crosses rails; none where it does not, may not do otherwise, or there are no rails.
+    """Return the crossing of rails by a job; none without one, if it is inherent, or without rails.
 
     Args:
         run_spec: The RunSpec.
         job: One of its jobs.
-        transfers: Who sends how much to whom; without them it follows from the algorithm.
+        transfers: Data between hosts; by default derived from the algorithm.
     """
     topology = run_spec["fabric"]["topology"]
     if topology["kind"] not in KINDS or not _has_rails_of_its_own(topology, job):
@@ -107,19 +107,19 @@ def crossing_of(
         if source != target and not (has_scale_up and source // rails == target // rails):
             data[source, target] += size
     crossing = [pair for pair in data if pair[0] % rails != pair[1] % rails]
-    whole = sum(data.values())
-    share = sum(data[pair] for pair in crossing) / whole if whole else 0.0
+    total = sum(data.values())
+    share = sum(data[pair] for pair in crossing) / total if total else 0.0
     is_ring = job["algorithm"] in _RINGS
-    if not crossing or not (share > _MOST or (is_ring and _overloads(topology, crossing))):
+    if not crossing or not (share > _CROSSING_MAX or (is_ring and _overloads(topology, crossing))):
         return None
-    own = sorted({host % rails for host in job["hosts"]})
-    first = sorted({host for host in job["hosts"] if host % rails == own[0]})
+    job_rails = sorted({host % rails for host in job["hosts"]})
+    first = sorted({host for host in job["hosts"] if host % rails == job_rails[0]})
     inside = sum(source // rails == target // rails for source, target in crossing)
-    return Crossing(len(data), len(crossing), share, inside, is_ring, len(own), first)
+    return Crossing(len(data), len(crossing), share, inside, is_ring, len(job_rails), first)
 
 
 def _has_rails_of_its_own(topology: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """Tell whether a job could run on each rail by itself: it has several, and servers on one of them."""
+    """Whether a job could run on each rail separately: it has several, and several servers on one of them."""
     algorithms = _PER_RAIL.get(job["collective"], ())
     if job["collective"] not in _PER_RAIL or (algorithms is not None and job["algorithm"] not in algorithms):
         return False
@@ -128,7 +128,7 @@ def _has_rails_of_its_own(topology: Mapping[str, Any], job: Mapping[str, Any]) -
 
 
 def _overloads(topology: Mapping[str, Any], crossing: Iterable[tuple[int, int]]) -> bool:
-    """Tell whether the hops of a ring that leave a switch of a rail at once need more than its uplinks."""
+    """Whether the hops of a ring that leave a switch of a rail at once need more than its uplinks."""
     servers = topology.get("servers") or topology["servers_per_pod"]
     rails = topology["rails"]
     leaving = Counter((source % rails, source // rails // servers) for source, _ in crossing)
@@ -138,14 +138,14 @@ def _overloads(topology: Mapping[str, Any], crossing: Iterable[tuple[int, int]])
 
 
 def _planned(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Transfer]:
-    """Yield who sends to whom by the algorithm, and how much of the data, in proportion."""
+    """Yield the transfers between hosts by the algorithm, with their data in proportion."""
     hosts: Sequence[int] = job["hosts"]
     ranks = len(hosts)
     if job["algorithm"] in _RINGS:
         for rank in range(ranks):
             yield hosts[rank], hosts[(rank + 1) % ranks], 1.0
         return
-    for source, target in engine.rank_pairs(json.dumps(_alone(run_spec, job), sort_keys=True)):
+    for source, target in engine.rank_pairs(json.dumps(_single_job(run_spec, job), sort_keys=True)):
         distance = abs(source - target)
         if job["algorithm"] in _HALVED:
             size = 1 / distance
@@ -156,7 +156,7 @@ def _planned(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Tr
         yield hosts[source], hosts[target], size
 
 
-def _alone(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
+def _single_job(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run spec with one job, and one queue pair for each rank pair."""
     transport = {**run_spec["transport"], "qp_mode": "per_pair", "qps_per_rank_pair": 1}
     return {**run_spec, "jobs": [job], "tcp": [], "transport": transport}

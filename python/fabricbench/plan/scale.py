@@ -48,7 +48,7 @@ _LIMITED: Final[Mapping[str, int]] = {
 """Times that are cut to the longest one that the engine allows [ps]."""
 _LONGEST_FRAME_BITS: Final = 8 * 65_535
 _FRAME_IN_HOPS_MAX: Final = 31_000
-"""The longest frame takes so many times the shortest hop at most: the engine's inboxes hold 32,768 windows of
+"""Largest ratio of the longest frame to the shortest hop in time: the engine's inboxes have 32,768 windows of
 one hop (`SLOTS_MAX` of `crates/sim/src/setup/fabric.rs`), less some for the latencies themselves."""
 _FRAME_IN_RAISED_HOPS: Final = 16_000
 
@@ -56,9 +56,9 @@ _FRAME_IN_RAISED_HOPS: Final = 16_000
 def scaled(run_spec: RunSpec, scale: int) -> RunSpec:
     """Return a run spec at rates divided by `scale`, rounded to whole bit/s; the same one for 1.
 
-    Retransmission timers of TCP and the interval of dynamic ECN end at the longest that the engine allows.
-    Latencies that are too short for the slowest link are raised as `hop_latency_min_ps` says, reactions to
-    pause frames with them, as these take a latency at least.
+    Retransmission timers of TCP and the interval of dynamic ECN are cut to the longest that the engine
+    allows. Latencies that are too short for the slowest link are raised to `hop_latency_min_ps`, and with
+    them reactions to pause frames, which take at least a latency.
     """
     if scale == 1:
         return run_spec

@@ -115,7 +115,7 @@ def _opened(document: Document, parts: list[str]) -> Any:
     try:
         path = resolved(document, ".".join(parts), Place(""))
     except PlanError:
-        return None  # the check of the field says so
+        return None  # the check of the field reports it
     value = document.value(path)
     if value is None or isinstance(value, dict | list):
         return None

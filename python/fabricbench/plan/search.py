@@ -1,4 +1,4 @@
-"""The search of a plan: the highest, or lowest, value of a field for which the plan's criteria hold."""
+"""The search of a plan: the highest, or lowest, value of a field with which the plan's criteria pass."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -139,7 +139,7 @@ def _path(name: str, document: Document) -> FieldPath | None:
     try:
         return resolved(document, name, document.place(()))
     except PlanError:
-        return None  # the check of the sweep, or of the variant, says so
+        return None  # the check of the sweep, or of the variant, reports it
 
 
 def _check_criteria(plan: "Plan", document: Document) -> Iterator[Problem]:

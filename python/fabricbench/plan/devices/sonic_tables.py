@@ -2,7 +2,7 @@
 
 Kinds and limits are those of SONiC's YANG models (`sonic-buffer-pool`, `sonic-buffer-profile`,
 `sonic-wred-profile`, `sonic-port-qos-map`, `sonic-pfcwd`, `sonic-scheduler`, `sonic-port`) and of SAI
-(`saibuffer.h`, `saiwred.h`). A field is read, has no effect on traffic, or is not modelled and says why.
+(`saibuffer.h`, `saiwred.h`). A field is read, has no effect on traffic, or is not modelled for a reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLOURS: Final = ("green", "yellow", "red")
 
 @dataclass(frozen=True)
 class Kind:
-    """What the text of a field may be.
+    """Kind of a field's text: its allowed values and its parser.
 
     Attributes:
         allowed: In words.

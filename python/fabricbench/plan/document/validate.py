@@ -115,9 +115,9 @@ def _value_problem(path: FieldPath, value: object, error: ValueError) -> FieldPr
 def _unknown_key(loc: FieldPath, model: type[PlanModel]) -> FieldProblem:
     """Describe a key that the mapping does not have."""
     key = str(loc[-1])
-    known_names = field_names(models_at(loc[:-1], model)[0])
-    hint = close_match_hint(key, known_names) or _home_hint(key, model)
-    return FieldProblem(_document_path(loc), UNKNOWN_KEY, ", ".join(known_names), hint)
+    names = field_names(models_at(loc[:-1], model)[0])
+    hint = close_match_hint(key, names) or _home_hint(key, model)
+    return FieldProblem(_document_path(loc), UNKNOWN_KEY, ", ".join(names), hint)
 
 
 def _home_hint(key: str, model: type[PlanModel]) -> str:

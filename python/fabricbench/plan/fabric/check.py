@@ -113,35 +113,35 @@ def _check_nic(plan: Plan) -> Iterator[FieldProblem]:
     """Check the receive buffer, and that impaired hosts exist, each named once."""
     nic, path = plan.fabric.nic, ("fabric", "nic")
     if nic.receive_xoff_bytes is not None and nic.receive_xoff_bytes >= nic.receive_buffer_bytes:
-        found = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
+        actual = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
         allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
-        yield FieldProblem((*path, "receive_xoff"), found, allowed)
+        yield FieldProblem((*path, "receive_xoff"), actual, allowed)
     if nic.cnp_above_bytes is not None and nic.cnp_above_bytes >= nic.receive_buffer_bytes:
-        found = f"{units.format_size(nic.cnp_above_bytes)}, which is not below the buffer"
+        actual = f"{units.format_size(nic.cnp_above_bytes)}, which is not below the buffer"
         allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
-        yield FieldProblem((*path, "cnp_above"), found, allowed)
+        yield FieldProblem((*path, "cnp_above"), actual, allowed)
     has_storage = any(job.storage is not None for job in plan.jobs)
     if nic.has_message_costs and (has_storage or plan.transport.recovery == "selective"):
         name = next(
             name for name in ("message_cost", "message_interval", "transfer_start") if _is_set(nic, name)
         )
-        found = "a cost of messages with " + ("a storage job" if has_storage else "`recovery: selective`")
+        actual = "a cost of messages with " + ("a storage job" if has_storage else "`recovery: selective`")
         hint = "`host.nic: ideal` has none" if plan.host.nic != "ideal" else "leave it out"
-        yield FieldProblem((*path, name), found, "none", hint)
+        yield FieldProblem((*path, name), actual, "none", hint)
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, impairment in enumerate(nic.impairments):
-        place: FieldPath = (*path, "impairments", index, "host")
+        host_path: FieldPath = (*path, "impairments", index, "host")
         for host in impairment.hosts:
             if host >= host_count:
                 allowed = f"hosts 0 to {host_count - 1} of this topology"
-                yield FieldProblem(place, f"host {host}", allowed)
+                yield FieldProblem(host_path, f"host {host}", allowed)
             elif host in seen:
-                yield FieldProblem(place, f"host {host} again", "each host once")
+                yield FieldProblem(host_path, f"host {host} again", "each host once")
             seen.add(host)
 
 
 def _is_set(nic: Nic, name: str) -> bool:
-    """Tell whether a cost of messages is more than nothing."""
+    """Whether a cost of messages is above 0."""
     return bool(getattr(nic, name if name == "transfer_start" else f"{name}_ps"))
 
 
@@ -155,15 +155,15 @@ def _check_clocks(plan: Plan) -> Iterator[FieldProblem]:
             yield FieldProblem((*path, name), units.format_time(value_ps), "at most 1s")
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, clock in enumerate(clocks.hosts):
-        place: FieldPath = (*path, "hosts", index)
+        clock_path: FieldPath = (*path, "hosts", index)
         if clock.host >= host_count:
             allowed = f"hosts 0 to {host_count - 1} of this topology"
-            yield FieldProblem((*place, "host"), f"host {clock.host}", allowed)
+            yield FieldProblem((*clock_path, "host"), f"host {clock.host}", allowed)
         elif clock.host in seen:
-            yield FieldProblem((*place, "host"), f"host {clock.host} again", "each host once")
+            yield FieldProblem((*clock_path, "host"), f"host {clock.host} again", "each host once")
         seen.add(clock.host)
         if clock.offset_ps > _CLOCK_PS_MAX:
-            yield FieldProblem((*place, "offset"), units.format_time(clock.offset_ps), "at most 1s")
+            yield FieldProblem((*clock_path, "offset"), units.format_time(clock.offset_ps), "at most 1s")
     if any(job.storage is not None for job in plan.jobs):
         yield FieldProblem(path, "clocks with a storage job", "none", "leave them out")
     if plan.fabric.switch.forwarding == "cut-through":

@@ -58,7 +58,7 @@ class CustomLink(PlanModel):
     link: FabricLink = Field(default_factory=FabricLink, description="Each of them.")
 
     def run_spec(self, propagation_ps_per_m: int) -> CustomLinkSpec:
-        """Write the links out for the engine."""
+        """Return the links for the engine."""
         return {
             "between": [*self.between],
             "count": self.count,

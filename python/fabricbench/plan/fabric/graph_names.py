@@ -38,7 +38,7 @@ def near_name_hint(plan: Plan, path: FieldPath, found: str) -> str:
 
 def _described(plan: Plan) -> "Description | None":
     """Return the plan's fabric without failures; none if the engine refuses that, too."""
-    # Two ranks stand for all jobs, whose queue pairs may be a million.
+    # Two ranks replace all jobs, whose queue pairs may be a million.
     job = Job.model_validate({"name": "names", "ranks": [0, 1], "collective": "send-receive"})
     fabric = plan.fabric.model_copy(
         update={"failures": [], "extra_delays": [], "chips": [], "switch_settings": []}

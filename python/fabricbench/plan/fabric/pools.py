@@ -185,7 +185,7 @@ class IngressPool(Pool):
     )
 
     def run_spec(self, priorities: list[int]) -> IngressPoolSpec:
-        """Write the pool of these priorities out for the engine."""
+        """Return the pool of these priorities for the engine."""
         spec: IngressPoolSpec = self.to_spec(
             IngressPoolSpec,
             priorities=priorities,
@@ -204,7 +204,7 @@ class EgressPool(Pool):
     """A pool of egress queues, each of one egress port and priority."""
 
     def run_spec(self, priorities: list[int]) -> EgressPoolSpec:
-        """Write the pool of these priorities out for the engine."""
+        """Return the pool of these priorities for the engine."""
         spec: EgressPoolSpec = self.to_spec(
             EgressPoolSpec,
             priorities=priorities,

@@ -16,7 +16,7 @@ class Software:
     Attributes:
         is_storage: It serves storage operations; otherwise it sends messages of collectives.
         costs: Values of fields of the job, or of its `storage`.
-        source: Where they come from.
+        source: Their source.
     """
 
     is_storage: bool

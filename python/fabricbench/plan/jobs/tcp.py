@@ -1,4 +1,4 @@
-"""TCP traffic in a plan: the load of ordinary applications beside RDMA."""
+"""TCP traffic in a plan: the load of ordinary applications that share the fabric with RDMA."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -190,11 +190,11 @@ class Tcp(PlanModel):
     )
 
     def run_spec(self, hosts: list[int], algorithm: str, stream: int) -> TcpSpec:
-        """Write the traffic out.
+        """Return the traffic for the engine.
 
         Args:
             hosts: The host of each rank.
-            algorithm: The algorithm, if none is given.
+            algorithm: The algorithm, if the plan names none.
             stream: Number of its random draws, unique in the run.
         """
         spec: TcpSpec = self.to_spec(
@@ -207,7 +207,7 @@ class Tcp(PlanModel):
             duration_ps=self.duration_ps,
             initial_window_segments=self.initial_window,
         )
-        if self.dscp:  # and only then: the ids of trials without it stay
+        if self.dscp:  # omitted if 0, so that the ids of trials without it do not change
             spec["dscp"] = self.dscp
         return spec
 

@@ -102,7 +102,7 @@ def _is_within(changed: str, field: FieldPath, document: Document) -> bool:
     try:
         path = resolved(document, changed, document.place(()))
     except PlanError:
-        return False  # the check of the variant says so
+        return False  # the check of the variant reports it
     return path[: len(field)] == field
 
 

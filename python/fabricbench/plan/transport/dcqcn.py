@@ -219,7 +219,7 @@ class Dcqcn(PlanModel):
         ]
 
     def run_spec(self, port_bps: int) -> DcqcnRateControl | LineRateRateControl:
-        """Write DCQCN out for the engine, for hosts with ports of `port_bps`."""
+        """Return DCQCN for the engine, for hosts with ports of `port_bps`."""
         if not self.reacts:
             interval = self.cnp_interval_ps or DCQCN[self.preset].cnp_interval_ps
             return {"kind": "line-rate", "cnp_interval_ps": interval}
