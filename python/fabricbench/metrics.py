@@ -20,20 +20,20 @@ class Direction(StrEnum):
 
 
 class Scope(StrEnum):
-    """Extent of a metric: a job, or all jobs of a run."""
+    """What a metric is measured on."""
 
     JOB = "job"
     RUN = "run"
 
 
 class Point(StrEnum):
-    """Observation point of a metric: the three classes of the BMWG drafts.
+    """Where a metric is seen: the three classes of observation point of the BMWG drafts.
 
     Attributes:
-        FABRIC: The boundary of the fabric, the Ethernet ports of the adapters, as seen by a tap on the links
-            of the hosts.
-        DEVICE: A counter of a switch or an adapter.
-        ENDPOINT: From the post of a message to its completion, and the actions of sender and receiver.
+        FABRIC: At the boundary of the fabric, the Ethernet ports of the adapters: what a tap on the links of
+            the hosts sees.
+        DEVICE: What the counter of a switch or an adapter tells.
+        ENDPOINT: From the post of a message to its completion, and what sender and receiver do about it.
     """
 
     FABRIC = "fabric"
@@ -42,7 +42,7 @@ class Point(StrEnum):
 
 
 class JobKind(StrEnum):
-    """Kind of a job, as far as its metrics depend on it."""
+    """What a job does, as far as its metrics depend on it."""
 
     COLLECTIVE = "collective"
     OPEN_LOOP = "open-loop"
@@ -53,19 +53,19 @@ class View(StrEnum):
     """A table that shows some of the metrics.
 
     Attributes:
-        RUN: Jobs of a run, of any kind.
-        REPEATS: The same and variants, if a collective repeats.
-        ROUNDS: The times of its rounds, in wide tables.
-        RANKS: The same at single ranks, with barriers between rounds, as printed by MPI benchmarks.
-        VARIANTS: Variants with their ratios, in narrow tables.
-        TENANTS: Jobs with others and alone.
-        SIZES: Two runs size by size, and results of benchmarks.
+        RUN: Jobs of a run, of whatever kind.
+        REPEATS: The same and variants, where a collective repeats.
+        ROUNDS: The times of its rounds, where there is room.
+        RANKS: The same at single ranks, where barriers stand between rounds: what MPI benchmarks print.
+        VARIANTS: Variants with their ratios, which leave less room.
+        TENANTS: Jobs beside others and alone.
+        SIZES: Two runs size by size, and results of benchmarks: what these measure.
         TRIALS: Trials in a list.
         TRIALS_PAGE: The same in the web application.
-        TILES: The main metrics at the top of a trial's page.
-        ADAPTERS: Metrics of hosts, if a plan has adapters or clocks of its own.
-        SHARED: Metrics of a job, in place of those of the whole fabric, if other jobs use it, too.
-        BMWG: The KPIs of the BMWG drafts on AI training fabrics, shown on request.
+        TILES: What stands above all others of a trial there.
+        ADAPTERS: What is of hosts as they are, where a plan has adapters or clocks of its own.
+        SHARED: What is of a job where others use the fabric, too, in place of what is of the whole fabric.
+        BMWG: The KPIs of the BMWG drafts on AI training fabrics, shown where somebody asks for them.
     """
 
     RUN = "run"
@@ -973,11 +973,11 @@ def in_views(*views: View, besides: Collection[str] = ()) -> list[Metric]:
     shown = [
         metric for metric in _COLUMNS if not set(views).isdisjoint(metric.views) or metric.name in besides
     ]
-    first = {metric.group: place for place, metric in reversed(list(enumerate(shown)))}
+    first_index = {metric.group: place for place, metric in reversed(list(enumerate(shown)))}
 
     def place(metric: Metric) -> tuple[int, bool]:
         is_mean = metric.name == f"{metric.group}_mean"
-        return first[metric.group] if metric.group else shown.index(metric), not is_mean
+        return first_index[metric.group] if metric.group else shown.index(metric), not is_mean
 
     return sorted(shown, key=place)
 

@@ -326,16 +326,16 @@ def _format_decimal(value: int, dimension: Dimension) -> str:
 
 
 def _human(value: int, dimension: Dimension, digits: int) -> str:
-    """Round to significant digits, never cutting whole units, in the unit that keeps the number readable."""
+    """Round to significant digits, but not below whole units, in the most readable unit."""
     units = _descending(dimension)
     unit, scale = _largest_unit(value, dimension)
-    index = units.index((unit, scale))
+    unit_index = units.index((unit, scale))
     # Rounding may reach the next unit: 1023.9 KB is 1 MB, not 1024 KB.
-    if index and _significant(value / scale, digits) * scale >= units[index - 1][1]:
-        unit, scale = units[index - 1]
+    if unit_index and _significant(value / scale, digits) * scale >= units[unit_index - 1][1]:
+        unit, scale = units[unit_index - 1]
     return f"{_significant(value / scale, digits):.{digits}f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
 def _significant(value: float, digits: int) -> float:
-    """Round to `digits` digits, but keep every digit before the point."""
+    """Round to `digits` digits, but never before the decimal point."""
     return round(value, max(0, digits - len(str(int(value)))))

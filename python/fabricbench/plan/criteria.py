@@ -64,7 +64,7 @@ class Criterion(PlanModel):
 
 
 def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT) -> Iterator[FieldProblem]:
-    """Check that each criterion has limits that can be kept, a variant and a job that the plan has."""
+    """Check that each criterion has reachable limits, and a variant and a job that the plan has."""
     names = [job.name for job in plan.jobs]
     for index, criterion in enumerate(plan.criteria):
         path: FieldPath = ("criteria", index)

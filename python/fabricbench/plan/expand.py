@@ -63,7 +63,7 @@ class PlannedTrial:
 
     @property
     def is_solo(self) -> bool:
-        """Whether one job of several runs alone."""
+        """Whether a single job of several runs."""
         return solo_job(self.variant) is not None
 
     @cached_property
@@ -164,7 +164,7 @@ class _Cast:
 
 
 def _casts(plan: Plan, variant: str, iteration: int) -> Iterator[_Cast]:
-    """Yield the groups of jobs of an iteration: each job alone if the plan has `solo`, then all together."""
+    """Yield the groups of jobs of an iteration: each single job if the plan has `solo`, then all together."""
     everyone = range(len(plan.jobs))
     for job in everyone if plan.solo else ():
         label = solo_variant(variant, plan.jobs[job].name)

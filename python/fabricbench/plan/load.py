@@ -520,7 +520,7 @@ def _in_order(problems: Iterable[Problem]) -> list[Problem]:
     """Sort problems by line, those of overrides last."""
 
     def key(problem: Problem) -> tuple[bool, int, int]:
-        place = problem.place
-        return (place.line is None, place.line or 0, place.column or 0)
+        location = problem.place
+        return (location.line is None, location.line or 0, location.column or 0)
 
     return sorted(problems, key=key)

@@ -46,7 +46,7 @@ def shorten(text: str, length_max: int = 60) -> str:
 
 
 def first_no_text(text: str) -> str:
-    """Return the first character that no text holds, such as NUL or half of a surrogate pair, if any."""
+    """Return the first character that is invalid in text, such as NUL or half of a surrogate pair, if any."""
     match = _NO_TEXT.search(text)
     return match[0] if match else ""
 

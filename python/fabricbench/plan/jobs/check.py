@@ -1,4 +1,4 @@
-"""Checks of jobs: ranks on hosts, names, algorithms, arrivals, software, and jobs run alone."""
+"""Checks of jobs: ranks on hosts, names, algorithms, arrivals, software, and runs of single jobs."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
 """Applies the variants and the sweep of a plan, and reports problems by the variants that have them.
 
-Each variant at each combination of swept values becomes a document of its own, whose fields keep their lines.
+Each variant at each combination of swept values becomes a document of its own, with the lines of its fields.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,9 +75,9 @@ class VariantDocument:
         """Return a problem with the name of this variant; outside its own fields, at the variant's name."""
         if self.is_plan:
             return problem
-        own = {*self.swept, *self.written.places.values(), *self.written.value_places.values()}
-        place = problem.place if problem.place in own else self.place
-        return replace(problem, place=place, found=f"{problem.found}, {self.name}")
+        own_locations = {*self.swept, *self.written.places.values(), *self.written.value_places.values()}
+        location = problem.place if problem.place in own_locations else self.place
+        return replace(problem, place=location, found=f"{problem.found}, {self.name}")
 
     def at_name(self, problem: Problem) -> Problem:
         """Return the problem of an unknown field at the name of the swept field, not at its values."""
@@ -183,8 +183,11 @@ def _split_variants(document: Document) -> tuple[Document, list[Document]]:
     value_places, own_value_places = _split_places(document.value_places, count)
     data = {key: value for key, value in document.data.items() if key != _VARIANTS}
     common = replace(document, data=data, places=places, value_places=value_places)
-    own = zip(own_places, own_value_places, strict=True)
-    return common, [replace(document, places=at, value_places=value_at) for at, value_at in own]
+    own_documents = zip(own_places, own_value_places, strict=True)
+    return common, [
+        replace(document, places=key_locations, value_places=value_locations)
+        for key_locations, value_locations in own_documents
+    ]
 
 
 def _split_places(
@@ -192,13 +195,13 @@ def _split_places(
 ) -> tuple[dict[FieldPath, Place], list[dict[FieldPath, Place]]]:
     """Return the locations outside the variants, and those of each variant."""
     common: dict[FieldPath, Place] = {}
-    own: list[dict[FieldPath, Place]] = [{} for _ in range(count)]
+    own_locations: list[dict[FieldPath, Place]] = [{} for _ in range(count)]
     for path, place in places.items():
         if path[:1] != (_VARIANTS,):
             common[path] = place
         elif len(path) > 1:
-            own[int(path[1])][path] = place
-    return common, own
+            own_locations[int(path[1])][path] = place
+    return common, own_locations
 
 
 def _changed(variant: VariantDocument) -> Document:
@@ -213,10 +216,12 @@ def _changed(variant: VariantDocument) -> Document:
 def _written(document: Document, path: FieldPath, value: object, example: str) -> Written:
     """Return a value of the plan with the locations of everything in it."""
 
-    def below(places: dict[FieldPath, Place]) -> dict[FieldPath, Place]:
-        return {other[len(path) :]: at for other, at in places.items() if other[: len(path)] == path}
+    def below_path(places: dict[FieldPath, Place]) -> dict[FieldPath, Place]:
+        return {
+            other[len(path) :]: location for other, location in places.items() if other[: len(path)] == path
+        }
 
-    places, value_places = below(document.places), below(document.value_places)
+    places, value_places = below_path(document.places), below_path(document.value_places)
     return Written(value, document.place(path), example, places, value_places)
 
 
@@ -242,15 +247,16 @@ def told_once(problems: Sequence[_VariantProblem], documents: Sequence[VariantDo
             problem,
         )
     groups = [
-        (list(group.values()), _reach(place, documents)) for (place, _, _), group in equal_problems.items()
+        (list(group.values()), _reach(location, documents))
+        for (location, _, _), group in equal_problems.items()
     ]
     groups.sort(key=lambda group_and_reach: len(group_and_reach[0]) < group_and_reach[1])
     return [_merged_problem(group, reach) for group, reach in groups]
 
 
-def _reach(place: Place, documents: Sequence[VariantDocument]) -> int:
+def _reach(location: Place, documents: Sequence[VariantDocument]) -> int:
     """Return the number of variants that have a location: those with its swept value, or all."""
-    return sum(place in variant.swept for variant in documents) or len(documents)
+    return sum(location in variant.swept for variant in documents) or len(documents)
 
 
 def _merged_problem(group: Sequence[_VariantProblem], reach: int) -> Problem:
@@ -278,10 +284,10 @@ def check_differences(variants: Sequence[VariantDocument], specs: Sequence[str])
         specs: A run spec of each, of the same size and iteration, as canonical JSON.
     """
     first: dict[str, VariantDocument] = {}
-    places: set[Place] = set()
+    reported_locations: set[Place] = set()
     for variant, spec in zip(variants, specs, strict=True):
-        if spec in first and (problem := _equal_run(variant, first[spec])).place not in places:
-            places.add(problem.place)
+        if spec in first and (problem := _equal_run(variant, first[spec])).place not in reported_locations:
+            reported_locations.add(problem.place)
             yield problem
         first.setdefault(spec, variant)
 
@@ -294,5 +300,5 @@ def _equal_run(one: VariantDocument, other: VariantDocument) -> Problem:
         return Problem(one.place, f"variants.{one.index}", actual, "a run of its own", hint)
     values, others = (axes_text(each.case.axes) for each in (one, other))
     actual = f"{values}, which runs the same as {others}"
-    place = next((at for at in one.swept if at not in other.swept), one.place)
-    return Problem(place, "sweep", actual, "a run of its own", "leave out values that change nothing")
+    location = next((at for at in one.swept if at not in other.swept), one.place)
+    return Problem(location, "sweep", actual, "a run of its own", "leave out values that change nothing")
