@@ -330,8 +330,8 @@ def fabric_of(
     name = loaded.plan.name if loaded else next(iter(fitting_plans))
     ranges: dict[int, tuple[float, float]] = {}
     for size, value in fitting_plans.get(name, []):
-        least, most = ranges.get(size, (value, value))
-        ranges[size] = (min(least, value), max(most, value))
+        smallest, largest = ranges.get(size, (value, value))
+        ranges[size] = (min(smallest, value), max(largest, value))
     return Fabric(name, _hardware(hardware, loaded), ranges, len(fitting_plans.get(name, [])))
 
 
@@ -594,8 +594,8 @@ def _facts(
 
 def _shortened_text(reading: Reading) -> str:
     rows = sum(len(table.rows) for table in reading.tables)
-    most = min(MAX_KEPT_TEXT, MAX_KEPT_TEXTS // rows)
-    return reading.text if len(reading.text) <= most else f"{reading.text[:most]}\n... (cut)"
+    length_max = min(MAX_KEPT_TEXT, MAX_KEPT_TEXTS // rows)
+    return reading.text if len(reading.text) <= length_max else f"{reading.text[:length_max]}\n... (cut)"
 
 
 def _summary(table: Table, row: Row) -> dict[str, Any]:

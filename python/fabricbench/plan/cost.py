@@ -67,12 +67,14 @@ def problems_beyond(
         document: The plan, for the locations of its fields.
         count: Number of trials of the plan.
     """
-    named = [(_name(trial, count), estimate) for trial, estimate in estimated if estimate is not None]
-    for name, estimate in named:
+    named_estimates = [
+        (_name(trial, count), estimate) for trial, estimate in estimated if estimate is not None
+    ]
+    for name, estimate in named_estimates:
         if limits.memory_bytes is not None and estimate["memory_bytes"] > limits.memory_bytes:
             yield memory_problem(name, estimate, limits.memory_bytes)
             break
-    for name, estimate in named:
+    for name, estimate in named_estimates:
         if limits.time_ms is not None and estimate["time_ms"] > limits.time_ms:
             yield _time_problem(name, estimate, limits.time_ms, document)
             break
@@ -156,9 +158,9 @@ def duration(time_ms: int) -> str:
     minutes = round(seconds / 60)
     if minutes < 120:
         return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
+    hours, remaining = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
+        return f"{hours} h {remaining} min" if remaining else f"{hours} h"
     return f"{hours // 24:,} days"
 
 

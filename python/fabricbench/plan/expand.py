@@ -89,17 +89,26 @@ def expand_variants(plans: Mapping[Case, Plan]) -> list[PlannedTrial]:
             sizes and iterations.
     """
     unnumbered = sorted(
-        (each for case, plan in plans.items() for each in _variant_trials(plan, case)),
+        (
+            unnumbered_trial
+            for case, plan in plans.items()
+            for unnumbered_trial in _variant_trials(plan, case)
+        ),
         key=_UnnumberedTrial.order,
     )
     trials: list[PlannedTrial] = []
     seen_specs: set[str] = set()
-    for each in unnumbered:
-        group = each.cast
-        size_and_kind = (each.size, each.size_kind)
+    for unnumbered_trial in unnumbered:
+        group = unnumbered_trial.cast
+        size_and_kind = (unnumbered_trial.size, unnumbered_trial.size_kind)
         variant_and_iteration = (group.variant, group.iteration)
         trial = PlannedTrial(
-            len(trials), *variant_and_iteration, *size_and_kind, each.run_spec, each.case, notes=each.notes
+            len(trials),
+            *variant_and_iteration,
+            *size_and_kind,
+            unnumbered_trial.run_spec,
+            unnumbered_trial.case,
+            notes=unnumbered_trial.notes,
         )
         if not group.is_solo or trial.spec_json not in seen_specs:
             trials.append(trial)

@@ -245,7 +245,7 @@ def _search_ends(
             yield reload(loaded, searched.at(value), limits, chosen)
         except PlanError as error:
             text = searched.text(value)
-            raise PlanError(_at_end(each, name, text, document) for each in error.problems) from error
+            raise PlanError(_at_end(problem, name, text, document) for problem in error.problems) from error
 
 
 def _at_end(problem: Problem, name: str, value: str, document: Document) -> Problem:

@@ -148,7 +148,7 @@ class LoadedPlan:
         if search is None:
             return [estimate for estimate in self.estimates if estimate is not None]
         bounds: list[engine.Estimate] = []
-        for ends in zip(*(each.estimates for each in self.ends), strict=True):
+        for ends in zip(*(end_plan.estimates for end_plan in self.ends), strict=True):
             end_estimates = [estimate for estimate in ends if estimate is not None]
             longest = sorted(end_estimates, key=lambda estimate: estimate["time_ms"])[-1:]
             bounds += end_estimates + longest * search.steps

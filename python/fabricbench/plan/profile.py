@@ -152,8 +152,8 @@ class HostProfile:
 
     def _values(self, document: Document, scale: int) -> Iterator[tuple[FieldPath, FieldPath, Any]]:
         """Yield each value: its path in the profile, the field of the plan, and its form in a plan."""
-        for index, each in enumerate(self.profile.fields):
-            yield ("fields", index), tuple(each.field.split(".")), each.value
+        for index, sourced_field in enumerate(self.profile.fields):
+            yield ("fields", index), tuple(sourced_field.field.split(".")), sourced_field.value
         for name, path, value in self._measured(document, scale):
             yield ("parameters", name), path, value
 

@@ -66,19 +66,19 @@ class _Lab:
     def _nodes(self) -> dict[str, bool]:
         """Return which nodes are hosts, by their names."""
         path: FieldPath = ("topology", "nodes")
-        written = self.document.value(path)
-        if not isinstance(written, dict) or not written:
-            self.refuse(path, kind_name(written) if written else "nothing", "nodes by their names")
+        nodes_value = self.document.value(path)
+        if not isinstance(nodes_value, dict) or not nodes_value:
+            self.refuse(path, kind_name(nodes_value) if nodes_value else "nothing", "nodes by their names")
             return {}
         nodes = {}
         others: Counter[str] = Counter()
-        for name, node in written.items():
+        for name, node in nodes_value.items():
             if node is not None and not isinstance(node, dict):
                 self.refuse((*path, name), kind_name(node), "a mapping with `kind`")
                 continue
-            own = _merged(node or {})
-            others.update(set(own) - _NODE_FIELDS)
-            is_host = self._is_host(name, own)
+            merged_node = _merged(node or {})
+            others.update(set(merged_node) - _NODE_FIELDS)
+            is_host = self._is_host(name, merged_node)
             if name in self.bridges:
                 hint = "with `group: switch` it is a switch of the fabric"
                 self.left_out.append(f"nodes.{name}: a bridge of the lab's host; {hint}")
@@ -198,13 +198,13 @@ class _Lab:
         return None
 
 
-def _merged(written: dict[str, Any]) -> dict[str, Any]:
+def _merged(mapping: dict[str, Any]) -> dict[str, Any]:
     """Return a mapping merged with its parents by `<<`; it overrides them, and the first overrides others."""
-    parents = written.get("<<")
+    parents = mapping.get("<<")
     merged: dict[str, Any] = {}
     for parent in reversed(parents if isinstance(parents, list) else [parents]):
         merged |= _merged(parent) if isinstance(parent, dict) else {}
-    return merged | {name: value for name, value in written.items() if name != "<<"}
+    return merged | {name: value for name, value in mapping.items() if name != "<<"}
 
 
 def _is_text(value: object) -> bool:

@@ -178,9 +178,9 @@ class _Host:
             return []
         for begin in classes:
             slots = [
-                each
-                for each in self.system.all("pci")
-                if each.values.get("class", "").lower().startswith(begin)
+                slot
+                for slot in self.system.all("pci")
+                if slot.values.get("class", "").lower().startswith(begin)
             ]
             if slots:
                 self.by_class.append(tag)
@@ -226,8 +226,8 @@ class _Host:
     def _by_slot(self) -> dict[int, list[_Net]]:
         """Return the ports of each adapter, by their slot of PCIe."""
         ports: dict[int, list[_Net]] = {}
-        for each in self.nets:
-            ports.setdefault(id(each.slot or each), []).append(each)
+        for net in self.nets:
+            ports.setdefault(id(net.slot or net), []).append(net)
         return ports
 
     def _number(self, element: _Element, name: str, most: int, default: int | None = None) -> int:
@@ -277,7 +277,7 @@ class _Host:
         """Return the least NVLink rate of a GPU per direction [bit/s]; none without NVLink."""
         rates = []
         for gpu in self.gpus:
-            count = sum(self._number(each, "count", 64) for each in gpu.inside if each.tag == "nvlink")
+            count = sum(self._number(link, "count", 64) for link in gpu.inside if link.tag == "nvlink")
             sm = self._number(gpu, "sm", 1_000, 0)
             rate = next((rate for least, rate in _NVLINK if sm >= least), None)
             if count and rate:
@@ -285,7 +285,7 @@ class _Host:
         return min(rates) if rates and len(rates) == len(self.gpus) else None
 
     def fragment(self, servers: int | None) -> Fragment:
-        rates = Counter(each.rate_bps for each in self.nets if each.rate_bps is not None)
+        rates = Counter(net.rate_bps for net in self.nets if net.rate_bps is not None)
         rate = rates.most_common(1)[0][0] if rates else None
         rails, count = len(self.nets), servers or SERVERS
         topology: dict[str, Any] = (
@@ -325,7 +325,7 @@ class _Host:
         """Return the number of adapters and ports, and their names, as text."""
         groups = self._by_slot().values()
         names = ", ".join(
-            nets[0].name if len({each.name for each in nets}) == 1 else ", ".join(each.name for each in nets)
+            nets[0].name if len({net.name for net in nets}) == 1 else ", ".join(net.name for net in nets)
             for nets in groups
         )
         ports = f" with {counted(len(self.nets), 'port')}" if len(groups) < len(self.nets) else ""
@@ -363,8 +363,8 @@ class _Host:
         if "net" in self.by_class:
             yield "adapters are those by their class of PCI, as in a file for NCCL_TOPO_FILE"
         if rate is None:
-            most = min((each.pci_bps for each in self.nets if each.pci_bps is not None), default=None)
-            bound = f"; PCIe carries {units.human_rate(most)} at the most" if most else ""
+            slot_bps = min((net.pci_bps for net in self.nets if net.pci_bps is not None), default=None)
+            bound = f"; PCIe carries {units.human_rate(slot_bps)} at the most" if slot_bps else ""
             yield f"the rate of adapters is not in the file: give `fabric.topology.host_link`{bound}"
 
     def _narrow_slots(self) -> Iterator[str]:
@@ -380,12 +380,12 @@ class _Host:
 
     def _left_out(self) -> Iterator[str]:
         yield "cpu, pci: memory, PCIe switches and the way between a GPU and its adapter"
-        tags = {each.tag for gpu in self.gpus for each in _everything(gpu)}
+        tags = {element.tag for gpu in self.gpus for element in _everything(gpu)}
         if self.nvlinks is not None and len(self.nets) != len(self.gpus):
             yield "nvlink: the scale-up network, as GPUs share adapters"
         elif self.nvlinks is None and tags & {"nvlink", "xgmi"}:
             yield "nvlink, xgmi: the scale-up network, whose rate is not known of every GPU"
-        other = sorted({each.tag for each in _everything(self.system)} - _KNOWN)
+        other = sorted({element.tag for element in _everything(self.system)} - _KNOWN)
         if other:
             yield f"{', '.join(map(shorten, other[:8]))}: no element that is known"
 

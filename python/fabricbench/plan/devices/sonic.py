@@ -124,7 +124,12 @@ class _FragmentBuilder:
             return int(data.value)
         if carried.data is not None:
             return carried.data
-        lossless = {each for port in self.sonic.ports for each in range(PRIORITIES) if port.is_lossless(each)}
+        lossless = {
+            priority
+            for port in self.sonic.ports
+            for priority in range(PRIORITIES)
+            if port.is_lossless(priority)
+        }
         chosen = USUAL_PRIORITY if not lossless or USUAL_PRIORITY in lossless else min(lossless)
         origin = "PORT_QOS_MAP: pfc_enable" if lossless else "the usual priority, as the file pauses none"
         self.values.append(Value("transport.priorities.data", chosen, origin))
@@ -207,12 +212,12 @@ class _FragmentBuilder:
             if port_value is not None and value_text(port_value.value) == chosen
         )
         self.values.append(Value(field, first.value, first.origin))
-        others: dict[str, list[str]] = {}
+        ports_by_text: dict[str, list[str]] = {}
         for port, port_value in port_values:
             text = "nothing" if port_value is None else value_text(port_value.value)
             if text != chosen:
-                others.setdefault(text, []).append(port.name)
-        self._tell_others(field, f"{chosen} of {texts[chosen]}", others)
+                ports_by_text.setdefault(text, []).append(port.name)
+        self._tell_others(field, f"{chosen} of {texts[chosen]}", ports_by_text)
 
     def _tell_others(self, field: str, chosen: str, others: dict[str, list[str]]) -> None:
         if others:
@@ -263,13 +268,13 @@ class _FragmentBuilder:
                 Value(f"{_ECN}.reference_rate", units.format_rate(rate), f"PORT|{name}: speed")
             )
             return
-        others: dict[str, list[str]] = {}
+        ports_by_text: dict[str, list[str]] = {}
         for port in self.sonic.ports:
             values = thresholds.get(port.name)
             if values != chosen:
                 text = "nothing" if values is None else _curves_text(values)
-                others.setdefault(text, []).append(port.name)
-        self._tell_others(_ECN, f"{_curves_text(chosen)} of {counts[chosen]}", others)
+                ports_by_text.setdefault(text, []).append(port.name)
+        self._tell_others(_ECN, f"{_curves_text(chosen)} of {counts[chosen]}", ports_by_text)
 
     def _high_classes(self) -> Iterator[str]:
         """Yield the traffic classes from 8 on, with their DSCPs, queues and priority groups."""
@@ -321,7 +326,10 @@ class _FragmentBuilder:
         """Yield the settings of priorities that the plan does not use."""
         used = {data} | self.carried.others
         unused = {
-            each for port in self.sonic.ports for each in range(PRIORITIES) if port.is_lossless(each)
+            priority
+            for port in self.sonic.ports
+            for priority in range(PRIORITIES)
+            if port.is_lossless(priority)
         } - used
         for ports_text, priorities in self._paused_at(unused).items():
             priorities_text = f"priority {_list(priorities)}{ports_text}"
@@ -329,9 +337,9 @@ class _FragmentBuilder:
         yield from self._high_classes()
         yield from self._idle_headroom()
         marked = {
-            each
-            for each in set(range(PRIORITIES)) - used
-            if any(wred_of(self.sonic, port, each) is not None for port in self.sonic.ports)
+            priority
+            for priority in set(range(PRIORITIES)) - used
+            if any(wred_of(self.sonic, port, priority) is not None for port in self.sonic.ports)
         }
         if marked:
             yield f"QUEUE: wred_profile: priority {_list(marked)}, which carries nothing in the plan"
@@ -348,7 +356,7 @@ def _high_classes_of(port: Port) -> dict[int, list[int]]:
 
 def _needs_colours(curves: _Curves) -> bool:
     """Whether WRED does anything but mark frames of all colours by the same curve."""
-    return any(each is None or not each.marks or each != curves[0] for each in curves)
+    return any(curve is None or not curve.marks or curve != curves[0] for curve in curves)
 
 
 def _plan_thresholds(curve: Curve) -> dict[str, Any]:
@@ -364,15 +372,21 @@ def _plan_colour(curve: Curve | None, base: Curve) -> Any:
     if curve is None:
         return "off"
     of_base = _plan_thresholds(base)
-    own = {name: value for name, value in _plan_thresholds(curve).items() if value != of_base[name]}
-    return {**own, "ecn": "on" if curve.marks else "off"}
+    own_fields = {name: value for name, value in _plan_thresholds(curve).items() if value != of_base[name]}
+    return {**own_fields, "ecn": "on" if curve.marks else "off"}
 
 
 def _curves_text(curves: _Curves) -> str:
     """Return the curves of a profile as text: only that of green if no other differs."""
-    named = [(colour, curve) for colour, curve in zip(COLOURS, curves, strict=True) if curve is not None]
-    is_green_only = len({curve for _, curve in named}) == 1 and named[0][0] == "green"
-    return str(named[0][1]) if is_green_only else "; ".join(f"{colour} {curve}" for colour, curve in named)
+    curves_by_colour = [
+        (colour, curve) for colour, curve in zip(COLOURS, curves, strict=True) if curve is not None
+    ]
+    is_green_only = len({curve for _, curve in curves_by_colour}) == 1 and curves_by_colour[0][0] == "green"
+    return (
+        str(curves_by_colour[0][1])
+        if is_green_only
+        else "; ".join(f"{colour} {curve}" for colour, curve in curves_by_colour)
+    )
 
 
 def _go_by_speed(thresholds: dict[str, _Curves], speeds: dict[str, int | None]) -> bool:
@@ -384,7 +398,8 @@ def _go_by_speed(thresholds: dict[str, _Curves], speeds: dict[str, int | None]) 
 
     def times(curves: _Curves, factor: int) -> list[Curve | None]:
         return [
-            each and Curve(each.low * factor, each.high * factor, each.percent, each.marks) for each in curves
+            curve and Curve(curve.low * factor, curve.high * factor, curve.percent, curve.marks)
+            for curve in curves
         ]
 
     expected = thresholds[first]
@@ -399,4 +414,4 @@ def _list(numbers: set[int]) -> str:
 
 def values_of(fragment: Fragment) -> dict[str, Any]:
     """Return the values of a fragment by their fields."""
-    return {each.field: each.value for each in fragment.values}
+    return {value.field: value.value for value in fragment.values}

@@ -118,9 +118,11 @@ class _PoolBuilder:
     def pools(self) -> Pools:
         result = self.found
         accounts = {side: self._accounts(side) for side in (INGRESS, EGRESS)}
-        used = {each.pool for side in accounts.values() for each in side.values() if each is not None}
+        used = {
+            account.pool for side in accounts.values() for account in side.values() if account is not None
+        }
         sizes = {name: self._pool(name).get("size") for name in used}
-        homeless = [each for each in self.lossless if accounts[INGRESS].get(each) is None]
+        homeless = [priority for priority in self.lossless if accounts[INGRESS].get(priority) is None]
         if not used or not all(sizes.values()) or homeless or self._is_one_buffer(accounts, used):
             return Pools()  # the rules of a single buffer then convert the pools of the file
         result.value = {}
@@ -162,8 +164,8 @@ class _PoolBuilder:
 
     def _names(self, side: str, accounts: dict[str, dict[int, Account | None]]) -> list[str]:
         """Return the pools of a side in the order of the file."""
-        own = {each.pool for each in accounts[side].values() if each is not None}
-        return [each.key for each in self.sonic.entries("BUFFER_POOL") if each.key in own]
+        used_names = {account.pool for account in accounts[side].values() if account is not None}
+        return [pool.key for pool in self.sonic.entries("BUFFER_POOL") if pool.key in used_names]
 
     def _pool(self, name: str) -> Entry:
         pool: Entry = self.sonic.tables["BUFFER_POOL"][name]
@@ -211,38 +213,49 @@ class _PoolBuilder:
     def _written(self, side: str, name: str, accounts: dict[int, Account | None]) -> dict[str, Any]:
         """Return a pool in the form of a plan."""
         entry = self._pool(name)
-        own = {number: each for number, each in accounts.items() if each is not None and each.pool == name}
-        written: dict[str, Any] = {
+        accounts_of_pool = {
+            number: account
+            for number, account in accounts.items()
+            if account is not None and account.pool == name
+        }
+        pool: dict[str, Any] = {
             "name": name,
             "size": size_text(entry.get("size")),
-            "priorities": list(own),
+            "priorities": list(accounts_of_pool),
         }
-        judged = {
-            number: each for number, each in own.items() if side == EGRESS or number not in self.lossless
+        limited_accounts = {
+            number: account
+            for number, account in accounts_of_pool.items()
+            if side == EGRESS or number not in self.lossless
         }
-        if side == INGRESS and len(judged) < len(own):
+        if side == INGRESS and len(limited_accounts) < len(accounts_of_pool):
             if entry.get("xoff"):
-                written["headroom"] = size_text(entry.get("xoff"))
+                pool["headroom"] = size_text(entry.get("xoff"))
             else:
-                written["headroom_in_size"] = True
-        counts = Counter(judged.values())
-        main = counts.most_common(1)[0][0] if counts else Account(name)
-        written |= _profile(main)
+                pool["headroom_in_size"] = True
+        counts = Counter(limited_accounts.values())
+        usual_account = counts.most_common(1)[0][0] if counts else Account(name)
+        pool |= _profile(usual_account)
         profiles = [
-            {"priorities": [number for number, each in judged.items() if each == other]} | _profile(other)
-            for other in counts
-            if other != main
+            {
+                "priorities": [
+                    number for number, account in limited_accounts.items() if account == other_account
+                ]
+            }
+            | _profile(other_account)
+            for other_account in counts
+            if other_account != usual_account
         ]
         if profiles:
-            written["profiles"] = profiles
-        return written
+            pool["profiles"] = profiles
+        return pool
 
     def _left_out(self, accounts: dict[str, dict[int, Account | None]], used: set[str]) -> Iterator[str]:
-        unused = [each.key for each in self.sonic.entries("BUFFER_POOL") if each.key not in used]
+        unused = [pool.key for pool in self.sonic.entries("BUFFER_POOL") if pool.key not in used]
         if unused:
             yield f"BUFFER_POOL: {', '.join(unused)}: nothing that the plan carries is in it"
         for side, (table, kind) in _TABLES.items():
-            bare = [str(number) for number, each in accounts[side].items() if each is None]
+            bare = [str(number) for number, account in accounts[side].items() if account is None]
             if bare:
                 yield f"{table}: no pool for the {kind} of priority {', '.join(bare)}: the buffer limits it"
         yield from self._shared_groups()
@@ -254,7 +267,7 @@ class _PoolBuilder:
         """Yield the traffic classes that share a priority group with a profile."""
         shared: set[int] = set()
         for port in self.sonic.ports:
-            groups = [port.group_of(each) for each in range(PRIORITIES)]
+            groups = [port.group_of(traffic_class) for traffic_class in range(PRIORITIES)]
             for group, profile in port.groups.items():
                 if groups.count(group) > 1 and profile is not None:
                     shared.add(group)
@@ -265,7 +278,7 @@ class _PoolBuilder:
     def _other_lossless(self) -> Iterator[str]:
         """Yield the lossless priorities with different profiles: a plan has one `pfc` for all."""
         for port in self.sonic.ports:
-            profiles = {profile_of(port, INGRESS, each) for each in self.lossless}
+            profiles = {profile_of(port, INGRESS, priority) for priority in self.lossless}
             if len(profiles) > 1:
                 numbers = ", ".join(map(str, sorted(self.lossless)))
                 yield f"BUFFER_PG: profiles of priorities {numbers} that differ: all have that of data here"

@@ -135,15 +135,15 @@ class Sonic:
 
     def _table(self, table: str) -> dict[str, Entry]:
         """Read a table whose fields are modelled; note any other as left out."""
-        written = self.file.data[table]
+        content = self.file.data[table]
         if table not in TABLES and table not in MAPS:
-            self._note_table(table, written)
+            self._note_table(table, content)
             return {}
-        if not isinstance(written, dict):
-            self._problem((table, ""), "", kind_name(written), "entries by their keys")
+        if not isinstance(content, dict):
+            self._problem((table, ""), "", kind_name(content), "entries by their keys")
             return {}
         read = self._map if table in MAPS else self._entry
-        return {key: read(table, key, value) for key, value in written.items()}
+        return {key: read(table, key, value) for key, value in content.items()}
 
     def _note_table(self, table: str, written: object) -> None:
         if table in NO_TRAFFIC:

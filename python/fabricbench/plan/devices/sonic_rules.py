@@ -86,15 +86,15 @@ def _buffer_size(sonic: Sonic) -> Found | None:
 
     Pools of the egress side overlap: each may be the whole memory.
     """
-    pools = [each for each in sonic.entries("BUFFER_POOL") if each.get("type") in ("ingress", "both")]
-    parts = [each.get(name) for each in pools for name in ("size", "xoff")]
-    if not pools or any(each.get("size") is None for each in pools):
+    pools = [pool for pool in sonic.entries("BUFFER_POOL") if pool.get("type") in ("ingress", "both")]
+    parts = [pool.get(name) for pool in pools for name in ("size", "xoff")]
+    if not pools or any(pool.get("size") is None for pool in pools):
         return None
     origin = " + ".join(
-        each.name(name) for each in pools for name in ("size", "xoff") if each.get(name) is not None
+        pool.name(name) for pool in pools for name in ("size", "xoff") if pool.get(name) is not None
     )
-    size = sum(each for each in parts if each)
-    largest = max(sonic.entries("BUFFER_POOL"), key=lambda each: each.get("size") or 0)
+    size = sum(part for part in parts if part)
+    largest = max(sonic.entries("BUFFER_POOL"), key=lambda pool: pool.get("size") or 0)
     if largest.get("size") > size:
         size, origin = largest.get("size"), largest.name("size")
     return Found(units.format_size(size), origin) if size else None
@@ -185,14 +185,22 @@ def _scheduling(subject: Subject) -> Found | None:
 
     A queue without a scheduler has that of the least weight, so that weights are the same when written back.
     """
-    written = {each: entry.get("weight") or 1 for each, entry in _schedulers(subject.sonic, subject.port)}
+    written = {
+        traffic_class: entry.get("weight") or 1
+        for traffic_class, entry in _schedulers(subject.sonic, subject.port)
+    }
     if not written or is_strict(subject.sonic, subject.port) is not False:
         return None
     common = gcd(*written.values())
     least = min(written.values()) // common
     unit = -(-QUANTUM_LEAST // least)
-    weights = {each: written[each] // common if each in written else least for each in range(PRIORITIES)}
-    quanta = {str(each): units.format_size(weight * unit) for each, weight in weights.items()}
+    weights = {
+        traffic_class: written[traffic_class] // common if traffic_class in written else least
+        for traffic_class in range(PRIORITIES)
+    }
+    quanta = {
+        str(traffic_class): units.format_size(weight * unit) for traffic_class, weight in weights.items()
+    }
     names = ", ".join(dict.fromkeys(entry.key for _, entry in _schedulers(subject.sonic, subject.port)))
     return Found({"dwrr": {"quantum": quanta}}, f"SCHEDULER|{names}: weight")
 
@@ -238,18 +246,18 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
     if not has_pools:
         yield from _left_out_of_pools(sonic)
     subjects = [Subject(sonic, port, data) for port in sonic.ports]
-    profiles = {each.group.key: each.group for each in subjects if each.group is not None}
+    profiles = {subject.group.key: subject.group for subject in subjects if subject.group is not None}
     for profile in profiles.values():
         if profile.get("xon") and "static_th" not in profile.values:
             yield f"{profile.name('xon')}: {profile.get('xon')}, the least level at which a pause ends"
-    if any(each.group is None and each.port.is_lossless(data) for each in subjects):
+    if any(subject.group is None and subject.port.is_lossless(data) for subject in subjects):
         yield "BUFFER_PG: profiles that SONiC works out by itself: headroom is `auto` here"
     yield from _left_out_of_queues(sonic, has_pools=has_pools)
     priorities_without_scheduler = {
-        each
+        priority
         for port in sonic.ports
         if is_strict(sonic, port) is False
-        for each in set(range(PRIORITIES)) - {number for number, _ in _schedulers(sonic, port)}
+        for priority in set(range(PRIORITIES)) - {number for number, _ in _schedulers(sonic, port)}
     }
     if priorities_without_scheduler:
         numbers = ", ".join(map(str, sorted(priorities_without_scheduler)))
@@ -260,33 +268,36 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
         yield "PFC_WD: action alert, which changes no frame: there is no watchdog here"
     used = {profile.key for port in sonic.ports for profile in port.groups.values() if profile is not None}
     used |= {profile.key for port in sonic.ports for profile in port.buffers.values() if profile is not None}
-    if unused := [each.key for each in sonic.entries("BUFFER_PROFILE") if each.key not in used]:
+    if unused := [profile.key for profile in sonic.entries("BUFFER_PROFILE") if profile.key not in used]:
         shown = ", ".join(unused[:4]) + (" ..." if len(unused) > 4 else "")
         yield f"BUFFER_PROFILE: {counted(len(unused), 'profile')} of no priority group or queue: {shown}"
 
 
 def _left_out_of_pools(sonic: Sonic) -> Iterator[str]:
     pools = sonic.entries("BUFFER_POOL")
-    ingress = [each for each in pools if each.get("type") in ("ingress", "both")]
+    ingress = [pool for pool in pools if pool.get("type") in ("ingress", "both")]
     if len(ingress) > 1:
-        yield f"BUFFER_POOL: {', '.join(each.key for each in ingress)} are one memory here, shared by all"
-    for each in ingress:
-        if each.get("xoff"):
-            yield f"{each.name('xoff')}: a headroom pool that ports share; each has its whole headroom here"
-        if each.get("size") is None:
-            yield f"{each.name('size')}: worked out by SONiC; give `fabric.switch.buffer`"
-    if egress := [each.key for each in pools if each.get("type") == "egress"]:
+        yield f"BUFFER_POOL: {', '.join(pool.key for pool in ingress)} are one memory here, shared by all"
+    for pool in ingress:
+        if pool.get("xoff"):
+            yield f"{pool.name('xoff')}: a headroom pool that ports share; each has its whole headroom here"
+        if pool.get("size") is None:
+            yield f"{pool.name('size')}: worked out by SONiC; give `fabric.switch.buffer`"
+    if egress := [pool.key for pool in pools if pool.get("type") == "egress"]:
         yield f"BUFFER_POOL: limits of egress pools ({', '.join(egress)})"
 
 
 def _left_out_of_queues(sonic: Sonic, *, has_pools: bool) -> Iterator[str]:
     lossy, lossless, reserves, fixed, mixed, shared = (set[str]() for _ in range(6))
     for port in sonic.ports:
-        queues = [port.queue_of(each) for each in range(PRIORITIES)]
-        shared |= {str(each) for each in queues if queues.count(each) > 1}
-        for each in range(PRIORITIES):
-            profile, group = port.buffers.get(queues[each]), port.groups.get(port.group_of(each))
-            is_lossless = port.is_lossless(each)
+        queues = [port.queue_of(traffic_class) for traffic_class in range(PRIORITIES)]
+        shared |= {str(traffic_class) for traffic_class in queues if queues.count(traffic_class) > 1}
+        for traffic_class in range(PRIORITIES):
+            profile, group = (
+                port.buffers.get(queues[traffic_class]),
+                port.groups.get(port.group_of(traffic_class)),
+            )
+            is_lossless = port.is_lossless(traffic_class)
             if profile is not None:
                 (lossless if is_lossless else fixed if "static_th" in profile.values else reserves).add(
                     profile.key

@@ -350,14 +350,16 @@ def _different_values(
         is_for_each: Each switch has its file: only fields of all switches have to be equal.
     """
     first, *others = [
-        ({each.field: each.value for each in first_text.fragment.values}, first_text.fragment.source)
-        for first_text in read_files
+        ({value.field: value.value for value in read_file.fragment.values}, read_file.fragment.source)
+        for read_file in read_files
     ]
     for values, source in others:
         for field in dict.fromkeys((*first[0], *values)):
             if is_for_each and field.startswith("fabric.switch.") and field != _LOSSLESS:
                 continue
-            first_text, other_text = (value_text(each.get(field, "nothing")) for each in (first[0], values))
+            first_text, other_text = (
+                value_text(field_values.get(field, "nothing")) for field_values in (first[0], values)
+            )
             path = tuple(field.split("."))
             if first_text != other_text and is_open(opened(document, path, document.place(CONFIG)), path):
                 actual = f"{field} of {first_text} in {first[1]} and of {other_text} in {source}"
@@ -385,7 +387,7 @@ def _priorities_of(config: Mapping[str, Any], document: Document) -> Carried:
         others.add(6 if cnps is None else cnps)
     tcp = document.value(("tcp",))
     others |= {
-        priority("tcp", each, "priority") or 0 for each in range(len(tcp) if isinstance(tcp, list) else 0)
+        priority("tcp", index, "priority") or 0 for index in range(len(tcp) if isinstance(tcp, list) else 0)
     }
     dscps = {
         name: config[name]
@@ -437,13 +439,13 @@ def _contradictions(sonic: Sonic, fragment: Fragment, document: Document) -> Ite
 
 
 def _warnings(sonic: Sonic, fragment: Fragment, document: Document) -> Iterator[Problem]:
-    for each in fragment.warnings:
-        yield document.problem(CONFIG, each)
+    for text in fragment.warnings:
+        yield document.problem(CONFIG, text)
     speeds = {port.speed_bps for port in sonic.ports if port.speed_bps}
     rates = set(_rates(document.value(("fabric", "topology")))) or {units.parse_rate(_RATE)}
     if speeds and not rates <= speeds:
-        other = ", ".join(units.format_rate(each) for each in sorted(rates - speeds))
-        ports = ", ".join(units.format_rate(each) for each in sorted(speeds))
+        other = ", ".join(units.format_rate(rate) for rate in sorted(rates - speeds))
+        ports = ", ".join(units.format_rate(rate) for rate in sorted(speeds))
         actual = f"ports of {ports}, while links of the plan have {other}"
         yield document.problem(CONFIG, actual, hint="set the rates of `fabric.topology`")
     if fragment.left_out:

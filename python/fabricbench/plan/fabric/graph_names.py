@@ -52,10 +52,10 @@ def _links(description: "Description") -> Iterator[str]:
     """Yield the names of each link: its nodes in either order, and the cable of several."""
     count_by_name: dict[str, int] = {}
     for link in description["links"]:
-        one, other = link["from"], link["to"]
-        cable = count_by_name.get(f"{one}-{other}", 0)
-        count_by_name |= {f"{one}-{other}": cable + 1, f"{other}-{one}": cable + 1}
-        for name in (f"{one}-{other}", f"{other}-{one}"):
+        first, second = link["from"], link["to"]
+        cable = count_by_name.get(f"{first}-{second}", 0)
+        count_by_name |= {f"{first}-{second}": cable + 1, f"{second}-{first}": cable + 1}
+        for name in (f"{first}-{second}", f"{second}-{first}"):
             yield name
             yield f"{name}:{cable}"
 

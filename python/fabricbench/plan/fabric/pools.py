@@ -237,9 +237,9 @@ class Pools(PlanModel):
 
 def _priorities_of(pools: Sequence[Pool]) -> list[list[int]]:
     """Return the priorities of each pool: those it names, or all that no other does."""
-    named = {priority for pool in pools for priority in pool.priorities or ()}
-    rest = [priority for priority in range(PRIORITIES) if priority not in named]
-    return [rest if pool.priorities is None else list(pool.priorities) for pool in pools]
+    named_priorities = {priority for pool in pools for priority in pool.priorities or ()}
+    unnamed_priorities = [priority for priority in range(PRIORITIES) if priority not in named_priorities]
+    return [unnamed_priorities if pool.priorities is None else list(pool.priorities) for pool in pools]
 
 
 class Chip(PlanModel):
