@@ -177,7 +177,7 @@ def parse(value: object, dimension: Dimension) -> int:
     """Read a quantity of a dimension into its base unit.
 
     Args:
-        value: Text such as "16MB", or a number where the dimension allows it bare.
+        value: Text such as "16MB", or a number if the dimension allows one without unit.
         dimension: The expected dimension.
 
     Raises:
@@ -311,13 +311,13 @@ def _descending(dimension: Dimension) -> list[tuple[str, int]]:
 
 
 def _largest_unit(value: int, dimension: Dimension) -> tuple[str, int]:
-    """Return the largest unit of which `value` has at least one."""
+    """Return the largest unit that is at most `value`."""
     units = _descending(dimension)
     return next(((unit, scale) for unit, scale in units if value >= scale), units[-1])
 
 
 def _format_decimal(value: int, dimension: Dimension) -> str:
-    """Format a quantity exactly in the largest unit of which it has at least one."""
+    """Format a quantity exactly in the largest unit that is at most its value."""
     unit, scale = _largest_unit(value, dimension)
     whole, rest = divmod(value, scale)
     # Decimal units are powers of ten, so the fraction ends after as many digits as the unit has zeros.

@@ -62,7 +62,7 @@ def data_size(size_bytes: int) -> str:
 
 
 def same_name(written: object, allowed: Iterable[str]) -> str | None:
-    """Return the one name that was written with other hyphens, capitals or spelling; none if there is none.
+    """Return the only name that differs in hyphens, capitals or spelling; none if there is no single one.
 
     `rail_optimized` is `rail-optimised`, and `AllReduce` is `all-reduce`.
     """
@@ -89,7 +89,7 @@ def close_match_hint(found: object, allowed: Iterable[object]) -> str:
 
 
 def plan_value(value: object) -> str:
-    """Return the value of a swept field as text: text as it is, other values on one line as in a plan."""
+    """Return the value of a swept field as text: text unchanged, other values on one line as in a plan."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
 
 

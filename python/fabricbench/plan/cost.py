@@ -158,9 +158,9 @@ def duration(time_ms: int) -> str:
     minutes = round(seconds / 60)
     if minutes < 120:
         return f"{minutes} min"
-    hours, remaining = divmod(minutes, 60)
+    hours, remaining_minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours} h {remaining} min" if remaining else f"{hours} h"
+        return f"{hours} h {remaining_minutes} min" if remaining_minutes else f"{hours} h"
     return f"{hours // 24:,} days"
 
 

@@ -85,8 +85,8 @@ def _without_criteria(document: Document) -> list[str]:
     """
     quick = document.data.get("quick")
     changed = quick if isinstance(quick, dict) else {}
-    is_kept = "search" in document.data or any(name.partition(".")[0] == "criteria" for name in changed)
-    return [] if is_kept or not document.data.get("criteria") else ["criteria=[]"]
+    is_needed = "search" in document.data or any(name.partition(".")[0] == "criteria" for name in changed)
+    return [] if is_needed or not document.data.get("criteria") else ["criteria=[]"]
 
 
 def _quick_overrides(document: Document) -> list[str]:
@@ -394,10 +394,10 @@ _REPORTED: Final = frozenset(
 """Fields that do not change the measured quantity: repetitions, backend and reporting."""
 
 
-def _is_as_published(written: Document, changed: Document) -> bool:
+def _is_as_published(original: Document, changed: Document) -> bool:
     """Whether overrides changed nothing of the measured system but sizes and rounds."""
     try:
-        return _measured(_read(written.data, written)) == _measured(_read(changed.data, changed))
+        return _measured(_read(original.data, original)) == _measured(_read(changed.data, changed))
     except PlanError:
         return False
 
@@ -487,9 +487,9 @@ def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Pro
     if refusal.limits is None:
         hint = near_name_hint(plan, path, refusal.found) or _other_backend_hint(plan, refusal)
         return document.problem(path, refusal.found, refusal.allowed, hint)
-    name, written = refusal.field.rpartition(".")[2], document.value(path)
-    is_as_written = written is not None and plan.scale == 1
-    actual = units.describe(written) if is_as_written else number_text(name, int(refusal.found))
+    name, value = refusal.field.rpartition(".")[2], document.value(path)
+    is_as_written = value is not None and plan.scale == 1
+    actual = units.describe(value) if is_as_written else number_text(name, int(refusal.found))
     actual += f" at a scale of {plan.scale}" if plan.scale != 1 else ""
     allowed = range_text(name, refusal.limits)
     if refusal.limited_by is not None:

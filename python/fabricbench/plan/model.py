@@ -1,4 +1,4 @@
-"""The test plan: every field with its unit, default, meaning and source. Defaults live only here."""
+"""The test plan: top-level fields with units, defaults, meanings and sources. Only models have defaults."""
 
 from typing import Annotated, Any, Final, Literal
 

@@ -153,7 +153,7 @@ def _limited(plan: Plan) -> Iterator[FieldProblem]:
             actual = f"{units.format_time(scaled_ps)} at a scale of {plan.scale}"
             actual += f", in whose place the longest timer is, {units.format_time(longest_ps)}"
             yield FieldProblem((*path, name), actual)
-    written = plan.fabric.run_spec(plan.transport.priorities.data, [])
-    if least_ps := hop_latency_min_ps(cast("FabricSpec", _scaled("", written, plan.scale))):
+    fabric = plan.fabric.run_spec(plan.transport.priorities.data, [])
+    if least_ps := hop_latency_min_ps(cast("FabricSpec", _scaled("", fabric, plan.scale))):
         actual = f"latencies too short for links at a scale of {plan.scale}; adapters and switches take "
         yield FieldProblem(("fabric",), f"{actual}{units.format_time(least_ps)} at least")

@@ -75,19 +75,19 @@ def range_of(plan: "Plan", document: Document) -> Range:
         actual = f"`{search.field}`, which has no numbers"
         raise PlanError([document.problem(("search", "field"), actual, "a field that has numbers")])
     low, high, resolution = (
-        _read(scale, written, ("search", name), document)
-        for name, written in (("from", search.low), ("to", search.high), ("resolution", search.resolution))
+        _read(scale, end_value, ("search", name), document)
+        for name, end_value in (("from", search.low), ("to", search.high), ("resolution", search.resolution))
     )
     return Range(
         search.field, low, high, resolution, search.find == HIGHEST, search.steps, scale, tuple(opening)
     )
 
 
-def _read(scale: Scale, written: Written | None, path: FieldPath, document: Document) -> float:
-    if written is None:
+def _read(scale: Scale, text: Written | None, path: FieldPath, document: Document) -> float:
+    if text is None:
         return 0.0
     try:
-        return float(scale.read(str(written)))
+        return float(scale.read(str(text)))
     except UnitError as error:
         raise PlanError([document.problem(path, error.found, scale.allowed)]) from error
 
@@ -143,7 +143,7 @@ def _path(name: str, document: Document) -> FieldPath | None:
 
 
 def _check_criteria(plan: "Plan", document: Document) -> Iterator[Problem]:
-    """Check that the trials of every variant are judged, by metrics of their own."""
+    """Check that every variant has a criterion, and that criteria use metrics of a single trial."""
     for index, ratio_criterion in enumerate(plan.criteria):
         if ratio_criterion.is_ratio or ratio_criterion.metric in ALONE_RATIOS:
             actual = f"{ratio_criterion.metric}, a ratio to another trial"

@@ -112,13 +112,13 @@ class _Lab:
 
     def _links(self) -> Iterator[_Link]:
         path: FieldPath = ("topology", "links")
-        written = self.document.value(path)
-        if not isinstance(written, list) or not written:
-            self.refuse(path, kind_name(written) if written else "nothing", "a list of links")
+        links_value = self.document.value(path)
+        if not isinstance(links_value, list) or not links_value:
+            self.refuse(path, kind_name(links_value) if links_value else "nothing", "a list of links")
             return
         link_by_end: dict[str, int] = {}
         others: Counter[str] = Counter()
-        for index, link in enumerate(written):
+        for index, link in enumerate(links_value):
             link_path = (*path, index)
             if not isinstance(link, dict):
                 self.refuse(link_path, kind_name(link), "a mapping with `endpoints`")
@@ -160,10 +160,10 @@ class _Lab:
             self.refuse((*path, "endpoints"), actual, 'two ends, such as ["leaf1:eth1", "spine1:eth1"]')
             return None
         texts = []
-        for position, written in enumerate(ends):
-            end_path, end = (*path, "endpoints", position), written
-            if isinstance(written, dict) and isinstance(written.get("node"), str):
-                end = f"{written['node']}:{written.get('interface', position)}"
+        for position, end_value in enumerate(ends):
+            end_path, end = (*path, "endpoints", position), end_value
+            if isinstance(end_value, dict) and isinstance(end_value.get("node"), str):
+                end = f"{end_value['node']}:{end_value.get('interface', position)}"
             if not isinstance(end, str) or ":" not in end:
                 actual = shorten(end) if isinstance(end, str) else kind_name(end)
                 self.refuse(end_path, actual, 'a node and its interface, such as "leaf1:eth1"')

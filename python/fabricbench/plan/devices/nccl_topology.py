@@ -38,7 +38,7 @@ _GPU_CLASSES: Final = ("0x0302", "0x1200", "0x0300")
 _ADAPTER_CLASSES: Final = ("0x0207", "0x0280", "0x0200")
 """Classes of PCI by their first digits (PCI Code and ID Assignment), the likelier of two first: 3D
 controllers, processing accelerators and VGA; InfiniBand, other network controllers and Ethernet."""
-_KNOWN: Final = frozenset(
+_NCCL_TAGS: Final = frozenset(
     {"system", "cpu", "pci", "gpu", "nic", "net", "nvlink", "pcilink", "c2c", "xgmi", "gin"}
 )
 
@@ -385,7 +385,7 @@ class _Host:
             yield "nvlink: the scale-up network, as GPUs share adapters"
         elif self.nvlinks is None and tags & {"nvlink", "xgmi"}:
             yield "nvlink, xgmi: the scale-up network, whose rate is not known of every GPU"
-        other = sorted({element.tag for element in _everything(self.system)} - _KNOWN)
+        other = sorted({element.tag for element in _everything(self.system)} - _NCCL_TAGS)
         if other:
             yield f"{', '.join(map(shorten, other[:8]))}: no element that is known"
 

@@ -122,8 +122,15 @@ class _PoolBuilder:
             account.pool for side in accounts.values() for account in side.values() if account is not None
         }
         sizes = {name: self._pool(name).get("size") for name in used}
-        homeless = [priority for priority in self.lossless if accounts[INGRESS].get(priority) is None]
-        if not used or not all(sizes.values()) or homeless or self._is_one_buffer(accounts, used):
+        lossless_without_pool = [
+            priority for priority in self.lossless if accounts[INGRESS].get(priority) is None
+        ]
+        if (
+            not used
+            or not all(sizes.values())
+            or lossless_without_pool
+            or self._is_one_buffer(accounts, used)
+        ):
             return Pools()  # the rules of a single buffer then convert the pools of the file
         result.value = {}
         for side in (INGRESS, EGRESS):
@@ -179,16 +186,16 @@ class _PoolBuilder:
             ports: dict[Account | None, list[str]] = {}
             for port in self.sonic.ports:
                 ports.setdefault(self._account(port, side, traffic_class), []).append(port.name)
-            most = max(ports, key=lambda account: len(ports[account]), default=None)
-            chosen[traffic_class] = most
+            usual_account = max(ports, key=lambda account: len(ports[account]), default=None)
+            chosen[traffic_class] = usual_account
             for other, names in ports.items():
-                if other != most:
+                if other != usual_account:
                     text = f"{_text(other)} at {names_text(names)}"
-                    others.setdefault((text, _text(most)), []).append(str(traffic_class))
+                    others.setdefault((text, _text(usual_account)), []).append(str(traffic_class))
         table, kind = _TABLES[side]
-        for (text, usual), classes in list(others.items())[:_WARNINGS_MAX]:
+        for (text, usual_text), classes in list(others.items())[:_WARNINGS_MAX]:
             self.found.warnings.append(
-                f"{table}: {kind} of priority {', '.join(classes)}: {text}; {PLAN_HOLDS_ONE}: {usual}"
+                f"{table}: {kind} of priority {', '.join(classes)}: {text}; {PLAN_HOLDS_ONE}: {usual_text}"
             )
         if len(others) > _WARNINGS_MAX:
             self.found.warnings.append(

@@ -76,7 +76,7 @@ class Sonic:
         return list(self.tables.get(table, {}).values())
 
     def metadata(self, name: str) -> str:
-        """Return a field of DEVICE_METADATA of the switch; empty where it is not there."""
+        """Return a field of DEVICE_METADATA of the switch; empty if it is missing."""
         metadata = self.file.data.get("DEVICE_METADATA")
         local = metadata.get("localhost") if isinstance(metadata, dict) else None
         value = local.get(name) if isinstance(local, dict) else None

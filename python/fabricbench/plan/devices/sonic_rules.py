@@ -185,17 +185,17 @@ def _scheduling(subject: Subject) -> Found | None:
 
     A queue without a scheduler has that of the least weight, so that weights are the same when written back.
     """
-    written = {
+    weight_by_class = {
         traffic_class: entry.get("weight") or 1
         for traffic_class, entry in _schedulers(subject.sonic, subject.port)
     }
-    if not written or is_strict(subject.sonic, subject.port) is not False:
+    if not weight_by_class or is_strict(subject.sonic, subject.port) is not False:
         return None
-    common = gcd(*written.values())
-    least = min(written.values()) // common
+    common = gcd(*weight_by_class.values())
+    least = min(weight_by_class.values()) // common
     unit = -(-QUANTUM_LEAST // least)
     weights = {
-        traffic_class: written[traffic_class] // common if traffic_class in written else least
+        traffic_class: weight_by_class[traffic_class] // common if traffic_class in weight_by_class else least
         for traffic_class in range(PRIORITIES)
     }
     quanta = {
@@ -241,7 +241,7 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
     Args:
         sonic: The configuration.
         data: Traffic class of RDMA data.
-        has_pools: Its pools are read as such, not as one buffer.
+        has_pools: Its pools are read as pools, not as one buffer.
     """
     if not has_pools:
         yield from _left_out_of_pools(sonic)

@@ -222,7 +222,7 @@ class Configurations:
         return Configured(configured, record, tuple(warnings))
 
     def _by_switch(self, files: Any) -> Any:
-        """Return the files of a folder by the names of their switches; anything else as it is."""
+        """Return the files of a folder by the names of their switches; any other value unchanged."""
         folder = self._plan_path.parent / files[0] if isinstance(files, tuple) and len(files) == 1 else None
         if folder is None or self._plan_path == NO_FILE or "\0" in files[0] or not _is_folder(folder):
             return files

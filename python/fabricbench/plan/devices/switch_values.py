@@ -21,7 +21,7 @@ _THRESHOLDS: Final = frozenset({"kmin", "kmax", "pmax", "reference_rate", "wred"
 def filled(document: Document, values: Mapping[str, tuple[Any, Place]]) -> Document:
     """Return a plan with values where it has none of its own.
 
-    The pools of a file divide its buffer: a plan that has a buffer of its own has none of them.
+    The pools of a file divide its buffer: a plan with a buffer of its own gets none of them.
     """
     unused_field = POOLS if _has_own_buffer(document) else LOSSY_ALPHA if POOLS in values else ""
     for name, (value, place) in values.items():
@@ -86,7 +86,7 @@ def with_settings(
 
 
 def opened(document: Document, path: tuple[str, ...], place: Place) -> Document:
-    """Return a plan with a mapping where it has a short form: `pfc: on`, or `buffer: 32MB`."""
+    """Return a plan with a mapping in place of a short form: `pfc: on`, or `buffer: 32MB`."""
     parent_path = path[:3]
     value = document.value(parent_path)
     if len(path) < 4 or value is None or isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Reads documents as models, and writes pydantic's errors as problems: path, found, allowed and hint.
+"""Reads documents as models, and converts pydantic's errors to problems: path, found, allowed and hint.
 
 Also finds models, names and meanings of the fields at a path, for hints, overrides and sweeps.
 """

@@ -1,4 +1,4 @@
-"""How switches choose among equal next hops. Each kind is one model here and one file in the engine."""
+"""Load balancing: the choice among equal next hops. Each kind is a model here and a file in the engine."""
 
 from typing import Annotated, Literal
 

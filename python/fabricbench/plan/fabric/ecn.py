@@ -1,4 +1,4 @@
-"""ECN marking in a plan: thresholds, and how ports move them."""
+"""ECN marking in a plan: thresholds, presets, and dynamic thresholds of ports."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

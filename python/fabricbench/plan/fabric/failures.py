@@ -60,7 +60,7 @@ class Passing(PlanModel):
     )
 
     def spans(self) -> Iterator[tuple[int, int | None]]:
-        """Yield when it begins and ends [ps]; no end where it stays."""
+        """Yield its times of begin and end [ps]; no end if it is permanent."""
         for number in range(self.count):
             begin_ps = self.at_ps + number * (self.every_ps or 0)
             yield begin_ps, None if self.for_ps is None else begin_ps + self.for_ps

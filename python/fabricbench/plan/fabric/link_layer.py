@@ -75,9 +75,9 @@ def with_infiniband_defaults(fabric: Any) -> Any:
         return fabric
     filled: dict[str, Any] = {"load_balancing": _LOAD_BALANCING} | fabric
     for name, defaults in _DEFAULTS.items():
-        written: Any = filled.get(name, {})
-        if isinstance(written, dict):
-            filled[name] = defaults | written
+        section: Any = filled.get(name, {})
+        if isinstance(section, dict):
+            filled[name] = defaults | section
     return filled
 
 

@@ -1,4 +1,4 @@
-"""Switches in a plan: buffer, scheduling, PFC, ECN, the scheduled family. Each model writes itself out."""
+"""Switches in a plan: buffer, scheduling, PFC, ECN, scheduled fabrics, and settings of single switches."""
 
 from typing import Annotated, Any, Final, Literal
 

@@ -25,7 +25,7 @@ QUANTUM_BYTES_MAX: Final = LIMITS["DwrrSchedulingSpec.quantum_bytes"][1]
 PPM: Final = 1_000_000
 """The whole, in parts per million."""
 BIT_ERROR_SCALE: Final = 10**18
-"""Bits of which a bit error rate counts those that are wrong."""
+"""Number of bits to which the numerator of a bit error rate refers."""
 RATIO_MAX: Final = (1 << 32) - 1
 """Largest numerator and denominator of a ratio."""
 
@@ -194,9 +194,9 @@ Names = Annotated[
 ]
 """A name, or the beginning of names and `*`."""
 OneLine = Annotated[str, AfterValidator(parse_line)]
-"""Text that a table has room for: one line, without space around it."""
+"""Text for a cell of a table: one line, without surrounding space."""
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
-"""A number of things of which there must be one at least."""
+"""A number of things, at least one."""
 Rate = Annotated[int, BeforeValidator(parse_rate), _quantity_schema(units.RATE, 1)]
 """Text such as "400Gbps", as bit/s; more than 0."""
 Size = Annotated[int, BeforeValidator(_positive_size), _quantity_schema(units.SIZE, 1)]

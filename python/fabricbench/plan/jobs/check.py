@@ -115,7 +115,7 @@ def _check_arrivals(job: Job, path: FieldPath) -> Iterator[FieldProblem]:
 
 
 def _check_algorithm(job: Job, ranks: int, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that the engine knows the collective and the algorithm for it, for so many ranks."""
+    """Check that the engine has the collective and its algorithm for this number of ranks."""
     algorithms = engine.algorithms()
     if job.storage or job.collective == STORAGE:
         return

@@ -1,4 +1,4 @@
-"""Checks of storage jobs that need more than a field."""
+"""Checks of storage jobs: hosts, length, excluded fields and block sizes."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """The cases of a plan: each variant at each combination of the values of swept fields.
 
-A combination takes one value of every list of the sweep; lists that are zipped give one together. Sizes of
-the sweep are no part of it, unless they are zipped with fields.
+A combination has one value of every list of the sweep; zipped lists change together. Sizes of the sweep are
+not part of it, unless they are zipped with fields.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _check_trials(plan: Plan) -> Iterator[FieldProblem]:
 
 
 def check_shares(plan: Plan) -> Iterator[FieldProblem]:
-    """Check that every data size is an equal share for each rank, where the collective has such shares."""
+    """Check that every data size has equal shares for all ranks, if the collective has such shares."""
     if zips_sizes(plan):
         return  # each size is of one combination, and is checked with it
     for index, job in enumerate(plan.jobs):

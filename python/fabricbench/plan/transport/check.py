@@ -1,4 +1,4 @@
-"""Checks of the transport that need more than one field."""
+"""Checks of the transport with other fields: rate control, MTU, DCQCN with ECN, and smallest rates."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -226,6 +226,6 @@ class Transport(PlanModel):
             priorities=self.priorities.run_spec(),
             rate_control=rate_control,
         )
-        if self.dscp != Dscp():  # and only then: the ids of trials without it stay
+        if self.dscp != Dscp():  # omitted otherwise, so that the ids of trials without it do not change
             spec["dscp"] = self.dscp.run_spec()
         return spec
