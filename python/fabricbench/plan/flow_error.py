@@ -102,7 +102,7 @@ def backend_for(spec_json: str, backend: str) -> str:
     return choose(spec_json).backend if backend == engine.AUTO else backend
 
 
-_CHOICES: Final[dict[bytes, Choice]] = {}
+_CHOSEN: Final[dict[bytes, Choice]] = {}
 _CACHE_MAX: Final = 1 << 14
 
 
@@ -114,11 +114,11 @@ def choose(spec_json: str) -> Choice:
     """
     # The text may be a megabyte, and is used as a key several times.
     key = hashlib.sha256(spec_json.encode()).digest()
-    if key not in _CHOICES:
-        if len(_CHOICES) >= _CACHE_MAX:
-            _CHOICES.clear()
-        _CHOICES[key] = _choose(spec_json)
-    return _CHOICES[key]
+    if key not in _CHOSEN:
+        if len(_CHOSEN) >= _CACHE_MAX:
+            _CHOSEN.clear()
+        _CHOSEN[key] = _choose(spec_json)
+    return _CHOSEN[key]
 
 
 def _choose(spec_json: str) -> Choice:
