@@ -73,7 +73,7 @@ class LinkDown(Passing):
     link: LinkName = Field(description=_LINK)
 
     def run_specs(self) -> Iterator[LinkDownFailureSpec | LinkUpFailureSpec]:
-        """Return the failure, and its repair, for the engine."""
+        """Yield the failure, and its repair, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link}
             if end_ps is not None:
@@ -88,7 +88,7 @@ class LinkUp(PlanModel):
     link: LinkName = Field(description=_LINK)
 
     def run_specs(self) -> Iterator[LinkUpFailureSpec]:
-        """Return the repair for the engine."""
+        """Yield the repair for the engine."""
         yield {"kind": self.kind, "at_ps": self.at_ps, "link": self.link}
 
 
@@ -107,7 +107,7 @@ class LinkRate(PlanModel):
     )
 
     def run_specs(self) -> Iterator[LinkRateFailureSpec]:
-        """Return the change for the engine."""
+        """Yield the change for the engine."""
         yield {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "rate_bps": self.rate_bps}
 
 
@@ -128,7 +128,7 @@ class BitErrors(Passing):
     )
 
     def run_specs(self) -> Iterator[BitErrorsFailureSpec]:
-        """Return the failure, and its end, for the engine."""
+        """Yield the failure, and its end, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link, "errors_1e18": self.errors_1e18}
             if end_ps is not None:
@@ -148,7 +148,7 @@ class FrameLoss(Passing):
     )
 
     def run_specs(self) -> Iterator[FrameLossFailureSpec]:
-        """Return the failure, and its end, for the engine."""
+        """Yield the failure, and its end, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link, "lost_ppm": self.lost_ppm}
             if end_ps is not None:
@@ -167,7 +167,7 @@ class NicThroughput(Passing):
     direction: Direction = Field(default="both", description=DIRECTION)
 
     def run_specs(self) -> Iterator[NicThroughputFailureSpec]:
-        """Return the failure, and its end, for the engine."""
+        """Yield the failure, and its end, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield self._spec(begin_ps, self.throughput_ppm)
             if end_ps is not None:
@@ -190,7 +190,7 @@ class SwitchDown(Passing):
     switch: str = Field(description=_SWITCH)
 
     def run_specs(self) -> Iterator[SwitchDownFailureSpec | SwitchUpFailureSpec]:
-        """Return the failure, and its repair, for the engine."""
+        """Yield the failure, and its repair, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "switch": self.switch}
             if end_ps is not None:
@@ -205,7 +205,7 @@ class SwitchUp(PlanModel):
     switch: str = Field(description=_SWITCH)
 
     def run_specs(self) -> Iterator[SwitchUpFailureSpec]:
-        """Return the repair for the engine."""
+        """Yield the repair for the engine."""
         yield {"kind": self.kind, "at_ps": self.at_ps, "switch": self.switch}
 
 
