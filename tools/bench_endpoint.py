@@ -1,11 +1,11 @@
-"""How fast queue pairs move data between two network namespaces, beside bare sockets in the same run.
+"""Benchmark of queue pairs between two network namespaces, compared with bare sockets in the same run.
 
     python tools/bench_endpoint.py [--seconds 3] [--rounds 3] [--only NAME]
 
-Makes two namespaces joined by a veth of MTU 4500, which only root may, and runs both ends of
-`crates/endpoint/benches/speed` there, each on a core of its own. Per case prints application data [Gb/s] as
-the receiver counts it, its ratio to the bare loop of the same round, messages a second, and processor seconds
-per gigabyte of each end. The best of all rounds counts: what else the machine does can only take away.
+Makes two namespaces joined by a veth of MTU 4500, which needs root, and runs both ends of
+`crates/endpoint/benches/speed` there, each on its own core. For each case it prints application data [Gb/s]
+as counted by the receiver, the ratio to the bare loop of the same round, messages per second, and processor
+seconds per gigabyte of each end. The best of all rounds counts: other load can only slow a round down.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PORT: Final = 4791
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is sent: by which way, on so many queue pairs, in WRITEs of so many bytes."""
+    """A case: method of sending, number of queue pairs, and size of each WRITE."""
 
     name: str
     way: str
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one round of a case reached."""
+    """Results of one round of a case."""
 
     goodput_gbps: float
     messages_per_s: float
@@ -58,12 +58,12 @@ CASES: Final = (
 def build() -> Path:
     """Build the benchmark and return its path."""
     command = ["cargo", "bench", "--no-run", "--locked", "--message-format=json", "--bench", "speed"]
-    built = subprocess.run(
+    process = subprocess.run(
         [*command, "-p", "fabricbench-endpoint"], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True
     )
-    messages = map(json.loads, built.stdout.splitlines())
-    made = (message for message in messages if message.get("target", {}).get("name") == "speed")
-    return next(Path(message["executable"]) for message in made)
+    messages = map(json.loads, process.stdout.splitlines())
+    speed_messages = (message for message in messages if message.get("target", {}).get("name") == "speed")
+    return next(Path(message["executable"]) for message in speed_messages)
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def namespaces() -> Iterator[tuple[str, str]]:
         for name, address in zip(names, (SENDER, RECEIVER), strict=True):
             ip("-n", name, "address", "add", f"{address}/24", "dev", "veth")
             ip("-n", name, "link", "set", "veth", "up")
-            # What arrives stays in the pieces in which it was sent, as an adapter with GRO hands it over.
+            # Packets arrive in the segments in which they were sent, as from an adapter with GRO.
             subprocess.run(["ip", "netns", "exec", name, "ethtool", "-K", "veth", "gro", "on"], check=False)
         yield names
     finally:
@@ -94,8 +94,8 @@ def ip(*arguments: str) -> None:
 
 def end(program: Path, case: Case, seconds: float, namespace: str, role: str) -> subprocess.Popen[str]:
     """Start one end of a case."""
-    ends = (f"{SENDER}:{PORT}", f"{RECEIVER}:{PORT}")
-    local, peer = ends if role == "send" else ends[::-1]
+    addresses = (f"{SENDER}:{PORT}", f"{RECEIVER}:{PORT}")
+    local, peer = addresses if role == "send" else addresses[::-1]
     core = "0" if role == "send" else "1"
     sizes = (str(case.pairs), str(case.message_bytes), str(seconds))
     command = ["ip", "netns", "exec", namespace, "taskset", "-c", core, str(program), role, case.way]
@@ -111,13 +111,13 @@ def run(program: Path, case: Case, seconds: float, names: tuple[str, str]) -> Ou
             sys.exit(f"error: the receiver of {case.name!r} ended with status {receiver.returncode}")
     sender = end(program, case, seconds, names[0], "send")
     try:
-        said = [process.communicate(timeout=seconds + 60)[0] for process in (sender, receiver)]
+        outputs = [process.communicate(timeout=seconds + 60)[0] for process in (sender, receiver)]
     finally:
         sender.kill()
         receiver.kill()
     if sender.returncode or receiver.returncode:
         sys.exit(f"error: an end of {case.name!r} failed")
-    sent, received = map(json.loads, said)
+    sent, received = map(json.loads, outputs)
     gigabytes = received["bytes"] / 1e9
     return Outcome(
         goodput_gbps=received["bytes"] * 8 / received["wall_ns"],
@@ -128,7 +128,7 @@ def run(program: Path, case: Case, seconds: float, names: tuple[str, str]) -> Ou
 
 
 def is_bound(namespace: str) -> bool:
-    """Whether something listens on the port there."""
+    """Whether a socket listens on the port in a namespace."""
     listing = subprocess.run(
         ["ip", "netns", "exec", namespace, "ss", "-Hlun"], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -150,19 +150,21 @@ def main() -> None:
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("error: network namespaces need root\nhint: run it by sudo, or in a container as root")
-    chosen = [case for case in CASES if arguments.only in (None, case.name) or case.way == "bare"]
+    cases = [case for case in CASES if arguments.only in (None, case.name) or case.way == "bare"]
     program = build()
     write(f"{'case':20} {'Gb/s':>7} {'of bare':>8} {'messages/s':>11} {'send s/GB':>10} {'receive s/GB':>13}")
     best: dict[str, tuple[float, Outcome]] = {}
     with namespaces() as names:
         for _ in range(arguments.rounds):
             bare = 1.0
-            for case in chosen:
+            for case in cases:
                 outcome = run(program, case, arguments.seconds, names)
                 bare = outcome.goodput_gbps if case.way == "bare" else bare
-                found = (outcome.goodput_gbps / bare, outcome)
+                ratio_and_outcome = (outcome.goodput_gbps / bare, outcome)
                 best[case.name] = max(
-                    best.get(case.name, found), found, key=lambda pair: pair[1].goodput_gbps
+                    best.get(case.name, ratio_and_outcome),
+                    ratio_and_outcome,
+                    key=lambda pair: pair[1].goodput_gbps,
                 )
     for name, (ratio, outcome) in best.items():
         write(

@@ -1,7 +1,7 @@
-"""Compare the speed of two commits by ratio: their benchmarks run in turn on the same machine.
+"""Compares the speed of two commits by ratio: their benchmarks run alternately on the same machine.
 
-Absolute figures of a shared machine wander by tens of percent; the ratio of runs that alternate does not.
-Builds each commit in a git worktree of its own. Needs Rust, git and, for ``--instructions``, valgrind.
+Absolute figures of a shared machine vary by tens of percent; the ratio of alternating runs does not. Builds
+each commit in its own git worktree. Needs Rust, git and, for ``--instructions``, valgrind.
 """
 # ruff: noqa: T201
 
@@ -53,7 +53,7 @@ def build(commit: str, folder: Path) -> Path:
 
 
 def compare(programs: list[Path], arguments: argparse.Namespace) -> None:
-    """Run both programs in turn and print a line for each workload."""
+    """Run both programs alternately and print a line for each workload."""
     figure = "instructions" if arguments.instructions else "cpu_s" if arguments.threads == 1 else "wall_s"
     rounds = 1 if arguments.instructions else arguments.rounds
     print(f"{'':4}{'base':>14}{'head':>14}{'base/head':>11}  {figure}, best of {rounds}")
@@ -66,7 +66,7 @@ def compare(programs: list[Path], arguments: argparse.Namespace) -> None:
 
 
 def measure(program: Path, name: str, figure: str, arguments: argparse.Namespace) -> float:
-    """The figure of one run of workload ``name``."""
+    """Return the figure of one run of workload ``name``."""
     command = [str(program), name, "--lines", "--runs", "1", "--threads", str(arguments.threads)]
     if arguments.fast_forward:
         command.append("--fast-forward")

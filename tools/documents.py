@@ -1,4 +1,4 @@
-"""Items of the published documents: parameters, columns, statistics, screens, and where fabricbench has them.
+"""Items of the published documents: parameters, columns, statistics, screens, with evidence in fabricbench.
 
 Reads the lists in `docs/documents/*.yaml`, one per document, and renders the tables of the page
 `reference/documents`. Every item has evidence: a shipped plan (with the fields that hold the document's
@@ -25,14 +25,14 @@ _HEADING = re.compile(r"^#{1,2} (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Check:
-    """A published or expected figure that something in the repository holds.
+    """A published or expected figure that a table or test of the repository has.
 
     Attributes:
         section: Heading of docs/reference/validation.md above the table with the figure; empty for a test.
         row: First cell of its row there.
         column: Head of its column.
-        test: `FILE::NAME` of a test that holds the figure; empty for a table.
-        figure: The figure in words, where a test holds it.
+        test: `FILE::NAME` of a test with the figure; empty for a table.
+        figure: The figure in words, if a test has it.
     """
 
     section: str = ""
@@ -50,12 +50,12 @@ class Item:
         place: Chapter, table or figure of the document.
         item: The item, with its published value.
         plans: Shipped plans that use it.
-        fields: Fields of these plans with the document's values, as `-s FIELD=VALUE` takes them.
+        fields: Fields of these plans with the document's values, in the form of `-s FIELD=VALUE`.
         metrics: Metrics, by name.
         columns: Columns of record tables, `TABLE.COLUMN`.
         figures: Figures of the report, by name.
         command: Command line that shows it.
-        reason: Why fabricbench lacks it, or what limits it.
+        reason: Reason why fabricbench lacks it, or its limits.
         checks: Figures that are checked.
     """
 
@@ -72,7 +72,7 @@ class Item:
 
     @property
     def has_evidence(self) -> bool:
-        """Whether anything says where the item is."""
+        """Whether there is a plan, metric, column, figure or command for the item."""
         return bool(self.plans or self.metrics or self.columns or self.figures or self.command)
 
 
@@ -84,7 +84,7 @@ class Document:
         name: Name of its list without suffix.
         title: Author and title.
         method: Page of docs/methods on it.
-        source: What the list was read from.
+        source: Source of the list.
         items: Its items in the document's order.
     """
 
@@ -101,25 +101,31 @@ def documents() -> list[Document]:
     Raises:
         ValueError: An item has neither evidence nor a reason.
     """
-    # Every scalar stays text: `off` is a value of plans, not a boolean.
+    # Every scalar is text: `off` is a value in plans, not a boolean.
     lists = {path.stem: YAML(typ="base").load(path) for path in LISTS.glob("*.yaml")}
     return [
-        Document(name, each["title"], each["method"], each["source"], tuple(_items(name, each["items"])))
-        for name, each in sorted(lists.items(), key=lambda item: int(item[1]["order"]))
+        Document(
+            name,
+            document["title"],
+            document["method"],
+            document["source"],
+            tuple(_items(name, document["items"])),
+        )
+        for name, document in sorted(lists.items(), key=lambda item: int(item[1]["order"]))
     ]
 
 
-def _items(name: str, places: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
-    for place in places:
-        yield from (_item(name, place["place"], row) for row in place["rows"])
+def _items(name: str, parts: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
+    for part in parts:
+        yield from (_item(name, part["place"], row) for row in part["rows"])
 
 
 def _item(name: str, place: str, row: Mapping[str, Any]) -> Item:
     lists = ("plans", "metrics", "columns", "figures")
     values: dict[str, Any] = {key: tuple(row.get(key, ())) for key in lists}
     checks = tuple(Check(**check) for check in row.get("checks", ()))
-    rest = {key: value for key, value in row.items() if key not in (*lists, "checks")}
-    item = Item(place, checks=checks, **values, **rest)
+    other_fields = {key: value for key, value in row.items() if key not in (*lists, "checks")}
+    item = Item(place, checks=checks, **values, **other_fields)
     if not item.has_evidence and not item.reason:
         raise ValueError(f"docs/documents/{name}.yaml: {item.item!r} has neither evidence nor a reason")
     return item
@@ -164,7 +170,7 @@ def _checked(check: Check, figures: Mapping[str, Sequence[Table]]) -> str:
 
 
 def cell(figures: Mapping[str, Sequence[Table]], check: Check) -> str:
-    """Return the cell of a validation table that a check names, such as ours / published (deviation).
+    """Return the cell of a check in its validation table, such as ours / published (deviation).
 
     Raises:
         ValueError: The page has no such heading, row or column.

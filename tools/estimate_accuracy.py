@@ -1,10 +1,10 @@
-"""Compare what runs are told to cost with what they cost: the basis of `crates/sim/src/estimate/cost.rs`.
+"""Compares estimated with measured costs of runs: the basis of `crates/sim/src/estimate/cost.rs`.
 
 With `--flow` the runs are those of the flow model: the basis of `crates/flow/src/estimate.rs`.
 
-Each run is a process of its own with one trial, without fast-forward. Memory is the largest resident size of
-the whole program, so rows, tables and libraries are part of it; time is what the whole command took of the
-processor, so that what else runs on the machine is no part of it.
+Each run is a separate process with one trial, without fast-forward. Memory is the largest resident size of
+the whole program, with rows, tables and libraries; time is the processor time of the whole command, which
+other load on the machine does not affect.
 """
 # ruff: noqa: T201
 
@@ -89,39 +89,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("only", nargs="*", help="parts of the names of runs to measure [all]")
     parser.add_argument("--flow", action="store_true", help="with fluid flows")
-    given = parser.parse_args()
-    runs, backend = (FLOW_RUNS, "flow") if given.flow else (RUNS, "sim")
+    arguments = parser.parse_args()
+    runs, backend = (FLOW_RUNS, "flow") if arguments.flow else (RUNS, "sim")
     print(f"{'':44}{'M hops':>16}{'MiB':>14}{'s':>16}")
     print(f"{'run':44}{'told':>8}{'found':>8}{'told':>7}{'found':>7}{'told':>8}{'found':>8}")
     for row in runs:
-        if not given.only or any(part in row[0] for part in given.only):
+        if not arguments.only or any(part in row[0] for part in arguments.only):
             measure(row, backend)
     return 0
 
 
 def measure(row: Row, backend: str) -> None:
-    """Print what one run was estimated to cost, and what it cost."""
+    """Print the estimated and the measured cost of one run."""
     name, leaves, per_leaf, collective, size, balancing, switch, transport = row
-    last = leaves * per_leaf - 1
+    last_host = leaves * per_leaf - 1
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.yaml"
-        given = {"leaves": leaves, "per_leaf": per_leaf, "last": last, "collective": collective}
+        fields = {"leaves": leaves, "per_leaf": per_leaf, "last": last_host, "collective": collective}
         models = {"balancing": balancing, "switch": switch, "transport": transport}
-        plan.write_text(PLAN.format(**given, **models, size=size, backend=backend))
-        (told,) = loading.load(str(plan)).estimates
+        plan.write_text(PLAN.format(**fields, **models, size=size, backend=backend))
+        (estimate,) = loading.load(str(plan)).estimates
         processor_s, peak_bytes, facts = carried_out(plan, Path(folder), backend)
-    if told is None:
+    if estimate is None:
         raise SystemExit(f"{name} cannot be run")
     print(
-        f"{name:44}{told['packet_hops'] / 1e6:8.2f}{(facts['packet_hops'] or 0) / 1e6:8.2f}"
-        f"{told['memory_bytes'] / 2**20:7.0f}{peak_bytes / 2**20:7.0f}"
-        f"{told['time_ms'] / 1e3:8.2f}{processor_s:8.2f}",
+        f"{name:44}{estimate['packet_hops'] / 1e6:8.2f}{(facts['packet_hops'] or 0) / 1e6:8.2f}"
+        f"{estimate['memory_bytes'] / 2**20:7.0f}{peak_bytes / 2**20:7.0f}"
+        f"{estimate['time_ms'] / 1e3:8.2f}{processor_s:8.2f}",
         flush=True,
     )
 
 
 def carried_out(plan: Path, folder: Path, backend: str) -> tuple[float, int, dict[str, float]]:
-    """Run a plan; return its time on the processor, peak memory and the facts of the engine."""
+    """Run a plan; return its processor time [s], peak memory [bytes] and the facts of the engine."""
     output = folder / "result.json"
     program = Path(sys.executable).with_name("fabricbench")
     arguments = [program, "run", plan, "--workspace", folder / "w"]

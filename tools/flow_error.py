@@ -1,11 +1,11 @@
 """Measures the error of the flow model against packets; writes the validation page and the file of results.
 
 Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
-from seed 1 on until so many were taken by both: of `tools.swarm.generate`, and as many of long transfers
-(`tools.swarm.long`). The error of a job is that of its completion time, without sign. Its kind is what the
-plan says beforehand (`fabricbench.plan.kinds`); congestion is what the packets met: see `congestion_of`. What
-one of the engines does not carry out is counted by reason. `make flow-error` runs it; the same engines give
-the same page.
+from seed 1 on until both have completed `--scenarios` of them: of `tools.swarm.generate`, and as many of long
+transfers (`tools.swarm.long`). The error of a job is that of its completion time, without sign. Its kind
+follows from the plan alone (`fabricbench.plan.kinds`), its congestion from the packets: see `congestion_of`.
+Trials that one of the engines does not run are counted by reason. `make flow-error` runs it; the same engines
+give the same page.
 """
 # ruff: noqa: T201
 
@@ -65,7 +65,7 @@ HOPS_MAX = 10_000_000
 QUEUE_FRAMES = 25
 """A deeper egress queue of a switch is congestion."""
 EVEN = 0.9
-"""Links that carry on average so much of what the busiest of them does share the load evenly."""
+"""Least mean busy time of parallel links, as a fraction of the busiest one's, at which the load is even."""
 _LOST = re.compile(r"(dropped|lost|fcs)\w*_frames")
 
 NONE, COLLISIONS, OVERSUBSCRIBED, INCAST = "none", "ECMP collisions", "oversubscribed", "incast"
@@ -81,9 +81,9 @@ class Case:
     """A trial to be run on both engines.
 
     Attributes:
-        name: What the page calls it.
+        name: Its name on the page.
         planned: The trial.
-        is_shipped: It is of a shipped plan, not of a random scenario.
+        is_shipped: Whether it is of a shipped plan, not of a random scenario.
     """
 
     name: str
@@ -93,16 +93,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Compared:
-    """A job that both engines carried out.
+    """A job that both engines completed.
 
     Attributes:
-        name: What the page calls it.
-        kind: What its plan says beforehand; one of `KINDS`.
-        traffic: Who sends to whom.
-        is_lossless: PFC keeps its data from being lost.
-        congestion: What its packets met.
-        control: How its senders react, as plans name it.
-        error: Of its completion time, as a fraction of that in packets.
+        name: Its name on the page.
+        kind: Its kind by the plan alone; one of `KINDS`.
+        traffic: Its traffic pattern.
+        is_lossless: Whether PFC prevents loss of its data.
+        congestion: Congestion of its packets; one of `CLASSES`.
+        control: Rate control of its senders, as named in plans.
+        error: Error of its completion time, as a fraction of that in packets.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Compared:
 
 @dataclass
 class Comparison:
-    """What came of all cases: jobs of both engines, and trials left out by reason and origin."""
+    """Results of all cases: jobs of both engines, and numbers of trials left out by reason and origin."""
 
     jobs: list[Compared] = field(default_factory=list)
     left_out: Counter[tuple[str, bool]] = field(default_factory=Counter)
@@ -124,7 +124,7 @@ class Comparison:
     scenarios: int = 0
 
     def add(self, case: Case) -> None:
-        """Run a case on both engines, or note why not."""
+        """Run a case on both engines, or count the reason why it is left out."""
         refusals = engine.check(case.planned.spec_json, engine.FLOW)
         if refusals:
             self.left_out[f"refused: {reason_of(refusals[0])}", case.is_shipped] += 1
@@ -148,14 +148,14 @@ class Comparison:
 
 @dataclass
 class Counters:
-    """Observes a run for its counters alone: those of ports and links, and frames sent more than once."""
+    """Counters of a run: rows of ports and links, and the number of frames sent more than once."""
 
     ports: list[Row] = field(default_factory=list)
     links: list[Row] = field(default_factory=list)
     retransmits: int = 0
 
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
-        """Keep what counts."""
+        """Store the rows of ports and links, and add up retransmissions."""
         if table == "ports":
             self.ports += batch.to_pylist()
         elif table == "links":
@@ -180,26 +180,26 @@ def compared(
     """Yield the jobs of a trial with their errors."""
     spec = case.planned.run_spec
     jobs, control = spec["jobs"], spec["transport"]["rate_control"]["kind"]
-    ended = zip(simulated["jobs"], flows["jobs"], strict=True)
-    for job, kind, (packets, flow) in zip(jobs, kinds_of(spec), ended, strict=True):
-        took = packets["end_ps"] - job["start_ps"]
-        error = abs(flow["end_ps"] - packets["end_ps"]) / took
+    outcomes = zip(simulated["jobs"], flows["jobs"], strict=True)
+    for job, kind, (packets, flow) in zip(jobs, kinds_of(spec), outcomes, strict=True):
+        time_ps = packets["end_ps"] - job["start_ps"]
+        error = abs(flow["end_ps"] - packets["end_ps"]) / time_ps
         name = case.name if len(jobs) == 1 else f"{case.name}, {job['name']}"
         traffic = OPEN_LOOP if job["arrivals"] else pattern(job)
         yield Compared(name, kind, traffic, is_lossless(spec), congestion, control, error)
 
 
 def congestion_of(planned: PlannedTrial, counters: Counters) -> str:
-    """Tell what the packets of a trial met.
+    """Return the congestion that the packets of a trial met; one of `CLASSES`.
 
-    Whether a frame was lost or sent again comes first. None is where no frame was marked, nothing paused, and
-    no egress queue of a switch was deeper than `QUEUE_FRAMES`. Otherwise the deepest queue decides: incast
-    where it was at the port of a host; between switches oversubscription where the links beside it, out of
-    the same switch or into the next one down, carried as much, and collisions of the hash where they did not.
+    `RESENT` if a frame was lost or sent again. `NONE` if no frame was marked, nothing paused, and no egress
+    queue of a switch was deeper than `QUEUE_FRAMES`. Otherwise the deepest queue decides: `INCAST` if it was
+    at the port of a host; between switches `OVERSUBSCRIBED` if the parallel links, up from the same switch or
+    down into the next one, were as busy, and `COLLISIONS` of the hash if they were not.
     """
     ports = counters.ports
-    lost = sum(row[name] for row in ports for name in row if _LOST.fullmatch(name))
-    if lost or counters.retransmits:
+    frames_lost = sum(row[name] for row in ports for name in row if _LOST.fullmatch(name))
+    if frames_lost or counters.retransmits:
         return RESENT
     tiers = {row["node"]: row["tier"] for row in ports}
     deepest = max((row for row in ports if row["tier"]), key=lambda row: row["queue_max_bytes"], default=None)
@@ -215,26 +215,26 @@ def congestion_of(planned: PlannedTrial, counters: Counters) -> str:
 
 
 def is_even(port: Row, tiers: Mapping[str, int], links: Iterable[Row]) -> bool:
-    """Tell whether the links beside that of a port carry what the busiest of them does."""
+    """Return whether the links parallel to that of a port are all about as busy as the busiest of them."""
     node, peer = port["node"], port["peer"]
     is_up = tiers[peer] > tiers[node]
-    beside = [
+    busy_ps = [
         row["busy_ps"]
         for row in links
         if (row["from"] == node and tiers[row["to"]] > tiers[node] if is_up else row["to"] == peer)
         and tiers[row["from"]] > 0
     ]
-    return not beside or sum(beside) >= EVEN * max(beside) * len(beside)
+    return not busy_ps or sum(busy_ps) >= EVEN * max(busy_ps) * len(busy_ps)
 
 
 def reason_of(refusal: engine.SpecError | RefusedError) -> str:
-    """Return the field and what was found there, the same for each job and without details."""
+    """Return the field and the problem of a refusal, the same for each job and without details."""
     field_name = re.sub(r"\[\d+\]", "", refusal.field)
     return f"{field_name}, {refusal.found.partition(',')[0]}"
 
 
 def shipped_cases() -> Iterator[Case]:
-    """Yield trials of each shipped plan: of each variant and combination the largest size of few packets."""
+    """Yield trials of each shipped plan: for each variant and combination the largest size of few packets."""
     for name in shipped_plans():
         for trial in list(fitting(name, quick=False)) or fitting(name, quick=True):
             parts = [] if trial.variant == BASE_VARIANT else [trial.variant]
@@ -244,7 +244,7 @@ def shipped_cases() -> Iterator[Case]:
 
 
 def fitting(name: str, *, quick: bool) -> Iterator[PlannedTrial]:
-    """Yield the first iteration of the largest size of each variant and combination that is small enough."""
+    """Yield for each variant and combination the first iteration of the largest size that is small enough."""
     loaded = loading.load(name, quick=quick)
     firsts = [trial for trial in loaded.trials if trial.iteration == 0 and not trial.is_solo]
     ordered = sorted(firsts, key=lambda trial: (*place(trial), trial.data_size_bytes))
@@ -258,7 +258,7 @@ def place(trial: PlannedTrial) -> tuple[int, str]:
 
 
 def is_small(trial: PlannedTrial) -> bool:
-    """Tell whether the packets of a trial are few."""
+    """Return whether a trial has at most `HOPS_MAX` packet-hops."""
     estimate = engine.estimate(trial.spec_json)
     return estimate is not None and estimate["packet_hops"] <= HOPS_MAX
 
@@ -273,7 +273,7 @@ def scenario_cases(name: str, fields: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def compare(scenarios: int) -> Comparison:
-    """Run everything."""
+    """Run the shipped plans, and both kinds of random scenarios."""
     comparison = Comparison()
     for case in shipped_cases():
         print(case.name, file=sys.stderr, flush=True)
@@ -283,8 +283,8 @@ def compare(scenarios: int) -> Comparison:
         (long_plan_of, scenarios, "long"),
     )
     for plan_of_seed, count, name in streams:
-        seed, until = 0, comparison.scenarios + count
-        while comparison.scenarios < until:
+        seed, scenarios_needed = 0, comparison.scenarios + count
+        while comparison.scenarios < scenarios_needed:
             seed += 1
             for case in scenario_cases(f"{name} seed {seed}", plan_of_seed(seed)):
                 comparison.add(case)
@@ -304,22 +304,22 @@ def errors_percent(jobs: Iterable[Compared]) -> tuple[float, float, float]:
 
 
 def table(jobs: Sequence[Compared], heads: Sequence[str], key: Callable[[Compared], tuple[Any, ...]]) -> str:
-    """Write the errors of jobs, a line for each value of the key; a number in it is a place in an order."""
+    """Return the errors of jobs as a table: a line for each value of the key, whose numbers only sort."""
     lines = [
         f"| {' | '.join(heads)} | jobs | median | P95 | worst | which |\n",
         "| --- " * (len(heads) + 5) + "|\n",
     ]
     for value in sorted({key(job) for job in jobs}):
-        own = [job for job in jobs if key(job) == value]
-        worst = min(own, key=lambda job: (-job.error, job.name))
-        shown = " | ".join(f"{each:.2f} %" for each in errors_percent(own))
+        jobs_of_value = [job for job in jobs if key(job) == value]
+        worst = min(jobs_of_value, key=lambda job: (-job.error, job.name))
+        errors = " | ".join(f"{percent:.2f} %" for percent in errors_percent(jobs_of_value))
         names = " | ".join(part for part in value if isinstance(part, str))
-        lines.append(f"| {names} | {len(own)} | {shown} | {worst.name} |\n")
+        lines.append(f"| {names} | {len(jobs_of_value)} | {errors} | {worst.name} |\n")
     return "".join(lines)
 
 
 def section(comparison: Comparison) -> str:
-    """Write the tables."""
+    """Return the section of the page: all tables."""
     jobs, kinds = comparison.jobs, list(KINDS)
     pfc = {True: "on", False: "off"}
     covered = [job for job in jobs if job.kind in COVERED]
@@ -340,7 +340,7 @@ def section(comparison: Comparison) -> str:
             ),
         ),
         "\nBy what the plan says beforehand, which is what results state:\n\n",
-        "".join(f"- **{kind}**: {what}\n" for kind, what in KINDS.items()),
+        "".join(f"- **{kind}**: {description}\n" for kind, description in KINDS.items()),
         "\n",
         table(jobs, ["kind"], lambda job: (kinds.index(job.kind), job.kind)),
         "\n",
@@ -358,19 +358,19 @@ def section(comparison: Comparison) -> str:
         "\nLeft out:\n\n| reason | shipped plans | scenarios |\n| --- | --- | --- |\n",
     ]
     reasons = sorted({reason for reason, _ in comparison.left_out})
-    for reason in sorted(reasons, key=lambda each: (-comparison.left_out[each, False], each)):
+    for reason in sorted(reasons, key=lambda reason: (-comparison.left_out[reason, False], reason)):
         counts = [comparison.left_out[reason, is_shipped] for is_shipped in (True, False)]
         parts.append(f"| {reason} | {counts[0]} | {counts[1]} |\n")
     return "".join(parts)
 
 
 def data_of(comparison: Comparison) -> dict[str, Any]:
-    """Return what the product is to know: the errors of each kind of which there are jobs."""
+    """Return the content of the file of results: the errors of each kind that has jobs."""
     names = ("median_percent", "p95_percent", "worst_percent")
     kinds: dict[str, dict[str, Any]] = {}
     for kind in KINDS:
-        if own := [job for job in comparison.jobs if job.kind == kind]:
-            kinds[kind] = {"jobs": len(own)} | dict(zip(names, errors_percent(own), strict=True))
+        if jobs := [job for job in comparison.jobs if job.kind == kind]:
+            kinds[kind] = {"jobs": len(jobs)} | dict(zip(names, errors_percent(jobs), strict=True))
     return {
         "results": get_backend(engine.FLOW).version,
         "trials": comparison.trials,
@@ -384,15 +384,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--scenarios", type=int, default=SCENARIOS, help=f"scenarios [{SCENARIOS}]")
     parser.add_argument("--print", action="store_true", help="print it and leave page and file alone")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, from_section = page.partition(BEGIN)
+    _, end, after = from_section.partition(END)
     if not (begin and end):
         raise SystemExit(f"error: {PAGE} has no place between {BEGIN.strip()} and {END.strip()}")
-    comparison = compare(given.scenarios)
+    comparison = compare(arguments.scenarios)
     text = section(comparison)
-    if given.print:
+    if arguments.print:
         print(text, end="")
     else:
         PAGE.write_text(f"{before}{begin}{text}{end}{after}", encoding="utf-8")

@@ -32,7 +32,7 @@ line](../cli.md) explains how they work together, the JSON output and the exit s
 of several commands:
 """
 _COMMON = 3
-"""Number of commands from which on a shared argument or option is described once."""
+"""Least number of commands that share an argument or option for it to be described only once."""
 _Record = tuple[str, str]
 _FIGURES = """
 Look up every figure that a trial may have. The [report](../report.md) has them in its sections, the server
@@ -122,18 +122,18 @@ def counters_page() -> str:
     """Return the page of counters, vendor by vendor."""
     parts = [f"# Counters of each vendor\n{_COUNTERS}"]
     for family, title in _FAMILIES.items():
-        rows = [_counter(each) for each in counters.counters() if each.family == family]
+        rows = [_counter(counter) for counter in counters.counters() if counter.family == family]
         head = "| counter | neutral name | metric | counts | unit | meaning |\n|---|---|---|---|---|---|\n"
-        references = (each.reference for each in counters.counters() if each.family == family)
-        sources = sorted({source for each in references for source in each.split("; ")})
+        references = (counter.reference for counter in counters.counters() if counter.family == family)
+        sources = sorted({source for reference in references for source in reference.split("; ")})
         parts.append(f"## {title}\n\n{head}{''.join(rows)}\nSources: {'; '.join(sources)}.\n")
     return "\n".join(parts)
 
 
-def _counter(each: counters.Counter) -> str:
-    unit = f"{each.unit}, {each.scale} each" if each.scale != 1 else each.unit or "–"
-    metric = f"[`{each.metric}`](metrics.md)" if each.metric else ""
-    cells = (f"`{each.vendor_name}`", f"`{each.name}`", metric, each.counts, unit, each.meaning)
+def _counter(counter: counters.Counter) -> str:
+    unit = f"{counter.unit}, {counter.scale} each" if counter.scale != 1 else counter.unit or "–"
+    metric = f"[`{counter.metric}`](metrics.md)" if counter.metric else ""
+    cells = (f"`{counter.vendor_name}`", f"`{counter.name}`", metric, counter.counts, unit, counter.meaning)
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -178,7 +178,7 @@ def _ratios(ratios: Mapping[str, Metric]) -> list[str]:
 
 
 def _metric(metric: Metric, previous: str) -> str:
-    """Return the row of a metric; a definition that the row above has as well is not repeated."""
+    """Return the row of a metric; a definition equal to that in the row above is not repeated."""
     title = f"{metric.title} (of the whole run)" if metric.scope is Scope.RUN else metric.title
     definition = "as above" if _definition(metric) == previous else _definition(metric)
     facts = (metric.unit or "-", metric.direction, metric.point)
@@ -216,38 +216,44 @@ def cli_page() -> str:
 
 
 def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield every command that runs something, with the words that name it."""
+    """Yield every command without subcommands, with the words of its name."""
     inner = getattr(command, "commands", None)
     if inner is None:
         yield path, command
         return
-    for name, each in inner.items():
-        yield from _commands(each, (*path, name))
+    for name, subcommand in inner.items():
+        yield from _commands(subcommand, (*path, name))
 
 
 def _section(path: tuple[str, ...], command: Any, common: Sequence[_Record]) -> list[str]:
-    shown = [each for each in command.params if each.name != "help"]
-    arguments = [each for each in shown if each.param_type_name == "argument"]
-    options = [each for each in shown if each.param_type_name == "option"]
+    parameters = [parameter for parameter in command.params if parameter.name != "help"]
+    arguments = [parameter for parameter in parameters if parameter.param_type_name == "argument"]
+    options = [parameter for parameter in parameters if parameter.param_type_name == "option"]
     words = [
         "fabricbench",
         *path,
-        *(_argument(each) for each in arguments),
+        *(_argument(parameter) for parameter in arguments),
         *(["[OPTIONS]"] if options else []),
     ]
     lines = [f"## {' '.join(path)}", "", f"`{' '.join(words)}`", "", inspect.cleandoc(command.help or "")]
     records = _records(path, command)
-    own = [each for each in records if each not in common]
-    also = ", ".join(f"`{name.split()[0].rstrip(',')}`" for name, _ in records if (name, _) in common)
-    return [*lines, *(["", *_table(own)] if own else []), *(["", f"Also {also}."] if also else [])]
+    specific_records = [record for record in records if record not in common]
+    common_names = ", ".join(f"`{name.split()[0].rstrip(',')}`" for name, _ in records if (name, _) in common)
+    return [
+        *lines,
+        *(["", *_table(specific_records)] if specific_records else []),
+        *(["", f"Also {common_names}."] if common_names else []),
+    ]
 
 
 def _records(path: tuple[str, ...], command: Any) -> list[_Record]:
     """Return names and help of each argument and option."""
     context = typer.Context(command, info_name=" ".join(("fabricbench", *path)))
-    shown = [each for each in command.params if each.name != "help"]
+    parameters = [parameter for parameter in command.params if parameter.name != "help"]
     return [
-        (name, text) for name, text in (each.get_help_record(context) or ("", "") for each in shown) if name
+        (name, text)
+        for name, text in (parameter.get_help_record(context) or ("", "") for parameter in parameters)
+        if name
     ]
 
 

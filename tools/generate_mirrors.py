@@ -1,12 +1,12 @@
-"""Writes the Python mirrors of what Rust defines: RunSpec, and the columns of the record tables.
+"""Generates Python mirrors of definitions in Rust: RunSpec, and the columns of the record tables.
 
-RunSpec has one definition (crates/spec). This prints its JSON Schema with cargo and turns that into
-TypedDicts, so that mypy holds the plan's expansion to the engine's shape, and into the table of the ranges
-of its numbers, which the fields of a plan take. Each table of the record is declared once (crates/record);
-its columns come to the store, and to the documentation, by way of this.
+RunSpec has one definition (crates/spec). This prints its JSON Schema with cargo and converts it to
+TypedDicts, with which mypy checks the plan's expansion, and to the table of the ranges of its numbers, which
+the fields of a plan use. Each table of the record is declared once (crates/record); the store and the
+documentation use its columns as generated here.
 
     python tools/generate_mirrors.py            # write
-    python tools/generate_mirrors.py --check    # exit status 1 when a file is not what would be written
+    python tools/generate_mirrors.py --check    # exit status 1 when a file is stale
 """
 
 import argparse
@@ -115,7 +115,7 @@ def run_spec() -> str:
         text = target.read_text(encoding="utf-8").replace(
             "from typing import ", "from typing import Final, ", 1
         )
-        # Classes come after those that they name; annotations that stay text take twice as long to load.
+        # Classes follow those that they name; annotations as text would take twice as long to load.
         text = text.replace("from __future__ import annotations\n\n", "", 1)
         return f"{text}\n\n{version_text(schema)}{limits_text(schema)}"
 
@@ -136,7 +136,7 @@ MIRRORS = {PACKAGE / "plan" / "_run_spec.py": run_spec, PACKAGE / "store" / "col
 
 
 def formatted(path: Path, text: str) -> str:
-    """Return the text of a file as the linter wants it."""
+    """Return the text of a file, formatted by ruff."""
     command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path), "-"]
     return subprocess.run(command, cwd=ROOT, check=True, input=text, stdout=subprocess.PIPE, text=True).stdout
 

@@ -1,7 +1,7 @@
 """Generates docs/reference/plan.md and the field paths for shell completion from the JSON Schema of the plan.
 
 python tools/generate_plan_reference.py            # write
-python tools/generate_plan_reference.py --check    # exit status 1 when one is not what would be written
+python tools/generate_plan_reference.py --check    # exit status 1 when one is stale
 """
 
 import argparse
@@ -37,14 +37,14 @@ rate, R_AI and R_HAI are scaled by the rate of the host's port over it, Kmin and
 port.
 """
 _SOURCE = " Source: "
-_SAID = re.compile(
+_REPEATED_VALUES = re.compile(
     r" \[(?:time|size|share|rate|ratio|number|0 to 7|bit/s|m|%)\]"
     r"|(?<=[a-zA-Z)]): `off`, `on` \(with every default\) or a mapping"
 )
-"""What the column of values says as well."""
-_SAID_DEFAULT = re.compile(r"(?:^| )Default: (.+?)\.(?= |$)")
+"""Parts of a description that the column of values repeats."""
+_REPEATED_DEFAULT = re.compile(r"(?:^| )Default: (.+?)\.(?= |$)")
 _LISTED_MAX = 20
-"""Metrics are more: their page lists them."""
+"""Largest number of listed values; there are more metrics, which have their own page."""
 _NAMES = {"array": "list", "boolean": "boolean", "object": "mapping"}
 
 
@@ -59,7 +59,7 @@ def reference(schema: dict[str, Any]) -> str:
 def _sections(
     schema: dict[str, Any], mappings: list[dict[str, Any]], path: str, title: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the title and text of the section of a field, then those of the fields of what it may hold."""
+    """Yield title and text of the section of a field, then those of the fields of its mappings."""
     yield title, f"{_lead(mappings) if path else ''}{_table(schema, mappings)}"
     for mapping in mappings:
         for name, prop in mapping["properties"].items():
@@ -69,16 +69,20 @@ def _sections(
 
 
 def _lead(mappings: list[dict[str, Any]]) -> str:
-    """Say what a mapping is, or each of its kinds."""
+    """Return the description of a mapping, or a list of those of its kinds."""
     if not _kind(mappings[0]):
         return f"{mappings[0].get('description', '')}\n\n"
-    meanings = [max(each["description"], _of_kind(each)["description"], key=len) for each in mappings]
+    meanings = [
+        max(mapping["description"], _of_kind(mapping)["description"], key=len) for mapping in mappings
+    ]
     kinds = zip(mappings, meanings, strict=True)
-    return "".join(f"- `{_kind(each)}`: {' '.join(meaning.split())}\n" for each, meaning in kinds) + "\n"
+    return (
+        "".join(f"- `{_kind(mapping)}`: {' '.join(meaning.split())}\n" for mapping, meaning in kinds) + "\n"
+    )
 
 
 def _kind(mapping: dict[str, Any]) -> str:
-    """Return the kind that a mapping is of, empty where there are none."""
+    """Return the kind of a mapping; empty if it has none."""
     return str(_of_kind(mapping).get("const", ""))
 
 
@@ -87,24 +91,24 @@ def _of_kind(mapping: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(schema: dict[str, Any], mappings: list[dict[str, Any]]) -> str:
-    """Write the fields of a mapping; of kinds each field once, with the kinds that have it."""
+    """Return the table of the fields of a mapping; with kinds, each field once, with its kinds."""
     kinds: dict[tuple[str, ...], list[str]] = {}
     for mapping in mappings:
         fields = mapping["properties"].items()
         for name, prop in (field for field in fields if not (field[0] == "kind" and _kind(mapping))):
             kinds.setdefault(_row(schema, name, prop, mapping), []).append(_kind(mapping))
-    rows = [(*row, _kinds(having, len(mappings))) for row, having in kinds.items()]
+    rows = [(*row, _kinds(kinds_of_field, len(mappings))) for row, kinds_of_field in kinds.items()]
     columns = [*zip(("field", "values", "default", "meaning", "source", "kinds"), *rows, strict=True)]
-    shown = [column for column in columns if any(column[1:])]
-    head, *body = zip(*shown, strict=True)
+    filled = [column for column in columns if any(column[1:])]
+    head, *body = zip(*filled, strict=True)
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *body))
 
 
-def _kinds(having: list[str], count: int) -> str:
-    """Write the kinds that have a field; nothing where a mapping has none."""
-    if not any(having):
+def _kinds(kinds_of_field: list[str], count: int) -> str:
+    """Return the kinds that have a field as text; empty if the mapping has no kinds."""
+    if not any(kinds_of_field):
         return ""
-    return "all" if len(having) == count else ", ".join(f"`{kind}`" for kind in having)
+    return "all" if len(kinds_of_field) == count else ", ".join(f"`{kind}`" for kind in kinds_of_field)
 
 
 def _mappings(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -119,18 +123,18 @@ def _mappings(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str
 
 
 def _row(schema: dict[str, Any], name: str, prop: dict[str, Any], mapping: dict[str, Any]) -> tuple[str, ...]:
-    """Return the cells of a field; what a column says is not repeated in its meaning."""
+    """Return the cells of a field; its meaning does not repeat the other columns."""
     described = prop if "description" in prop else next(_mappings(schema, prop))
     meaning, _, source = described["description"].partition(_SOURCE)
-    meaning = _SAID.sub("", meaning)
+    meaning = _REPEATED_VALUES.sub("", meaning)
     default = "required" if name in mapping.get("required", []) else _default(prop)
-    if default == "none" and (said := _SAID_DEFAULT.search(meaning)):
-        default, meaning = said[1], _SAID_DEFAULT.sub("", meaning)
+    if default == "none" and (match := _REPEATED_DEFAULT.search(meaning)):
+        default, meaning = match[1], _REPEATED_DEFAULT.sub("", meaning)
     return tuple(cell.replace("|", "\\|") for cell in (f"`{name}`", _values(prop), default, meaning, source))
 
 
 def _default(prop: dict[str, Any]) -> str:
-    """Write the default of a field that has one."""
+    """Return the default of a field as text."""
     if "default" not in prop:
         return "below"
     default = prop["default"]
@@ -140,7 +144,7 @@ def _default(prop: dict[str, Any]) -> str:
 
 
 def _values(prop: dict[str, Any]) -> str:
-    """Say in a few words what a field may hold."""
+    """Return the values that a field allows, in a few words."""
     forms = prop.get("anyOf") or prop.get("oneOf") or [prop]
     is_size = any(form.get("format") == "size" for form in forms)
     names = [
@@ -152,7 +156,7 @@ def _values(prop: dict[str, Any]) -> str:
 
 
 def _form(form: dict[str, Any], *, is_size: bool) -> str:
-    """Name one form that a field may have."""
+    """Return the name of one form of a field's value."""
     if len(form.get("enum", [])) > _LISTED_MAX:
         return "name"
     if "const" in form or "enum" in form:
@@ -167,13 +171,13 @@ def _form(form: dict[str, Any], *, is_size: bool) -> str:
 
 
 def _range(form: dict[str, Any], *, is_size: bool) -> str:
-    """Write the range of a whole number; every size may be one, of bytes."""
-    least, most = form.get("minimum", 0), form.get("maximum")
+    """Return the range of a whole number as text; a size may always be a number of bytes."""
+    minimum, maximum = form.get("minimum", 0), form.get("maximum")
     if is_size:
-        return "" if least else "`0`"
-    if most is None or most == 2**63 - 1:
-        return f"integer from {least}"
-    return f"{least} to {most}"
+        return "" if minimum else "`0`"
+    if maximum is None or maximum == 2**63 - 1:
+        return f"integer from {minimum}"
+    return f"{minimum} to {maximum}"
 
 
 def presets() -> str:
@@ -181,22 +185,25 @@ def presets() -> str:
     return f"{_preset_table('dcqcn', DCQCN)}\n{_preset_table('ecn', ECN)}"
 
 
-def _preset_table(title: str, known: Mapping[str, DcqcnPreset | EcnPreset]) -> str:
-    """Write the parameters of presets, one in each column."""
-    first = next(iter(known.values()))
-    lines = [f"| `{title}` | {' | '.join(f'`{name}`' for name in known)} |", "|---" * (len(known) + 1) + "|"]
-    for field in fields(first):
+def _preset_table(title: str, preset_by_name: Mapping[str, DcqcnPreset | EcnPreset]) -> str:
+    """Return a table of the parameters of presets, one preset in each column."""
+    first_preset = next(iter(preset_by_name.values()))
+    lines = [
+        f"| `{title}` | {' | '.join(f'`{name}`' for name in preset_by_name)} |",
+        "|---" * (len(preset_by_name) + 1) + "|",
+    ]
+    for field in fields(first_preset):
         name, _, unit = field.name.rpartition("_")
         write = _WRITERS.get(unit, str)
-        cells = [getattr(preset, field.name) for preset in known.values()]
-        shown = [_cell(cell, write) for cell in cells]
+        cells = [getattr(preset, field.name) for preset in preset_by_name.values()]
+        cell_texts = [_cell(cell, write) for cell in cells]
         label = f"`{name}`" if unit in _WRITERS else "" if field.name == "source" else f"`{field.name}`"
-        lines.append(f"| {label or 'source'} | {' | '.join(shown)} |")
+        lines.append(f"| {label or 'source'} | {' | '.join(cell_texts)} |")
     return "\n".join(lines) + "\n"
 
 
 def _cell(value: object, write: Callable[[Any], str]) -> str:
-    """Write a parameter as plans do; what is absent or switched off is a dash."""
+    """Return a parameter as written in plans; a dash if it is absent or switched off."""
     if isinstance(value, bool):
         return str(value).lower()
     return "-" if value in (None, 0) else write(value)
@@ -244,8 +251,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing; fail when the page is stale")
     check_only = parser.parse_args().check
-    wanted = {TARGET: page(), FIELDS: fields_module()}
-    for file, text in wanted.items():
+    text_by_file = {TARGET: page(), FIELDS: fields_module()}
+    for file, text in text_by_file.items():
         if not check_only:
             file.write_text(text, encoding="utf-8")
         elif not file.exists() or file.read_text(encoding="utf-8") != text:

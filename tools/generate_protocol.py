@@ -1,7 +1,7 @@
-"""Writes the Python modules of the agents' protocol from its definition.
+"""Generates the Python modules of the agents' protocol from its definition.
 
 python tools/generate_protocol.py            # write
-python tools/generate_protocol.py --check    # exit status 1 when a file is not what would be written
+python tools/generate_protocol.py --check    # exit status 1 when a file is stale
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Writes for the web application the types of the HTTP interface, and the colours of figures.
+"""Generates the types of the HTTP interface and the colours of figures for the web application.
 
-`--check` writes nothing and fails when a file is not what would be written.
+`--check` writes nothing and fails if a file is stale.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def types() -> str:
         workspace = Workspace.open(Path(folder) / "workspace", create=True)
         document = Path(folder) / "openapi.json"
         document.write_text(json.dumps(create_app(workspace, Settings()).openapi()), encoding="utf-8")
-        made = Path(folder) / "schema.d.ts"
-        command = [str(NODE), str(PROGRAM), str(document), "-o", str(made)]
+        types_file = Path(folder) / "schema.d.ts"
+        command = [str(NODE), str(PROGRAM), str(document), "-o", str(types_file)]
         subprocess.run(command, check=True, capture_output=True)
-        return made.read_text(encoding="utf-8")
+        return types_file.read_text(encoding="utf-8")
 
 
 def palette() -> str:
@@ -49,10 +49,10 @@ def palette() -> str:
 
 def main() -> None:
     """Write or check the generated files."""
-    for target, wanted in ((TYPES, types()), (PALETTE, palette())):
+    for target, text in ((TYPES, types()), (PALETTE, palette())):
         if "--check" not in sys.argv[1:]:
-            target.write_text(wanted, encoding="utf-8")
-        elif not target.is_file() or target.read_text(encoding="utf-8") != wanted:
+            target.write_text(text, encoding="utf-8")
+        elif not target.is_file() or target.read_text(encoding="utf-8") != text:
             name = target.relative_to(WEB.parent)
             sys.exit(f"error: {name} is not what the package offers\nhint: make generate")
 

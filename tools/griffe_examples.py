@@ -1,4 +1,4 @@
-"""Shows the examples of docstrings as code in the documentation: griffe knows the section `Examples` only."""
+"""Shows examples of docstrings as code in the documentation: griffe only supports a section `Examples`."""
 
 from typing import Any
 

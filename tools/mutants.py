@@ -1,9 +1,9 @@
-"""Change the code in one place at a time, at random, and count how often a test notices.
+"""Mutation tests: changes the code at one random location at a time, and counts the changes that tests catch.
 
 Crates are changed by cargo-mutants, Python by Cosmic Ray (mutmut forks a process with threads of polars and
 pyarrow, which they do not survive, and skips code outside functions); neither draws samples by a seed, so
-that is done here. What survives is looked up in tools/known_survivors.md, which says of each known survivor
-why no test notices it; exit status 1 if less than 90 % are caught.
+that is done here. tools/known_survivors.md explains why no test catches a known survivor. Exit status 1 if
+less than 90 % are caught.
 """
 # ruff: noqa: T201
 
@@ -39,27 +39,27 @@ SAMPLE = 200
 TARGET = ROOT / "target" / "mutants"
 COPIED_OF_CRATES = (".cargo", "Cargo.lock", "Cargo.toml", "crates")
 COPIED_OF_PYTHON = ("CHANGELOG.md", "docs", "plans", "pyproject.toml", "python", "tests")
-"""What the tests need of the tree."""
+"""Parts of the tree that the tests need."""
 UNTRIED = re.compile(
-    # `|` stands in annotations, which nothing evaluates.
+    # `|` is used in annotations, which nothing evaluates.
     r"BinaryOperator_BitOr_"
-    # Of eleven operators for each, the one that a slip would put there; most others raise an error at once.
+    # Of eleven replacements of each operator, only the most likely slip; most others raise an error at once.
     r"|BinaryOperator_(?!Add_Sub|Sub_Add|Mul_Div|Div_Mul|Div_FloorDiv|FloorDiv_Div|Pow_Mul|Mod_Div)"
-    # Identity in place of equality or order is another value's question.
+    # `is` instead of a comparison by equality or order, and the reverse, test other properties of values.
     r"|ComparisonOperator_(?!Is)\w+_Is(Not)?$|ComparisonOperator_Is(Not)?_(?!Is)"
 )
-"""Operators of Cosmic Ray that say little."""
+"""Operators of Cosmic Ray that are not tried, as their mutants show little about the tests."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """Code that is changed, and the tests that are to notice.
+    """Code that is changed, and the tests that should catch the changes.
 
     Attributes:
         files: Globs of the files.
-        package: The crate; none of Python.
-        stages: What `cargo test` or pytest is told to run, the quick tests first; those of a later stage try
-            what those before let pass.
+        package: The crate; None for Python.
+        stages: Arguments of `cargo test` or pytest, quick tests first; a later stage tries only the mutants
+            that the earlier ones missed.
     """
 
     files: tuple[str, ...]
@@ -75,7 +75,7 @@ AREAS: Mapping[str, Area] = {
         "fabricbench-transport",
         (("--lib", "--test", "pair", "--test", "queue_pair"), ("--test", "tcp", "--test", "verbs")),
     ),
-    # Buffer, PFC and marking; of the whole runs those that depend on them most.
+    # Buffer, PFC and marking, with those tests of whole runs that depend on them most.
     "switch": Area(
         tuple(
             f"crates/sim/src/switch/{name}.rs" for name in ("buffer", "pfc", "ecn", "ecn_control", "ecn_law")
@@ -86,7 +86,7 @@ AREAS: Mapping[str, Area] = {
     "analysis": Area(
         ("python/fabricbench/analysis",),
         None,
-        # Time is no witness: a loaded machine would call any mutant caught.
+        # No tests of run times: on a loaded machine they would catch every mutant.
         (("-k", "not million", "tests/analysis", "tests/report/test_rates.py"),),
     ),
 }
@@ -94,12 +94,12 @@ AREAS: Mapping[str, Area] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change and what became of it.
+    """A change of the code, with its outcome.
 
     Attributes:
-        place: Where it is, as `file:line`.
-        change: What it does, in words or as the changed line.
-        outcome: `caught`, `missed` or, of what does not compile, `unviable`.
+        place: Its location, as `file:line`.
+        change: Its description, or the changed line.
+        outcome: `caught`, `missed`, or `unviable` if it does not compile.
     """
 
     place: str
@@ -107,7 +107,7 @@ class Mutant:
     outcome: str
 
     def reason(self, survivors: Sequence[str]) -> str | None:
-        """Return what is known of it, of the items of tools/known_survivors.md; none if it is new."""
+        """Return the explanation in tools/known_survivors.md; None if there is none."""
         begin = f"`{self.place.partition(':')[0]}`: `{self.change}`: "
         return next((item.removeprefix(begin) for item in survivors if item.startswith(begin)), None)
 
@@ -140,7 +140,7 @@ def main() -> int:
 
 
 def tell(area: str, mutants: Sequence[Mutant]) -> int:
-    """Print what survived and how many were caught; 1 if they are too few."""
+    """Print the missed mutants and the number of caught ones; 1 if these are too few."""
     survivors = known_survivors()
     for mutant in mutants:
         if mutant.outcome == "missed":
@@ -148,20 +148,20 @@ def tell(area: str, mutants: Sequence[Mutant]) -> int:
             print(f"    {mutant.reason(survivors) or 'not in tools/known_survivors.md'}")
     counts = Counter(mutant.outcome for mutant in mutants)
     viable = counts["caught"] + counts["missed"]
-    share = counts["caught"] / viable if viable else 1.0
+    caught = counts["caught"] / viable if viable else 1.0
     print(
-        f"{area}: {counts['caught']} of {viable} caught, {100 * share:.1f} %; {counts['unviable']} unviable"
+        f"{area}: {counts['caught']} of {viable} caught, {100 * caught:.1f} %; {counts['unviable']} unviable"
     )
-    return int(share < CAUGHT_AT_LEAST)
+    return int(caught < CAUGHT_AT_LEAST)
 
 
 def sampled(mutants: Sequence[Any], count: int | None, seed: int) -> list[Any]:
-    """Draw so many, all without a number; of one seed, a larger sample begins with the smaller one."""
-    drawn = list(mutants)
-    random.Random(seed).shuffle(drawn)
-    del drawn[len(drawn) if count is None else count :]
-    print(f"{len(drawn)} of {len(mutants)} mutants", flush=True)
-    return drawn
+    """Draw `count` mutants, or all if it is None; a larger sample of a seed begins with the smaller one."""
+    sample = list(mutants)
+    random.Random(seed).shuffle(sample)
+    del sample[len(sample) if count is None else count :]
+    print(f"{len(sample)} of {len(mutants)} mutants", flush=True)
+    return sample
 
 
 def copy_parts(tree: Path, parts: Sequence[str]) -> None:
@@ -180,31 +180,31 @@ def crate_mutants(area: Area, count: int | None, seed: int) -> list[Mutant]:
     command = ["cargo", "mutants", "--package", str(area.package), *files]
     listed = subprocess.run([*command, "--list", "--json"], cwd=ROOT, check=True, stdout=subprocess.PIPE)
     names = [mutant["name"] for mutant in sampled(json.loads(listed.stdout), count, seed)]
-    found: dict[str, Mutant] = {}
+    mutants_by_name: dict[str, Mutant] = {}
     for tests in area.stages:
-        found |= crate_stage(command, names, tests)
-        names = [name for name in names if found[name].outcome == "missed"]
+        mutants_by_name |= crate_stage(command, names, tests)
+        names = [name for name in names if mutants_by_name[name].outcome == "missed"]
         if not names:
             break
-    return list(found.values())
+    return list(mutants_by_name.values())
 
 
 def crate_stage(command: Sequence[str], names: Sequence[str], tests: Sequence[str]) -> dict[str, Mutant]:
     """Try the mutants of these names with some tests."""
-    chosen = [part for name in names for part in ("--re", f"^{re.escape(name)}$")]
-    # The copy is always at one place, so that what is built of other crates serves all areas: cargo tells
-    # builds of two copies apart by nothing but the times of files, which are new here.
+    filters = [part for name in names for part in ("--re", f"^{re.escape(name)}$")]
+    # The copy always has the same path, so that all areas share the builds of other crates: cargo
+    # distinguishes builds of two copies only by the times of files, which are new here.
     tree = TARGET / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     copy_parts(tree, COPIED_OF_CRATES)
     environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET / "build")}
-    # As arguments of every call of cargo: of those behind `--` the build would not know, and build all tests.
-    told = [f"--cargo-arg={argument}" for argument in tests]
-    run = [*command, "--in-place", *chosen, "--output", str(TARGET), *told]
-    # Its exit status says that something survived or failed; the outcomes say what.
+    # Arguments of every call of cargo: the build would not see arguments after `--`, and build all tests.
+    cargo_arguments = [f"--cargo-arg={argument}" for argument in tests]
+    run = [*command, "--in-place", *filters, "--output", str(TARGET), *cargo_arguments]
+    # Its exit status only shows that some mutant survived or failed; the outcomes list them.
     subprocess.run(run, cwd=tree, check=False, env=environment)
     outcomes = json.loads((TARGET / "mutants.out" / "outcomes.json").read_text())["outcomes"]
-    # Struct fields that cargo-mutants deletes come along whatever it is told to try (27.1).
+    # cargo-mutants 27.1 also deletes struct fields, whatever its filters are.
     tried = [outcome for outcome in outcomes if outcome["scenario"] != "Baseline"]
     mutants = {outcome["scenario"]["Mutant"]["name"]: crate_mutant(outcome) for outcome in tried}
     if not mutants.keys() >= set(names):
@@ -213,7 +213,7 @@ def crate_stage(command: Sequence[str], names: Sequence[str], tests: Sequence[st
 
 
 def crate_mutant(outcome: Mapping[str, Any]) -> Mutant:
-    """Return what cargo-mutants says of a mutant."""
+    """Return a mutant from its outcome in the output of cargo-mutants."""
     mutant = outcome["scenario"]["Mutant"]
     file, line, _, change = mutant["name"].split(":", 3)
     words = {"CaughtMutant": "caught", "Timeout": "caught", "MissedMutant": "missed", "Unviable": "unviable"}
@@ -240,7 +240,7 @@ def python_tests(area: Area) -> list[str]:
 
 
 def timed_tests(area: Area) -> float:
-    """Run the tests on what is not changed; return their seconds."""
+    """Run the tests on the unchanged code; return their time [s]."""
     started = time.monotonic()
     subprocess.run(python_tests(area), check=True, stdout=sys.stderr)
     return time.monotonic() - started
@@ -257,10 +257,10 @@ def python_mutant(mutation: Any, area: Area, timeout_s: float) -> Mutant:
 
 
 def changed(diff: str) -> str:
-    """Return what a line became, or which one is gone."""
+    """Return the new text of a changed line, or the removed line."""
     lines = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("---", "+++")]
-    new, gone = ([line[1:].strip() for line in lines if line[0] == sign] for sign in "+-")
-    return " ".join(new or ["without", *gone])
+    added, removed = ([line[1:].strip() for line in lines if line[0] == sign] for sign in "+-")
+    return " ".join(added or ["without", *removed])
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
-"""One collective over the agents of a large lab, and what many hosts must hold: `make scale-hosts`.
+"""Runs one collective over the agents of a large lab, and checks limits for many hosts: `make scale-hosts`.
 
     python tools/scale_hosts.py [--leaves 8] [--ranks-per-host 4] [--data-size 1MB]
 
-Makes a lab of 8 hosts for each leaf, which only root may, with an agent on each, and has one controller, a
-process of its own, run an all-to-all with verified payload. Prints for each host how far its start was from
-the common one, its stated error and its memory; the exit status is 1 if one of these does not hold:
+Makes a lab of 8 hosts for each leaf, which needs root, with an agent on each. One controller, in its own
+process, runs an all-to-all with verified payload. Prints for each host the distance of its start from the
+common one, its stated error and its memory. The exit status is 1 if one of these checks fails:
 
 - every chunk is complete;
-- the start of each host is as far from the common one as its clock error says, or nearer. All hosts of a lab
-  have the clock of this machine, so the true offset is 0, and the offset that was found is the error;
-- no agent has ever had 100 MB of memory;
+- the start of each host is no farther from the common one than its stated clock error. All hosts of a lab
+  have the clock of this machine, so the true offset is 0, and the measured offset is the error;
+- no agent has ever used 100 MB of memory;
 - no host sends its first packet later than 0.5 ms after the common start for each agent that shares a
-  processor. That is no error of its clock, as times count from the common start, but the wait for it.
+  processor. This is no clock error, as times count from the common start, but the wait for the processor.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from fabricbench.store import Workspace
 
 HOSTS_PER_LEAF: Final = 8
 MEMORY_MAX_BYTES: Final = 100_000_000
-# To wake up, and to carry a packet over all hops of the lab; 0.1 ms on an idle machine.
+# Time to wake up, and to forward a packet over all hops of the lab; 0.1 ms on an idle machine.
 LATE_MAX_NS: Final = 500_000
 PLAN: Final = "jct-alltoall"
 PROGRAM: Final = (sys.executable, "-m", "fabricbench")
-# Dozens of agents on few processors: a transport timeout is to outlive the wait for one.
+# Dozens of agents on few processors: a transport timeout must exceed the wait for a processor.
 SETTINGS: Final = "{verify: true, timeout_min_ps: 2_000_000_000_000}"
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What an agent has of memory [bytes].
+    """Memory of an agent [bytes].
 
     Attributes:
-        peak: The most that was ever resident (VmHWM).
-        resident: What is now (Rss).
-        share: That with its part of pages that processes share (Pss).
+        peak: Largest resident size so far (VmHWM).
+        resident: Resident size (Rss).
+        share: Resident size with only its part of pages shared among processes (Pss).
     """
 
     peak: int
@@ -59,7 +59,7 @@ class Memory:
 
 
 def fabric(hosts: int) -> str:
-    """Return the override that gives a plan so many hosts."""
+    """Return the override that sets the number of hosts of a plan."""
     leaves = f"leaves: {hosts // HOSTS_PER_LEAF}, hosts_per_leaf: {HOSTS_PER_LEAF}, spines: 4"
     return f"fabric.topology={{kind: leaf-spine, {leaves}, host_link: 400Gbps, fabric_link: 400Gbps}}"
 
@@ -73,7 +73,7 @@ def planned(hosts: int) -> Blueprint:
 
 
 def write_hosts(lab: Lab, ranks_per_host: int) -> Path:
-    """Write the file of hosts: each plays several hosts of the plan, one for each rank."""
+    """Write the file of hosts; each host represents several hosts of the plan, one for each rank."""
     lines = ["version: 1", "defaults:", "  tls: false", f"  settings: {SETTINGS}", "hosts:"]
     for number, node in enumerate(lab.blueprint.hosts):
         plays = list(range(number * ranks_per_host, (number + 1) * ranks_per_host))
@@ -94,38 +94,38 @@ def command(hosts_file: Path, workspace: Path, ranks: int, data_size: str) -> li
 
 def memory_of(pid: int) -> Memory:
     """Return the memory of a process (proc(5): status, smaps_rollup)."""
-    found: dict[str, int] = {}
+    bytes_by_name: dict[str, int] = {}
     for file in ("status", "smaps_rollup"):
         for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
             name, _, value = line.partition(":")
             if value.endswith(" kB"):
-                found[name] = int(value.split()[0]) << 10
-    return Memory(found["VmHWM"], found["Rss"], found["Pss"])
+                bytes_by_name[name] = int(value.split()[0]) << 10
+    return Memory(bytes_by_name["VmHWM"], bytes_by_name["Rss"], bytes_by_name["Pss"])
 
 
 def checked(engine_facts: Mapping[str, Any], memories: Sequence[Memory]) -> list[str]:
-    """Print each host and return what does not hold."""
-    wrong = []
+    """Print each host and return the failed checks."""
+    failures = []
     late_max_ns = LATE_MAX_NS * len(memories) / (os.cpu_count() or 1)
     sys.stdout.write("host     start off us  stated us    late ms  peak MB  RSS MB  PSS MB\n")
     for host, memory in zip(engine_facts["hosts"], memories, strict=True):
         off_ns, error_ns = abs(host["clock_offset_ns"]), host["clock_error_ns"]
         late_ns = host["endpoint"]["start_skew_ns"]
-        held = [each / 1e6 for each in (memory.peak, memory.resident, memory.share)]
-        row = [off_ns / 1e3, error_ns / 1e3, late_ns / 1e6, *held]
+        memory_mb = [bytes_ / 1e6 for bytes_ in (memory.peak, memory.resident, memory.share)]
+        row = [off_ns / 1e3, error_ns / 1e3, late_ns / 1e6, *memory_mb]
         columns = "{:>13.1f}{:>11.1f}{:>11.2f}{:>9.1f}{:>8.1f}{:>8.1f}".format(*row)
         sys.stdout.write(f"{host['host']:8}{columns}\n")
         if off_ns > error_ns:
-            wrong.append(f"{host['host']} starts {off_ns} ns off, stated are {error_ns} ns")
+            failures.append(f"{host['host']} starts {off_ns} ns off, stated are {error_ns} ns")
         if late_ns > late_max_ns:
-            wrong.append(f"{host['host']} begins {late_ns} ns late, at most {late_max_ns:.0f} were to be")
+            failures.append(f"{host['host']} begins {late_ns} ns late, at most {late_max_ns:.0f} were to be")
         if memory.peak >= MEMORY_MAX_BYTES:
-            wrong.append(f"the agent of {host['host']} had {memory.peak} bytes of memory")
-    return wrong
+            failures.append(f"the agent of {host['host']} had {memory.peak} bytes of memory")
+    return failures
 
 
 def measured(lab: Lab, folder: Path, ranks_per_host: int, data_size: str) -> list[str]:
-    """Run the collective and return what does not hold."""
+    """Run the collective and return the failed checks."""
     ranks = len(lab.blueprint.hosts) * ranks_per_host
     file = write_hosts(lab, ranks_per_host)
     workspace = folder / "workspace"
@@ -135,31 +135,31 @@ def measured(lab: Lab, folder: Path, ranks_per_host: int, data_size: str) -> lis
     if finished.returncode:
         return [f"the run ended with status {finished.returncode}: {finished.stderr}"]
     (trial,) = Workspace.open(workspace).trials()
-    wrong = [] if trial.status == "complete" else [f"the trial is {trial.status}"]
-    wrong += checked(trial.engine, memories)
+    failures = [] if trial.status == "complete" else [f"the trial is {trial.status}"]
+    failures += checked(trial.engine, memories)
     bad_bytes = sum(host["endpoint"]["wrong_bytes"] for host in trial.engine["hosts"])
-    wrong += [f"{bad_bytes} bytes are not what was sent"] if bad_bytes else []
+    failures += [f"{bad_bytes} bytes are not what was sent"] if bad_bytes else []
     spans = ", ".join(f"{name} {span_s:.2f} s" for name, span_s in trial.engine["spans_s"].items())
     total = sum(memory.share for memory in memories)
     sys.stdout.write(f"{len(memories)} agents, {ranks} ranks, {data_size} each: {spans}\n")
     sys.stdout.write(f"memory of all agents: {total / 1e9:.2f} GB\n{finished.stdout}")
-    return wrong
+    return failures
 
 
 def main() -> int:
-    """Make the lab, run, tell; see the text of the module."""
+    """Make the lab, run the collective and print the failed checks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--leaves", type=int, default=8)
     parser.add_argument("--ranks-per-host", type=int, default=4)
     parser.add_argument("--data-size", default="1MB")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fb-") as name:
-        os.environ[state.RUN_VARIABLE] = name  # beside no other labs
-        with endpoints.measuring(planned(given.leaves * HOSTS_PER_LEAF), {}) as lab:
-            wrong = measured(lab, Path(name), given.ranks_per_host, given.data_size)
-    for each in wrong:
-        sys.stderr.write(f"error: {each}\n")
-    return 1 if wrong else 0
+        os.environ[state.RUN_VARIABLE] = name  # separate from other labs
+        with endpoints.measuring(planned(arguments.leaves * HOSTS_PER_LEAF), {}) as lab:
+            failures = measured(lab, Path(name), arguments.ranks_per_host, arguments.data_size)
+    for failure in failures:
+        sys.stderr.write(f"error: {failure}\n")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

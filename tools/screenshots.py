@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/web.md: runs small trials, serves them, and opens each page in Chromium.
+"""Takes the screenshots of docs/web.md: runs small trials, serves them, and opens each page in Chromium.
 
 `make screenshots` calls it; it needs Chromium and the built web application.
 """
@@ -39,7 +39,7 @@ MEASURED = Path(__file__).parents[1] / "tests" / "measured" / "samples" / "nccl_
 
 
 def main() -> None:
-    """Write every picture into a folder, `docs/images/web` unless told otherwise."""
+    """Write every screenshot into a folder, `docs/images/web` by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--to", type=Path, default=TARGET)
     parser.add_argument("--scheme", choices=("light", "dark"), default="light")
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def take(page: Page, address: str, path: Path) -> None:
-    """Take the picture of a page once everything is drawn."""
+    """Take a screenshot of a page after everything is drawn."""
     page.goto(address)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(800)
@@ -73,7 +73,7 @@ def take(page: Page, address: str, path: Path) -> None:
 
 
 def take_refusal(page: Page, address: str, path: Path) -> None:
-    """Import a file of which a line is broken, and take the picture of what is said to that."""
+    """Import a file with an invalid line, and take a screenshot of the error message."""
     text = MEASURED.read_text(encoding="utf-8").replace("351.0", "35x.0", 1)
     page.goto(f"{address}/import")
     file = {"name": "nccl.txt", "mimeType": "text/plain", "buffer": text.encode()}
@@ -86,7 +86,7 @@ def take_refusal(page: Page, address: str, path: Path) -> None:
 
 
 def take_running(page: Page, address: str, path: Path) -> None:
-    """Start a run and take its picture while it works."""
+    """Start a run and take a screenshot while it is running."""
     page.goto(f"{address}/configure?plan=cc-alltoall-pfc-ecn")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/*")
@@ -97,7 +97,7 @@ def take_running(page: Page, address: str, path: Path) -> None:
 
 
 def take_campaign(page: Page, address: str, folder: Path, path: Path) -> None:
-    """Carry a campaign out and take the picture of what its factors do."""
+    """Run a campaign and take a screenshot of the effects of its factors."""
     file = folder / "campaign.yaml"
     file.write_text(CAMPAIGN, encoding="utf-8")
     run = "from fabricbench.cli import main; main()"
@@ -115,7 +115,7 @@ def take_campaign(page: Page, address: str, folder: Path, path: Path) -> None:
 
 @contextmanager
 def served(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Serve a workspace with some trials; give its address and the path of each page."""
+    """Serve a workspace with some trials; yield its address and the path of each page."""
     pages = pages_of(root)
     command = [sys.executable, "-c", "from fabricbench.cli import main; main()", "serve"]
     process = subprocess.Popen(
@@ -132,7 +132,7 @@ def served(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def pages_of(root: Path) -> dict[str, str]:
-    """Run what the pictures show."""
+    """Run the trials for the screenshots; return the path of each page by its name."""
     measured = fb.import_results(MEASURED, workspace=root, plan="jct-alltoall", tag="cluster")[0]
     sizes = ["16MB", "32MB", "64MB"]
     base = fb.run(fb.load("jct-alltoall").with_(data_size=sizes, tag="baseline"), workspace=root)[0]
@@ -151,10 +151,10 @@ def pages_of(root: Path) -> dict[str, str]:
 
 
 def address_of(process: subprocess.Popen[str]) -> str:
-    """Read the address from what the server says when it starts."""
+    """Return the address from the output of the server at its start."""
     for line in process.stderr or ():
-        if found := re.search(r"(https?://\S+?:\d+)/\?token=", line):
-            return found[1]
+        if match := re.search(r"(https?://\S+?:\d+)/\?token=", line):
+            return match[1]
     raise RuntimeError("the server ended before it served")
 
 

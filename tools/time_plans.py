@@ -1,6 +1,6 @@
-"""Run every shipped plan at full size, one after the other, and print how long each takes.
+"""Runs every shipped plan at full size in sequence, and prints the time of each.
 
-All of them are to take less than 10 minutes together. A plan that takes longer than ``--bound`` is stopped.
+All together should take less than 10 minutes. A plan that takes longer than ``--bound`` is stopped.
 """
 # ruff: noqa: T201
 
@@ -27,29 +27,29 @@ def main() -> int:
     total_s, status = 0.0, 0
     for name in arguments.only or shipped_plans():
         loaded = loading.load(name)
-        told_s = sum(told["time_ms"] for told in loaded.estimates if told is not None) / 1000
-        seconds, end = timed(name, arguments.bound)
+        estimated_s = sum(estimate["time_ms"] for estimate in loaded.estimates if estimate is not None) / 1000
+        seconds, failure = timed(name, arguments.bound)
         total_s += seconds
-        status |= int(end != "")
-        print(f"{name:32}{len(loaded.trials):>7}{told_s:9.1f}{seconds:9.1f}  {end}", flush=True)
+        status |= int(failure != "")
+        print(f"{name:32}{len(loaded.trials):>7}{estimated_s:9.1f}{seconds:9.1f}  {failure}", flush=True)
     print(f"{'all':32}{'':16}{total_s:9.1f}")
     return status
 
 
 def timed(name: str, bound_s: float) -> tuple[float, str]:
-    """Run a plan in a workspace of its own; return its seconds, and how it ended if it did not end well."""
+    """Run a plan in its own workspace; return its time [s], and the failure as text, or an empty string."""
     program = Path(sys.executable).with_name("fabricbench")
     started = time.monotonic()
-    end = ""
+    failure = ""
     with tempfile.TemporaryDirectory() as folder:
         command = [str(program), "run", name, "--workspace", folder, "--format", "json"]
         try:
             subprocess.run(command, check=True, timeout=bound_s, stdout=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
-            end = "stopped at the bound"
+            failure = "stopped at the bound"
         except subprocess.CalledProcessError as error:
-            end = f"failed with status {error.returncode}"
-    return time.monotonic() - started, end
+            failure = f"failed with status {error.returncode}"
+    return time.monotonic() - started, failure
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Time what a user waits for before anything happens: the smallest commands and runs, each a whole process.
+"""Measures start-up times: the processor time of the smallest commands and runs, each a whole process.
 
-What counts is processor time (user and system) of the process: the least, the median and the most of some
-runs. The least is what a machine with other work has to be judged by.
+Prints least, median and largest processor time (user and system) of several runs of each. On a machine with
+other load the least is the most reliable.
 """
 # ruff: noqa: T201
 
@@ -41,26 +41,28 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "incast.yaml").write_text(_INCAST)
         for name, command in _commands(folder).items():
-            # Files of a command that has run are in memory, and its modules are compiled.
+            # The first run is left out: it loads files into memory and compiles modules.
             times_ms = [processor_ms(command) for _ in range(runs + 1)][1:]
             figures = (min(times_ms), statistics.median(times_ms), max(times_ms))
-            print(f"{name:44}" + "".join(f"{each:8.0f}" for each in figures), flush=True)
+            print(f"{name:44}" + "".join(f"{time_ms:8.0f}" for time_ms in figures), flush=True)
     return 0
 
 
 def _commands(folder: str) -> Mapping[str, Sequence[str]]:
-    """Return the commands by what they are; the later ones find the trials of the earlier ones."""
+    """Return the commands by description; later ones use the trials of earlier ones."""
     program = str(Path(sys.executable).with_name("fabricbench"))
-    there = ("--workspace", f"{folder}/there")
-    fresh = f'exec {program} {" ".join(_ALL_TO_ALL[:2])} -s "{_ALL_TO_ALL[3]}" --workspace {folder}/fresh.$$'
+    used_workspace = ("--workspace", f"{folder}/there")
+    run_in_new_workspace = (
+        f'exec {program} {" ".join(_ALL_TO_ALL[:2])} -s "{_ALL_TO_ALL[3]}" --workspace {folder}/fresh.$$'
+    )
     return {
         "python -c pass": (sys.executable, "-c", "pass"),
         "--help": (program, "--help"),
-        "all-to-all of 16 MB, 8 hosts, new workspace": ("/bin/sh", "-c", fresh),
-        "the same again, in a workspace of one trial": (program, *_ALL_TO_ALL, *there),
-        "incast of 1 MB, 127:1": (program, "run", f"{folder}/incast.yaml", *there),
-        "trials": (program, "trials", *there),
-        "show latest": (program, "show", "latest", *there),
+        "all-to-all of 16 MB, 8 hosts, new workspace": ("/bin/sh", "-c", run_in_new_workspace),
+        "the same again, in a workspace of one trial": (program, *_ALL_TO_ALL, *used_workspace),
+        "incast of 1 MB, 127:1": (program, "run", f"{folder}/incast.yaml", *used_workspace),
+        "trials": (program, "trials", *used_workspace),
+        "show latest": (program, "show", "latest", *used_workspace),
     }
 
 
@@ -70,10 +72,10 @@ def processor_ms(command: Sequence[str]) -> float:
     Raises:
         RuntimeError: It failed.
     """
-    silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    # As a user has it: modules are compiled once.
+    no_output = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    # As for a user, modules are compiled only once.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    process = os.posix_spawn(command[0], list(command), environment, file_actions=silent)
+    process = os.posix_spawn(command[0], list(command), environment, file_actions=no_output)
     _, status, usage = os.wait4(process, 0)
     if status:
         raise RuntimeError(f"{' '.join(command)} ended with status {os.waitstatus_to_exitcode(status)}")

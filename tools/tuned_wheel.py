@@ -1,8 +1,8 @@
-"""Builds the wheel with a profile: where branches usually go, as the benchmarks of `make bench` take them.
+"""Builds the wheel with profile-guided optimisation, using branch counts of the benchmarks of `make bench`.
 
-Three steps: the benchmarks built so that they count, run, and the wheel built with the counts. The results of
-simulations are the same, and so are the processors that it runs on. With --bench the benchmarks are built
-with the counts in place of the wheel, and run: what the wheel gains.
+Three steps: build the benchmarks with counters, run them, and build the wheel with the counts. The results of
+simulations and the supported processors are the same. With --bench the benchmarks are built with the counts
+instead of the wheel, and run, to measure the gain.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _count(counts: Path) -> None:
-    """Build the benchmarks so that they count, and run them."""
+    """Build the benchmarks with counters, and run them."""
     _run([*BENCH, "--runs", "1", "--threads", "1", *WORKLOADS], f"-Cprofile-generate={counts}")
 
 
@@ -69,7 +69,7 @@ def _of_toolchain() -> str | None:
 
 
 def _of_system() -> str | None:
-    """Return the program of the system that is of the compiler's LLVM, as Debian names it, or else any."""
+    """Return the system's program for the compiler's LLVM, by its name in Debian, or else any."""
     return shutil.which(f"llvm-profdata-{_llvm_major()}") or shutil.which("llvm-profdata")
 
 
@@ -78,9 +78,9 @@ def _llvm_major() -> str:
 
 
 def _of_rustc(fact: str) -> str:
-    """Return what `rustc -vV` says of the host, the release or LLVM."""
-    told = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
-    return dict(line.split(": ", 1) for line in told.splitlines() if ": " in line)[fact]
+    """Return a fact in the output of `rustc -vV`, such as host, release or LLVM version."""
+    output = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    return dict(line.split(": ", 1) for line in output.splitlines() if ": " in line)[fact]
 
 
 if __name__ == "__main__":

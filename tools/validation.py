@@ -51,7 +51,7 @@ class Section:
 
 def sections(page: str) -> list[Section]:
     """Return the tables of the page in order."""
-    return [Section(each["plan"], tuple(shlex.split(each["options"]))) for each in BEGIN.finditer(page)]
+    return [Section(match["plan"], tuple(shlex.split(match["options"]))) for match in BEGIN.finditer(page)]
 
 
 ALONE_HEADS = ("alone (GB/s)", "kept (%)")
@@ -65,8 +65,8 @@ def run(section: Section) -> list[dict[str, Any]]:
         SystemExit: The run printed no results, such as after an error in the plan.
     """
     with tempfile.TemporaryDirectory() as workspace:
-        where = ["--workspace", workspace, "--format", "json"]
-        command = [str(COMMAND), "run", section.plan, *section.options, *where]
+        output_options = ["--workspace", workspace, "--format", "json"]
+        command = [str(COMMAND), "run", section.plan, *section.options, *output_options]
         finished = subprocess.run(command, check=False, capture_output=True, text=True)
     if not finished.stdout:
         raise SystemExit(f"error: {shlex.join(command)} failed\n{finished.stderr}")
@@ -77,18 +77,18 @@ def run(section: Section) -> list[dict[str, Any]]:
 
 def value_of(trial: dict[str, Any], metric: Metric) -> float | None:
     """Return a metric of a trial; none where it could not be measured."""
-    place = trial[metric.group] if metric.group else trial
-    value: float | None = place[metric.name.removeprefix(f"{metric.group}_")]
+    group = trial[metric.group] if metric.group else trial
+    value: float | None = group[metric.name.removeprefix(f"{metric.group}_")]
     return value
 
 
 def head_of(metric: Metric) -> str:
-    """Return the head of the column of a metric; what is counted needs no unit."""
+    """Return the head of the column of a metric; counts have no unit."""
     return metric.label if metric.decimals == 0 else f"{metric.label} ({metric.unit})"
 
 
 def cell(trial: dict[str, Any], metric: Metric) -> str:
-    """Write our value, the published one and the deviation."""
+    """Return our value, the published one and the deviation as text."""
     value = value_of(trial, metric)
     ours = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.5g}"
     published = (trial["published"] or {}).get(metric.name)
@@ -118,7 +118,7 @@ def is_storage(trials: Sequence[dict[str, Any]]) -> bool:
 
 
 def label(trial: dict[str, Any], *, with_job: bool) -> str:
-    """Write the label of a row: data size, job, variant, and the status of a trial that did not complete."""
+    """Return the label of a row: data size, job, variant, and the status of a trial that did not complete."""
     size = trial["data_size_bytes"]
     unit, name = (2**20, "MB") if size >= 2**20 else (2**10, "KB") if size >= 2**10 else (1, "B")
     parts = [f"{size / unit:,.0f} {name}"]
@@ -132,28 +132,28 @@ def label(trial: dict[str, Any], *, with_job: bool) -> str:
 
 
 def axes_text(trial: dict[str, Any]) -> str:
-    """Write the values of the fields that the sweep of a plan changes."""
+    """Return the values of the fields that the sweep of a plan changes."""
     return ", ".join(str(value) for value in trial["axes"].values())
 
 
 def alone_cells(trial: dict[str, Any]) -> list[str]:
-    """Write the bandwidth of a job alone, and the percentage that it keeps with the others."""
-    alone = trial["alone"] or {}
-    values = (alone.get(BUS_BANDWIDTH.name), alone.get("kept_percent"))
+    """Return the bandwidth of a job alone, and the percentage of it that remains with the other jobs."""
+    results_alone = trial["alone"] or {}
+    values = (results_alone.get(BUS_BANDWIDTH.name), results_alone.get("kept_percent"))
     return ["-" if value is None else f"{value:.4g}" for value in values]
 
 
 def ratio_heads(trials: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Choose the ratios that the table shows: none for a plan without variants."""
-    known = [trial["reference"]["ratios"] for trial in trials if trial["reference"]]
-    own = columns(trials)
-    shown = own if own in (STORAGE_METRICS, ADAPTER_METRICS) else in_views(View.TENANTS)
-    heads = {metric.ratio: f"{metric.label}, ratio" for metric in shown if metric.ratio}
-    return {name: head for name, head in heads.items() if any(ratios.get(name) for ratios in known)}
+    ratios_by_trial = [trial["reference"]["ratios"] for trial in trials if trial["reference"]]
+    metrics = columns(trials)
+    ratio_metrics = metrics if metrics in (STORAGE_METRICS, ADAPTER_METRICS) else in_views(View.TENANTS)
+    heads = {metric.ratio: f"{metric.label}, ratio" for metric in ratio_metrics if metric.ratio}
+    return {name: head for name, head in heads.items() if any(ratios.get(name) for ratios in ratios_by_trial)}
 
 
 def ratio_cells(trial: dict[str, Any], names: Sequence[str]) -> list[str]:
-    """Write the ratios of a job to the reference variant."""
+    """Return the ratios of a job to the reference variant."""
     ratios = trial["reference"]["ratios"] if trial["reference"] else {}
     values = [ratios.get(name) for name in names]
     return ["-" if value is None else f"{value:.3f}" for value in values]
@@ -186,20 +186,25 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
 
 def unrepeated(page: str, section: Section, text: str) -> str:
     """Return a table, or a reference to an equal one above it on the page."""
-    before = page[: page.index(f"<!-- {section.plan}: end -->")]
-    same = next(
-        (each.plan for each in sections(before) if f": begin -->\n{text}<!-- {each.plan}:" in before), ""
+    page_above = page[: page.index(f"<!-- {section.plan}: end -->")]
+    equal_plan = next(
+        (
+            earlier.plan
+            for earlier in sections(page_above)
+            if f": begin -->\n{text}<!-- {earlier.plan}:" in page_above
+        ),
+        "",
     )
-    return f"The same as [{same}](#{same}), to the digit.\n" if same else text
+    return f"The same as [{equal_plan}](#{equal_plan}), to the digit.\n" if equal_plan else text
 
 
 def replaced(page: str, section: Section, text: str) -> str:
-    """Return the page with a table written again.
+    """Return the page with a table replaced.
 
     Raises:
         SystemExit: The end of the table is missing.
     """
-    begin = next(each for each in BEGIN.finditer(page) if each["plan"] == section.plan)
+    begin = next(match for match in BEGIN.finditer(page) if match["plan"] == section.plan)
     end = page.find(f"<!-- {section.plan}: end -->", begin.end())
     if end < 0:
         raise SystemExit(f"error: docs/reference/validation.md: the table of {section.plan} has no end")
@@ -212,10 +217,10 @@ def check(page: str) -> None:
     Raises:
         SystemExit: One has none.
     """
-    known = {section.plan for section in sections(page)}
+    plans_with_table = {section.plan for section in sections(page)}
     methods = ("jct", "isolation", "lb", "cc", ADAPTERS)
     plans = sorted(path.stem for method in methods for path in (ROOT / "plans" / method).glob("*.yaml"))
-    missing = [plan for plan in plans if plan not in known]
+    missing = [plan for plan in plans if plan not in plans_with_table]
     if missing:
         raise SystemExit(f"error: docs/reference/validation.md has no table for {', '.join(missing)}")
     for section in sections(page):
@@ -237,7 +242,7 @@ def main() -> int:
             continue
         sys.stderr.write(f"running {section.plan}\n")
         text = table(run(section))
-        # Another process may write the page meanwhile: only this table changes.
+        # The page is read again, as another process may have changed its other tables.
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(replaced(page, section, unrepeated(page, section, text)), encoding="utf-8")
     return 0

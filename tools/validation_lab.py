@@ -1,9 +1,9 @@
 """Writes the lab table of docs/reference/validation.md: plans with real packets, next to their simulation.
 
 `make validation-lab` runs `fabricbench run PLAN --lab --twin --quick` a few times for each plan, first with
-the seed of the plan, then with others; plans named as arguments are run alone, and the lines of the others
-stay. It needs root, and a machine that does nothing else.
-`--check` only says whether the page has lines for every plan.
+the seed of the plan, then with others. With plans as arguments it runs only these and leaves the lines of
+the others unchanged. It needs root, and an otherwise idle machine.
+`--check` only checks that the page has lines for every plan.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CLOSE_PERCENT = 3.0
 TIMEOUT_S = 2_400
 _SCALE = re.compile(r"--scale (\d+), at which")
 SHORT_BYTES = 1_500
-"""Chunks up to this size are as long as the deviations of programs and token buckets."""
+"""Chunks up to this size take no longer than the timing errors of programs and token buckets."""
 _NONE = "none that the records have"
 _EXCLUDED = "not run in a lab: "
 _REFUSED = re.compile(r"no lab can run [^:]+: (.*)")
@@ -56,27 +56,27 @@ def run_once(plan: str, scale: int | None, seed: int | None = None) -> tuple[lis
         options = ["--lab", "--twin", "--quick", "--format", "json", "--workspace", workspace]
         options += [f"--scale={scale}"] if scale else []
         options += [] if seed is None else [f"--seed={seed}"]
-        whole = [str(COMMAND), "run", plan, *options]
-        sys.stderr.write(f"{shlex.join(whole)}\n")
+        command = [str(COMMAND), "run", plan, *options]
+        sys.stderr.write(f"{shlex.join(command)}\n")
         try:
-            done = subprocess.run(whole, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
+            process = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return [], f"error: it was stopped after {TIMEOUT_S} s"
-    found = json.loads(done.stdout)["twins"] if done.stdout else []
-    return found, done.stderr
+    twins = json.loads(process.stdout)["twins"] if process.stdout else []
+    return twins, process.stderr
 
 
 def chunk_sizes(plan: str) -> dict[tuple[str, str, int], int]:
-    """Return the mean size of a chunk [bytes] by variant, swept values and data size, as `--quick` has it."""
-    found = {}
+    """Return the mean size of a chunk with `--quick` [bytes], by variant, swept values and data size."""
+    bytes_by_case = {}
     for trial in loading.load(plan, quick=True).trials:
         estimate = engine.estimate(trial.spec_json)
         if estimate is not None:
             job = trial.run_spec["jobs"][0]
             rounds = cast("int", job["repeat"].get("rounds", 1)) + job["warm_up_rounds"]
             key = (trial.variant, _swept(dict(trial.case.axes)), job["data_bytes"])
-            found[key] = estimate["payload_bytes"] // max(1, estimate["chunks"] * rounds)
-    return found
+            bytes_by_case[key] = estimate["payload_bytes"] // max(1, estimate["chunks"] * rounds)
+    return bytes_by_case
 
 
 def _swept(axes: Mapping[str, Any]) -> str:
@@ -84,8 +84,8 @@ def _swept(axes: Mapping[str, Any]) -> str:
     return str(next(iter(axes.values()), ""))
 
 
-def _short(chunk_bytes: int | None) -> str:
-    """Return the cause of what chunks of up to a frame take otherwise than predicted; empty for others."""
+def _short_chunk_cause(chunk_bytes: int | None) -> str:
+    """Return the cause of deviations of chunks of up to a frame; empty for larger ones."""
     if chunk_bytes is None or chunk_bytes > SHORT_BYTES:
         return ""
     return (
@@ -105,9 +105,11 @@ def rows(plan: str, repeats: int, given_scale: int | None) -> list[str]:
     cores = len(os.sched_getaffinity(0))
     busy = f"the machine was busy: load {load:.0f} on {cores} processors" if load > cores else ""
     lines, sizes = [], chunk_sizes(plan)
-    for place, first in enumerate(runs[0][0]):
-        repeated = [twins[place] for twins, _ in runs if place < len(twins)]
-        short = _short(sizes.get((first["variant"], _swept(first["axes"]), first["data_size_bytes"])))
+    for index, first_twin in enumerate(runs[0][0]):
+        repeated = [twins[index] for twins, _ in runs if index < len(twins)]
+        short = _short_chunk_cause(
+            sizes.get((first_twin["variant"], _swept(first_twin["axes"]), first_twin["data_size_bytes"]))
+        )
         lines.append(_measured(plan, scale, repeated, (short, busy)))
     for line in messages.splitlines():
         if line.startswith(_EXCLUDED):
@@ -119,9 +121,9 @@ def rows(plan: str, repeats: int, given_scale: int | None) -> list[str]:
 
 
 def _reason(messages: str) -> str:
-    refused = _REFUSED.search(messages)
-    if refused:
-        return refused[1]
+    refusal = _REFUSED.search(messages)
+    if refusal:
+        return refusal[1]
     errors = [line.removeprefix("error: ") for line in messages.splitlines() if line.startswith("error: ")]
     return errors[0] if errors else "no reason told"
 
@@ -129,43 +131,53 @@ def _reason(messages: str) -> str:
 def _measured(plan: str, scale: str, repeats: Sequence[dict[str, Any]], known_causes: tuple[str, str]) -> str:
     """Return the line of a job at a size, over the repeats of its run: the median, with the range.
 
-    `known_causes` are that of short chunks, and that of a busy machine where the records have none.
+    `known_causes` has the cause for short chunks, and for a busy machine where the records have no cause.
     """
     short, busy = known_causes
-    first = repeats[0]
-    variant = [] if first["variant"] in {"", "base"} else [first["variant"]]
-    swept = [text] if (text := _swept(first["axes"])) else []
-    label = ", ".join([*variant, *swept, first["job"], first["size"]])
-    known = sorted(each["deviation_percent"] for each in repeats if each["deviation_percent"] is not None)
-    predicted = (first["predicted"] or {}).get("completion_time_ms")
-    if not known or predicted is None:
-        told = _causes(first) or "no completion time"
-        return f"| {plan} | {label} | {scale} | - | {_number(predicted)} | - | {told} |\n"
-    middle = median(known)
-    typical = min(repeats, key=lambda each: abs((each["deviation_percent"] or 0.0) - middle))
-    shown = f"{middle:+.2f}" + (f" ({known[0]:+.2f} to {known[-1]:+.2f})" if len(known) > 1 else "")
-    measured = typical["measured"]["completion_time_ms"]
-    told = ""
-    if abs(middle) > CLOSE_PERCENT:
-        told = _spread(repeats) or short or _causes(typical) or (busy if middle > 0 else "") or _NONE
-    cells = (plan, label, scale, _number(measured), _number(predicted), shown, told)
+    first_twin = repeats[0]
+    variant = [] if first_twin["variant"] in {"", "base"} else [first_twin["variant"]]
+    swept = [text] if (text := _swept(first_twin["axes"])) else []
+    label = ", ".join([*variant, *swept, first_twin["job"], first_twin["size"]])
+    deviations = sorted(
+        twin["deviation_percent"] for twin in repeats if twin["deviation_percent"] is not None
+    )
+    predicted = (first_twin["predicted"] or {}).get("completion_time_ms")
+    if not deviations or predicted is None:
+        cause = _causes(first_twin) or "no completion time"
+        return f"| {plan} | {label} | {scale} | - | {_number(predicted)} | - | {cause} |\n"
+    median_deviation = median(deviations)
+    median_twin = min(repeats, key=lambda twin: abs((twin["deviation_percent"] or 0.0) - median_deviation))
+    deviation_text = f"{median_deviation:+.2f}" + (
+        f" ({deviations[0]:+.2f} to {deviations[-1]:+.2f})" if len(deviations) > 1 else ""
+    )
+    measured = median_twin["measured"]["completion_time_ms"]
+    cause = ""
+    if abs(median_deviation) > CLOSE_PERCENT:
+        cause = (
+            _seed_range(repeats)
+            or short
+            or _causes(median_twin)
+            or (busy if median_deviation > 0 else "")
+            or _NONE
+        )
+    cells = (plan, label, scale, _number(measured), _number(predicted), deviation_text, cause)
     return f"| {' | '.join(cells)} |\n"
 
 
-def _spread(repeats: Sequence[dict[str, Any]]) -> str:
-    """Write by how much the prediction varies with the seed, where that is as much as the deviations."""
+def _seed_range(repeats: Sequence[dict[str, Any]]) -> str:
+    """Return the range of the prediction over the seeds as text; empty if the deviations exceed it."""
     predicted = [
-        each["predicted"]["completion_time_ms"] for each in repeats if each["deviation_percent"] is not None
+        twin["predicted"]["completion_time_ms"] for twin in repeats if twin["deviation_percent"] is not None
     ]
     low, high = min(predicted), max(predicted)
-    largest = max(abs(each["deviation_percent"] or 0.0) for each in repeats)
+    largest = max(abs(twin["deviation_percent"] or 0.0) for twin in repeats)
     if 100 * (high / low - 1) < max(CLOSE_PERCENT, largest):
         return ""
     return f"random: with the seed the prediction is {_number(low)} to {_number(high)} ms"
 
 
 def _causes(row: dict[str, Any]) -> str:
-    """Write the first two causes of a deviation."""
+    """Return the first two causes of a deviation as text."""
     return "; ".join(cause["text"] for cause in row["causes"][:2]).replace("|", "/")
 
 
@@ -174,7 +186,7 @@ def _number(value: float | None) -> str:
 
 
 def replaced(page: str, plan: str, lines: Sequence[str], order: Sequence[str]) -> str:
-    """Return the page with the lines of a plan in the place of those that it had.
+    """Return the page with the lines of a plan replaced.
 
     Raises:
         SystemExit: The table is missing.
@@ -183,17 +195,19 @@ def replaced(page: str, plan: str, lines: Sequence[str], order: Sequence[str]) -
     if begin < 0 or end < 0:
         raise SystemExit("error: docs/reference/validation.md has no table of plans in the lab")
     table = page[begin + len(BEGIN) : end].removeprefix(HEAD).splitlines(keepends=True)
-    kept = [line for line in table if _plan_of(line) != plan]
-    place = {name: number for number, name in enumerate(order)}
-    ordered = sorted([*kept, *lines], key=lambda line: place.get(_plan_of(line), len(place)))
+    other_lines = [line for line in table if _plan_of(line) != plan]
+    index_of_plan = {name: number for number, name in enumerate(order)}
+    ordered = sorted(
+        [*other_lines, *lines], key=lambda line: index_of_plan.get(_plan_of(line), len(index_of_plan))
+    )
     return page[: begin + len(BEGIN)] + HEAD + "".join(ordered) + page[end:]
 
 
 def missing(page: str, order: Sequence[str]) -> list[str]:
     """Return the plans that the table lacks."""
     begin, end = page.find(BEGIN), page.find(END)
-    known = {_plan_of(line) for line in page[begin:end].splitlines()}
-    return [plan for plan in order if plan not in known]
+    listed_plans = {_plan_of(line) for line in page[begin:end].splitlines()}
+    return [plan for plan in order if plan not in listed_plans]
 
 
 def _plan_of(line: str) -> str:
@@ -218,7 +232,7 @@ def main() -> int:
         return 0
     for plan in arguments.plans or order:
         lines = rows(plan, arguments.repeat, arguments.scale)
-        # Somebody may be writing the page meanwhile: only these lines change.
+        # The page is read again, as another process may have changed its other lines.
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(replaced(page, plan, lines, order), encoding="utf-8")
     return 0

@@ -58,7 +58,7 @@ __version__: str
 
 
 def __getattr__(name: str) -> object:
-    """Import what is heavy, or read the version, only when it is asked for."""
+    """Import `fabricbench.api`, or read the version, on first access: both are slow."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,9 +1,9 @@
-"""Counters of devices by definition: for each name of a vendor what it counts, and what it is no measure of.
+"""Definitions of device counters by vendor name: the counted event, its unit, and wrong interpretations.
 
-`counters.csv` beside this module is the only place where they stand. One neutral name says that vendors mean
-alike, not that they count alike: one counts bursts of losses where another counts packets, one the packets
-that it marked where another counts those that it selected. `counts` says which, `meaning` and `caveat` say it
-in words.
+They are defined only in `counters.csv` next to this module. Counters of one neutral name have a similar
+meaning, but may count different things: one vendor counts bursts of losses, another packets; one the packets
+that it marked, another those that it selected. `counts` is the counted thing, `meaning` and `caveat` describe
+it in words.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _KEYS: Final = re.compile(r"\[[^\]]*\]")
 
 @dataclass(frozen=True)
 class Counter:
-    """What a counter of a vendor is.
+    """Definition of a vendor's counter.
 
     Attributes:
-        family: Whose it is: a driver, `sonic`, `openconfig`, `linux`, or `endpoint` of ours.
-        source: Where it is read, as table `counters` has it.
-        vendor_name: Its name there; `{p}` stands for a priority.
+        family: Its owner: a driver, `sonic`, `openconfig`, `linux`, or `endpoint` of ours.
+        source: Source from which it is read, as in table `counters`.
+        vendor_name: Its name there, with `{p}` for a priority.
         name: Neutral name.
-        metric: Metric of a job that is about the same, by its name in docs/metrics.md; may be empty.
-        counts: What a step of it is: `packets`, `bursts`, `events`, `marked`, `selected`, `bytes`, `time` ...
-        unit: Unit of its value; empty where the vendor gives none.
+        metric: Metric of a job with about the same meaning, by its name in docs/metrics.md; may be empty.
+        counts: Kind of one step: `packets`, `bursts`, `events`, `marked`, `selected`, `bytes`, `time` ...
+        unit: Unit of its value; empty if the vendor gives none.
         scale: Units of one count.
-        meaning: What the vendor counts, and what must not be made of it.
-        caveat: The latter alone.
-        reference: Where that is said.
+        meaning: Events that the vendor counts, and wrong interpretations of them.
+        caveat: Only the wrong interpretations.
+        reference: Source of the definition.
     """
 
     family: str
@@ -54,40 +54,45 @@ class Counter:
 
 @cache
 def counters() -> tuple[Counter, ...]:
-    """Return every counter that is known, in the order of the file."""
+    """Return every defined counter, in the order of the file."""
     with _FILE.open(encoding="utf-8", newline="") as file:
         return tuple(_counter(row) for row in csv.DictReader(file))
 
 
 def _counter(row: dict[str, Any]) -> Counter:
-    told = {"scale": int(row["scale"]), "meaning": f"{row['meaning']} {row['caveat']}".strip()}
-    return Counter(**row | told)
+    parsed_fields = {"scale": int(row["scale"]), "meaning": f"{row['meaning']} {row['caveat']}".strip()}
+    return Counter(**row | parsed_fields)
 
 
 def look_up(vendor_name: str, source: str, family: str | None = None) -> Counter | None:
-    """Return what a counter is; none if it is not known.
+    """Return the definition of a counter; none if it has none.
 
     Args:
-        vendor_name: Its name as the device tells it, with its priority; keys of a path are left out.
-        source: Where it was read.
-        family: Whose it is, where vendors use a name in different ways.
+        vendor_name: Its name as reported by the device, with its priority; keys of a path are ignored.
+        source: Source from which it was read.
+        family: Its owner, if vendors use the name with different meanings.
     """
     return next(
-        (each for each in find(vendor_name) if each.source == source and family in (None, each.family)), None
+        (
+            counter
+            for counter in find(vendor_name)
+            if counter.source == source and family in (None, counter.family)
+        ),
+        None,
     )
 
 
 def find(vendor_name: str) -> Iterator[Counter]:
-    """Yield what a name is at each vendor that has it."""
-    bare = _KEYS.sub("", vendor_name).removeprefix("openconfig:")
-    general, priority = _general(bare)
-    for name in dict.fromkeys((bare, *general)):
-        for each in _by_name().get(name, ()):
-            yield _of_priority(each, priority) if _PRIORITY in each.vendor_name else each
+    """Yield the definitions of a name, one for each vendor that has it."""
+    vendor_key = _KEYS.sub("", vendor_name).removeprefix("openconfig:")
+    general, priority = _general(vendor_key)
+    for name in dict.fromkeys((vendor_key, *general)):
+        for counter in _by_name().get(name, ()):
+            yield _of_priority(counter, priority) if _PRIORITY in counter.vendor_name else counter
 
 
 def _general(name: str) -> tuple[list[str], str]:
-    """Return a name that is known with `{p}` for one digit of it, and that digit; none if there is none."""
+    """Return the defined name with `{p}` in place of one digit, and that digit; empty if there is none."""
     for match in re.finditer(r"(?<![0-9])[0-7](?![0-9])", name):
         general = name[: match.start()] + _PRIORITY + name[match.end() :]
         if general in _by_name():
@@ -102,7 +107,7 @@ def _of_priority(counter: Counter, priority: str) -> Counter:
 
 @cache
 def _by_name() -> dict[str, list[Counter]]:
-    found: dict[str, list[Counter]] = {}
-    for each in counters():
-        found.setdefault(each.vendor_name, []).append(each)
-    return found
+    counters_by_name: dict[str, list[Counter]] = {}
+    for counter in counters():
+        counters_by_name.setdefault(counter.vendor_name, []).append(counter)
+    return counters_by_name

@@ -1,7 +1,10 @@
-"""Takes measured results into a workspace: one trial for each row of a benchmark's output.
+"""Import of measured results into a workspace: one trial for each row of a benchmark's output.
 
-A file is read whole before anything is stored, and its trials are put in place together, so a file is
-imported or it is not.
+`import_results` reads a file and stores its trials, all of them or none: the whole file is parsed first and
+its trials become visible together. `look` counts results and stores nothing. `plan_sizes` returns the sizes
+with which a plan simulates a measurement, `pooled_jobs` the jobs that together run one. `Source` is a file,
+`Options` are those of the user, `Imported` is the result. For `explain` this file also has `look_into` (reads
+a file), `switch_counters` (reads counters of switches and hosts) and `fabric_of` (the `Fabric` of a file).
 """
 
 from __future__ import annotations
@@ -20,11 +23,11 @@ from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
 from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
 from fabricbench.measured.examined import Point as Point  # noqa: PLC0414
 from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
-from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
+from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers add ranks and benchmark
 from fabricbench.measured.model import Reading, Row, Table
 from fabricbench.measured.nccl import COLLECTIVES
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
-from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- what callers show
+from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- callers show it
 from fabricbench.measured.suspect import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
 from fabricbench.measured.suspect import Suspect as Suspect  # noqa: PLC0414
 from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
@@ -52,12 +55,12 @@ if TYPE_CHECKING:
 
 FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
-PROGRAMS: dict[str, str] = {each: f"{name}_perf" for name, each in COLLECTIVES.items()}
+PROGRAMS: dict[str, str] = {collective_name: f"{name}_perf" for name, collective_name in COLLECTIVES.items()}
 """For each collective of a plan that nccl-tests has, its program."""
 MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
-"""So many characters of a file are kept with each of its trials, and with all of them together."""
+"""Most characters of a file stored with each of its trials, and with all of them together."""
 _SIZE_MAX = (1 << 63) - 1
-_KEPT = (
+_RESULT_FIELDS = (
     "time_us",
     "time_us_min",
     "time_us_max",
@@ -68,10 +71,10 @@ _KEPT = (
     "wrong",
     "values",
 )
-"""What a record keeps of a row."""
+"""Fields of a row that the summary of a trial stores."""
 _RANKS_MAX = 1 << 24
 _ABOVE_IDEAL = 101.0
-"""Percent of the ideal from which on it is not rounding: benchmarks print three digits or more."""
+"""Percent of the ideal above which rounding is no explanation: benchmarks print three digits or more."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials`, as for the runner."""
@@ -79,7 +82,7 @@ Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 
 @dataclass(frozen=True)
 class Source:
-    """A file of measured results: what to call it, and its bytes."""
+    """A file of measured results: its name in messages, and its bytes."""
 
     name: str
     data: bytes
@@ -90,8 +93,8 @@ class Source:
 
         Args:
             path: The file.
-            holds: What it should hold, for the hint of an error.
-            bytes_max: Most bytes that can be read; by default what can be imported.
+            holds: The expected content, for the hint of an error.
+            bytes_max: Most bytes that can be read; by default the limit of an import.
 
         Raises:
             MeasuredError: It cannot be read.
@@ -107,15 +110,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Options:
-    """What the user says about files.
+    """Options of the user for the import of a file.
 
     Attributes:
         format: One of `FORMATS`; none to detect it.
-        name: What the trials are called in place of a plan; empty for the name of the benchmark.
+        name: Name of the trials in place of a plan's; empty for the name of the benchmark.
         tag: A label to find them again.
-        given: What the output does not say.
-        plan: The plan that simulates what was measured; the trials then bear its name, and their share of its
-            ideal is known. None without one.
+        given: Ranks and benchmark where the output lacks them.
+        plan: The plan that simulates the measurement; the trials then have its name and their percentage of
+            its ideal. None without one.
     """
 
     format: str | None = None
@@ -127,12 +130,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a file.
+    """Result of the import of a file.
 
     Attributes:
         format: Its format.
         trials: Its trials, in the order of its rows.
-        warnings: What was left out, with the line.
+        warnings: Parts of the file that were left out, with the line.
     """
 
     format: str
@@ -145,88 +148,88 @@ def import_results(
 ) -> Imported:
     """Read a file and store a trial for each of its results: all of them or none.
 
-    A file that is imported again takes the place of its earlier trials.
+    A file that is imported again replaces its earlier trials.
 
     Args:
-        workspace: Where they go.
+        workspace: Stores the trials.
         source: The file.
         results: Computes the metrics of each; `fabricbench.results.jobs.result_rows`.
-        options: What the user says about it.
+        options: Options of the user.
 
     Raises:
-        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+        MeasuredError: The file cannot be read, or the plan simulates another operation.
         StoreError: The workspace cannot be written, or the disk is full.
     """
     from fabricbench.measured.reading import read
 
     given = options or Options()
-    wanted = replace(given, name=_label("--name", given.name), tag=_label("--tag", given.tag))
-    reading = read(source.name, source.data, wanted.format, wanted.given)
-    made = list(_trials(source, reading, wanted))
-    _store(workspace, made, results)
-    trials = _stored(workspace, [facts for facts, _, _ in made])
+    file_options = replace(given, name=_label("--name", given.name), tag=_label("--tag", given.tag))
+    reading = read(source.name, source.data, file_options.format, file_options.given)
+    trial_parts = list(_trials(source, reading, file_options))
+    _store(workspace, trial_parts, results)
+    trials = _stored(workspace, [facts for facts, _, _ in trial_parts])
     notes = dict.fromkeys(f"{source.name}: {note}" for trial in trials for note in trial.notes)
     return Imported(reading.format, trials, [*reading.warnings, *_run_warnings(source, reading), *notes])
 
 
 def _run_warnings(source: Source, reading: Reading) -> Iterator[str]:
-    """Yield the settings in which runs of a benchmark differ, where their names do not say them."""
+    """Yield the settings in which runs of a benchmark differ, for runs that have only a number as name."""
     for table in reading.tables:
         if table.run.startswith("run"):
             yield f"{source.name}:{table.line}: {table.run} of {table.benchmark}: {described(table.differs)}"
 
 
 def _label(option: str, text: str) -> str:
-    """Read a name or tag, which tables show beside the trials, as a plan reads its tag.
+    """Read a name or tag, which tables show next to the trials, by the rules for the tag of a plan.
 
     Raises:
         MeasuredError: It has several lines or is too long.
     """
     hint = "choose a few words"
     if len(text) > LABEL_LENGTH_MAX:
-        found, allowed = f"{len(text):,} characters", f"at most {LABEL_LENGTH_MAX} characters"
-        raise MeasuredError(option, None, found, allowed, hint)
+        length, allowed = f"{len(text):,} characters", f"at most {LABEL_LENGTH_MAX} characters"
+        raise MeasuredError(option, None, length, allowed, hint)
     try:
         return parse_line(text)
     except UnitError as error:
         raise MeasuredError(option, None, error.found, error.allowed, hint) from error
 
 
-def _stored(workspace: Workspace, made: Sequence[TrialFacts]) -> list[Trial]:
+def _stored(workspace: Workspace, trial_facts: Sequence[TrialFacts]) -> list[Trial]:
     """Return the trials as the workspace has them now, run by run."""
-    firsts = {facts.suite: facts.id for facts in reversed(made)}
-    members = [each for first in firsts.values() for each in workspace.suite(workspace.find(first))]
-    known = {trial.id: trial for trial in members}
-    return [known[facts.id] for facts in made]
+    firsts = {facts.suite: facts.id for facts in reversed(trial_facts)}
+    members = [trial for first in firsts.values() for trial in workspace.suite(workspace.find(first))]
+    trials_by_id = {trial.id: trial for trial in members}
+    return [trials_by_id[facts.id] for facts in trial_facts]
 
 
 def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[int]]:
-    """Return the sizes with which a plan simulates what was measured.
+    """Return the sizes with which a plan simulates a measurement.
 
     Returns:
-        What the plan sweeps, `data` or `message`, and the sizes of that kind [bytes].
+        Kind of size that the plan sweeps, `data` or `message`, and the sizes of that kind [bytes].
     """
     kind = loaded.trials[0].size_kind
-    each = {
+    shares_by_data_size = {
         trial.results[0]["data_size_bytes"] // pooled_jobs(trial): shares(
             trial.results[0]["collective"], trial.results[0]["ranks"] // pooled_jobs(trial)
         )
         for trial in trials
     }
-    sizes = (size // share if kind == "message" else size for size, share in each.items())
+    sizes = (size // share if kind == "message" else size for size, share in shares_by_data_size.items())
     return kind, sorted({size for size in sizes if size})
 
 
 def pooled_jobs(trial: Trial) -> int:
-    """Return how many jobs of its plan do together what a trial measured."""
+    """Return the number of jobs of the plan that together run the operation of a measured trial."""
     return int(trial.facts.run_spec["jobs"][0].get("pooled_jobs", 1))
 
 
 def look(source: Source, options: Options) -> int:
-    """Read a file and store nothing; return how many results it has.
+    """Return the number of results of a file; nothing is stored.
 
     Raises:
-        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+        MeasuredError: The file cannot be read, or the plan simulates another operation.
     """
     from fabricbench.measured.reading import read
 
@@ -236,14 +239,14 @@ def look(source: Source, options: Options) -> int:
 
 @dataclass(frozen=True)
 class Fabric:
-    """The fabric beside which a file is set.
+    """The fabric with which a file is compared.
 
     Attributes:
-        plan: Name of the plan; empty if none was given or found.
-        hardware: What hosts have.
+        plan: Name of the plan; empty without a plan.
+        hardware: Adapters of the hosts.
         ranges: For each data size, least and most bus bandwidth of its trials [GB/s].
-        trials: How many trials these are of.
-        candidates: Plans of the workspace that would fit, where there are several.
+        trials: Number of these trials.
+        candidates: Plans of the workspace that fit, if there are several.
     """
 
     plan: str = ""
@@ -254,14 +257,14 @@ class Fabric:
 
 
 def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[SwitchCounters]:
-    """Read what switches and hosts counted, from a file of each.
+    """Read the counters of switches and hosts, one file for each device.
 
     Args:
         paths: Tables of SONiC, dumps of its COUNTERS_DB, OpenConfig, or counters of a host.
-        before: For each the file of an earlier moment, from which differences are taken; none for none.
+        before: An earlier file for each of them; the counters are then differences. Empty without any.
 
     Raises:
-        MeasuredError: A file cannot be read, or has no counters; or the earlier ones are not as many.
+        MeasuredError: A file cannot be read or has no counters, or the number of earlier files is another.
     """
     from fabricbench.measured.switches.reading import MAX_FILE_BYTES, read
 
@@ -270,24 +273,24 @@ def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[
         return read(source.name, source.data)
 
     if before and len(before) != len(paths):
-        told, expected = (
+        file_count, expected = (
             counted(len(before), "file"),
             f"{len(paths)}: one for each file of counters, in their order",
         )
-        raise MeasuredError("--before", None, told, expected, "give it again for each, or not at all")
-    found = [
-        compared(reading(path), reading(before[place]) if before else None)
-        for place, path in enumerate(paths)
+        raise MeasuredError("--before", None, file_count, expected, "give it again for each, or not at all")
+    counters = [
+        compared(reading(path), reading(before[index]) if before else None)
+        for index, path in enumerate(paths)
     ]
-    names = Counter(each.switch for each in found)
+    names = Counter(switch.switch for switch in counters)
     return [
-        replace(each, switch=f"{each.switch} ({each.file})") if names[each.switch] > 1 else each
-        for each in found
+        replace(switch, switch=f"{switch.switch} ({switch.file})") if names[switch.switch] > 1 else switch
+        for switch in counters
     ]
 
 
 def look_into(source: Source, format_name: str | None = None, given: Given | None = None) -> Look:
-    """Read a file for what it says of why it is as it is.
+    """Read the results and the logged facts of a file, for `explain FILE`.
 
     Raises:
         MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
@@ -300,23 +303,24 @@ def look_into(source: Source, format_name: str | None = None, given: Given | Non
 def fabric_of(
     found: Look, hardware: Hardware, loaded: LoadedPlan | None, workspace: Workspace | None
 ) -> Fabric:
-    """Find the fabric that a file was measured on: the plan that is given, or one of the workspace that fits.
+    """Return the fabric of a measurement: the given plan, or the one plan of the workspace that fits.
 
-    A plan fits if its simulated trials do what the file has with as many ranks, in one job or in all of them.
+    A plan fits if its simulated trials run a collective of the file with as many ranks, in one job or in all
+    of their jobs together.
 
     Args:
-        found: What the file holds.
-        hardware: What the user says of hosts, which wins over the plan.
-        loaded: The plan that is given; none to look for one.
-        workspace: Where trials are; none if there is none.
+        found: Content of the file.
+        hardware: Adapters of the hosts by the user; they take precedence over the plan.
+        loaded: The given plan; none to search the workspace.
+        workspace: The workspace; none if there is none.
     """
-    wanted = {(table.collective, table.ranks) for table in found.tables}
+    measured_jobs = {(table.collective, table.ranks) for table in found.tables}
     by_plan: dict[str, list[tuple[int, float]]] = {}
-    for trial in workspace.trials(states=("complete",)) if workspace and wanted else ():
+    for trial in workspace.trials(states=("complete",)) if workspace and measured_jobs else ():
         is_another = loaded is not None and trial.facts.plan != loaded.plan.name
         if trial.is_printed or trial.facts.backend == "hosts" or is_another:
             continue
-        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial.results, wanted))
+        by_plan.setdefault(trial.facts.plan, []).extend(_bandwidths(trial.results, measured_jobs))
     fitting = {name: values for name, values in by_plan.items() if values}
     if loaded is None and len(fitting) != 1:
         return Fabric(hardware=hardware, candidates=sorted(fitting))
@@ -329,53 +333,58 @@ def fabric_of(
 
 
 def _bandwidths(
-    rows: Sequence[Mapping[str, Any]], wanted: Collection[tuple[str, int]]
+    rows: Sequence[Mapping[str, Any]], measured_jobs: Collection[tuple[str, int]]
 ) -> Iterator[tuple[int, float]]:
-    """Yield size and bus bandwidth of a trial: of a job, or of all jobs until the last one ends."""
-    known = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
-    of_job = [row for row in known if (row["collective"], row["ranks"]) in wanted]
+    """Yield data size and bus bandwidth of each matching job, else of all jobs up to the end of the last."""
+    timed_rows = [row for row in rows if row.get("busbw_gb_per_s") and row.get("completion_time_ms")]
+    of_job = [row for row in timed_rows if (row["collective"], row["ranks"]) in measured_jobs]
     for row in of_job:
         yield row["data_size_bytes"], row["busbw_gb_per_s"]
-    kinds = {row["collective"] for row in known}
-    ranks = sum(row["ranks"] for row in known)
-    if not of_job and len(known) == len(rows) and len(kinds) == 1 and (next(iter(kinds)), ranks) in wanted:
-        took = max(row["completion_time_ms"] for row in known)
-        moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in known)
-        yield sum(row["data_size_bytes"] for row in known), moved / took
+    kinds = {row["collective"] for row in timed_rows}
+    ranks = sum(row["ranks"] for row in timed_rows)
+    if (
+        not of_job
+        and len(timed_rows) == len(rows)
+        and len(kinds) == 1
+        and (next(iter(kinds)), ranks) in measured_jobs
+    ):
+        duration_ms = max(row["completion_time_ms"] for row in timed_rows)
+        mb_moved = sum(row["busbw_gb_per_s"] * row["completion_time_ms"] for row in timed_rows)
+        yield sum(row["data_size_bytes"] for row in timed_rows), mb_moved / duration_ms
 
 
-def _hardware(given: Hardware, loaded: LoadedPlan | None) -> Hardware:
-    """Return what hosts have, by the user and otherwise by the plan."""
+def _hardware(stated: Hardware, loaded: LoadedPlan | None) -> Hardware:
+    """Return the adapters of the hosts: values of the user, and the plan's where the user gives none."""
     if loaded is None:
-        return given
+        return stated
     topology: Mapping[str, Any] = loaded.trials[0].run_spec["fabric"]["topology"]
     rails = int(topology.get("rails", 1)) * int(topology.get("planes", 1))
     rate = topology["host_link"]["rate_bps"] / 1e9
     return Hardware(
-        given.adapters or rails, given.rate_gbps or rate, given.source or f"plan {loaded.plan.name}"
+        stated.adapters or rails, stated.rate_gbps or rate, stated.source or f"plan {loaded.plan.name}"
     )
 
 
-_Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
+_TrialParts = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 """Facts, summary and machine of a trial."""
 
 
-def _store(workspace: Workspace, made: Sequence[_Made], results: Results) -> None:
+def _store(workspace: Workspace, trial_parts: Sequence[_TrialParts], results: Results) -> None:
 
     with ExitStack() as stack:
         ready: list[ReadyTrial] = []
-        for facts, summary, machine in made:
+        for facts, summary, machine in trial_parts:
             writer = stack.enter_context(workspace.begin(facts, machine))
             tables = writer.close()
             rows = results(facts, summary, tables)
             notes = [*summary.get("notes", ()), *_notes(facts, rows)]
-            known = summary | {"notes": notes} if notes else summary
-            ready.append(writer.ready(known, {}, writer.written(rows)))
+            final_summary = summary | {"notes": notes} if notes else summary
+            ready.append(writer.ready(final_summary, {}, writer.written(rows)))
         finish_together(workspace, ready)
 
 
 def _notes(facts: TrialFacts, rows: pa.Table) -> Iterator[str]:
-    """Yield that more was measured than the plan's ports carry, where that is so."""
+    """Yield a note if the measurement is above the ideal of the plan's ports."""
     (percent,) = rows.column("ideal_percent").to_pylist() or (None,)
     if percent is not None and percent > _ABOVE_IDEAL:
         yield (
@@ -384,9 +393,9 @@ def _notes(facts: TrialFacts, rows: pa.Table) -> Iterator[str]:
         )
 
 
-def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Made]:
-    """Yield the trials of a file; tests of one benchmark and as many ranks belong together."""
-    seen: Counter[tuple[object, ...]] = Counter()
+def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_TrialParts]:
+    """Yield the trials of a file; tests of one benchmark with equal ranks form one suite."""
+    iterations: Counter[tuple[object, ...]] = Counter()
     positions: Counter[str] = Counter()
     digest = hashlib.sha256(source.data).hexdigest()
     for table in reading.tables:
@@ -400,8 +409,10 @@ def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Mad
         for row in table.rows:
             key = (*run, row.size_bytes, row.placement)
             spec = _spec(source, digest, reading, table, row, port)
-            facts = _facts(reading, table, row, spec, (name, suite, options.tag), seen[key], positions[suite])
-            seen[key] += 1
+            facts = _facts(
+                reading, table, row, spec, (name, suite, options.tag), iterations[key], positions[suite]
+            )
+            iterations[key] += 1
             positions[suite] += 1
             yield facts, _summary(table, row), dict(table.facts)
 
@@ -411,15 +422,15 @@ def _short_hash(text: str) -> str:
 
 
 def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
-    """Return what stands for the name of a plan, different for tests that cannot be set side by side."""
-    alike = [each for each in tables if each.benchmark == table.benchmark]
+    """Return the name of a table in place of a plan's name; tests that cannot be compared differ in it."""
+    same_benchmark = [other for other in tables if other.benchmark == table.benchmark]
     if options.plan is not None and not options.name:
         return "-".join([options.plan.plan.name, *([] if table.is_judged else [table.run])])
-    benchmarks = {each.benchmark for each in tables}
+    benchmarks = {other.benchmark for other in tables}
     parts = [options.name] if options.name else []
     parts += [table.benchmark] if not options.name or len(benchmarks) > 1 else []
-    parts += [str(table.ranks)] if len({each.ranks for each in alike}) > 1 else []
-    parts += [table.part] if table.part and len({each.part for each in alike}) > 1 else []
+    parts += [str(table.ranks)] if len({other.ranks for other in same_benchmark}) > 1 else []
+    parts += [table.part] if table.part and len({other.part for other in same_benchmark}) > 1 else []
     parts += [table.run] if table.run else []
     return "-".join(parts)
 
@@ -429,9 +440,9 @@ class _Port:
     """The port of a rank, as a plan has it.
 
     Attributes:
-        shares: Whether there is no one ideal: several ranks share one, or have a link between them as well.
-        jobs: How many jobs of the plan, each on ports of its own, do together what was measured.
-        spec: The parts of a RunSpec that say what it carries at best; empty without a plan.
+        shares: Whether no single ideal exists: several ranks share a port, or also have a link between them.
+        jobs: Number of jobs of the plan, each on its own ports, that together run the measured operation.
+        spec: The parts of a RunSpec that determine the capacity of the port; empty without a plan.
     """
 
     shares: bool = False
@@ -440,16 +451,17 @@ class _Port:
 
 
 _BY_RINGS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce")
-"""Collectives whose bus bandwidth is what a ring sends through each port, whatever the number of ranks."""
+"""Collectives whose bus bandwidth equals the rate of a ring at each port, for any number of ranks."""
 
 
 def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
-    """Return what the ideal needs of the plan's fabric.
+    """Return the port of the plan's fabric from which the ideal is computed.
 
-    A job of the plan does what was measured, or all of them do together, as one ring for each rail.
+    Either one job of the plan runs the measured operation, or all jobs together do, such as one ring for each
+    rail.
 
     Raises:
-        MeasuredError: Neither does.
+        MeasuredError: Neither is so.
     """
     if loaded is None:
         return _Port()
@@ -470,17 +482,17 @@ def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
     if len(described_jobs) > 1 and len({collective for collective, _ in described_jobs}) == 1:
         ranks = sum(ranks for _, ranks in described_jobs)
         texts.append(f"{described_jobs[0][0]} of {ranks} ranks, all jobs together")
-    found = f"{table.collective} of {table.ranks} ranks"
+    measured_job = f"{table.collective} of {table.ranks} ranks"
     expected = f"what plan {loaded.plan.name} has: {', '.join(texts)}"
     hint = (
         f"name a plan with a job of {table.ranks} ranks, or with several that have as many together, such as "
         "one for each rail"
     )
-    raise MeasuredError(source.name, table.line, found, expected, hint)
+    raise MeasuredError(source.name, table.line, measured_job, expected, hint)
 
 
 def _is_whole(jobs: Sequence[Mapping[str, Any]], table: Table) -> bool:
-    """Whether the jobs of a trial, which start at once, do together what was measured."""
+    """Whether the jobs of a trial start at once and together run the measured operation."""
     kinds = {(job["collective"], job.get("start_ps", 0)) for job in jobs}
     ranks = sum(len(job["hosts"]) for job in jobs)
     return len(kinds) == 1 and ranks == table.ranks and jobs[0]["collective"] == table.collective
@@ -505,7 +517,7 @@ def _port_spec(trial: PlannedTrial) -> dict[str, Any]:
 def _spec(
     source: Source, digest: str, reading: Reading, table: Table, row: Row, port: _Port
 ) -> dict[str, Any]:
-    """Return what was measured, in place of what is run."""
+    """Return the run specification of a measured trial: the measurement, its job and its port."""
     measured = {
         "format": reading.format,
         "benchmark": table.benchmark,
@@ -532,14 +544,14 @@ def _data_bytes(source: Source, table: Table, row: Row) -> int:
     """Return the data size of a result, as a plan of that message size has it.
 
     Raises:
-        MeasuredError: It is beyond what the store can hold.
+        MeasuredError: It is above the limits of the store.
     """
     has_shares = table.size_kind == "message" and table.ranks <= _RANKS_MAX
     size = row.size_bytes * (shares(table.collective, table.ranks) if has_shares else 1)
     if size > _SIZE_MAX or table.ranks > _RANKS_MAX:
-        found = f"{row.size_bytes} bytes of {table.ranks} ranks"
+        size_text = f"{row.size_bytes} bytes of {table.ranks} ranks"
         expected = f"less than 2^63 bytes of at most {_RANKS_MAX:,} ranks"
-        raise MeasuredError(source.name, row.line, found, expected, "mend the line, or say --ranks N")
+        raise MeasuredError(source.name, row.line, size_text, expected, "mend the line, or say --ranks N")
     return size
 
 
@@ -548,19 +560,19 @@ def _facts(
     table: Table,
     row: Row,
     spec: dict[str, Any],
-    named: tuple[str, str, str],
+    labels: tuple[str, str, str],
     iteration: int,
     position: int,
 ) -> TrialFacts:
 
-    name, suite, tag = named
+    name, suite, tag = labels
     program = f"{reading.format} {table.version}".strip()
     of_run = f", {described(table.differs)}" if table.differs else ""
     return TrialFacts(
         id=_short_hash(f"{to_json(spec)}\n{table.line}\n{position}{of_run}"),
         plan=name,
         title=f"{table.benchmark}, {table.ranks} ranks, measured{of_run}",
-        plan_source=_kept_text(reading),
+        plan_source=_source_text(reading),
         overrides=(),
         suite=suite,
         position=position,
@@ -578,14 +590,14 @@ def _facts(
     )
 
 
-def _kept_text(reading: Reading) -> str:
+def _source_text(reading: Reading) -> str:
     rows = sum(len(table.rows) for table in reading.tables)
     most = min(MAX_KEPT_TEXT, MAX_KEPT_TEXTS // rows)
     return reading.text if len(reading.text) <= most else f"{reading.text[:most]}\n... (cut)"
 
 
 def _summary(table: Table, row: Row) -> dict[str, Any]:
-    """Return what was measured, as a backend returns what it simulated."""
+    """Return the summary of a measured trial in the form of a backend's summary."""
     count = f"{row.wrong:,} " if row.wrong and row.wrong > 1 else ""
     reason = f"its own check found {count}wrong values" if row.wrong else ""
     status = "incomplete" if row.wrong else "complete"
@@ -593,5 +605,5 @@ def _summary(table: Table, row: Row) -> dict[str, Any]:
     return {
         "status": status,
         "jobs": [{"name": table.benchmark, "status": status, "reason": reason}],
-        "result": {name: result[name] for name in _KEPT},
+        "result": {name: result[name] for name in _RESULT_FIELDS},
     }

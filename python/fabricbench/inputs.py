@@ -1,4 +1,4 @@
-"""Reads files that a user names, without ever waiting for a pipe that nobody writes to.
+"""Reads files that a user names, without unlimited waiting for a pipe without a writer.
 
 A regular file is read, and so is a pipe, such as bash's `<(command)`. One with a name must have a writer
 within two seconds, which may be silent for half a minute. Directories, sockets and devices other than
@@ -19,9 +19,9 @@ from typing import Final
 BYTES_MAX: Final = 64 << 20
 """Most bytes of a file that is read whole, unless the caller has a limit of its own."""
 WRITER_S: Final = 2.0
-"""How long a pipe with a name may be without a writer [s]."""
+"""Longest time of a named pipe without a writer [s]."""
 SILENCE_S: Final = 30.0
-"""How long the writer of a pipe with a name may send nothing [s]; that of a command may take its time."""
+"""Longest silence of the writer of a named pipe [s]; that of a command has no limit."""
 _PART_BYTES: Final = 1 << 20
 _NULL: Final = (1, 3)
 """Major and minor number of /dev/null (Linux, devices.txt)."""
@@ -105,14 +105,14 @@ def _content(descriptor: int, limit: int) -> bytes:
 
 
 def _pipe_content(descriptor: int, path: Path, limit: int) -> bytes:
-    """Read a pipe to its end, with bounded patience unless a command writes to it."""
+    """Read a pipe to its end, with time limits unless a command writes to it."""
     os.set_blocking(descriptor, False)
     is_command = str(path).startswith(_DESCRIPTORS)
     parts: list[bytes] = []
-    left, since, has_writer = limit, time.monotonic(), is_command
-    while left:
+    remaining, last_event, has_writer = limit, time.monotonic(), is_command
+    while remaining:
         try:
-            part = os.read(descriptor, min(left, _PART_BYTES))
+            part = os.read(descriptor, min(remaining, _PART_BYTES))
         except BlockingIOError:
             has_writer, patience_s = True, SILENCE_S
             part = None
@@ -120,13 +120,13 @@ def _pipe_content(descriptor: int, path: Path, limit: int) -> bytes:
             patience_s = WRITER_S
         if part:
             parts.append(part)
-            left -= len(part)
-            since, has_writer = time.monotonic(), True
+            remaining -= len(part)
+            last_event, has_writer = time.monotonic(), True
             continue
         if part is not None and has_writer:
             break  # the end: its writer has closed it
-        if not is_command and time.monotonic() - since > patience_s:
-            found = "a pipe whose writer sends nothing" if has_writer else "a pipe that nobody writes to"
-            raise OSError(errno.EAGAIN, found, str(path))
+        if not is_command and time.monotonic() - last_event > patience_s:
+            reason = "a pipe whose writer sends nothing" if has_writer else "a pipe that nobody writes to"
+            raise OSError(errno.EAGAIN, reason, str(path))
         select.select([descriptor] if part is None else [], [], [], 0.05 if part is not None else 1.0)
     return b"".join(parts)

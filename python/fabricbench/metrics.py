@@ -1,7 +1,7 @@
-"""Every metric of a job, declared once: what it is, where it comes from, how and where it is shown.
+"""Declarations of all metrics of a job: name, unit, formula, source, and the tables that show it.
 
-What analysis computes, what criteria may ask for and the columns of every output follow from `METRICS`, in
-its order, and so does the reference page of metrics.
+The computed metrics, the metrics of criteria, the columns of every output and the reference page of metrics
+follow from `METRICS`, in its order.
 """
 
 from __future__ import annotations
@@ -97,24 +97,24 @@ class Metric:
         title: Its name in words.
         unit: Unit of the value; empty for a pure number, `frames` and the like for a count.
         direction: Which of two values is the better one.
-        formula: How it is computed from the record.
-        reference: Where the definition comes from.
+        formula: Its computation from the record.
+        reference: Source of the definition.
         scope: `job` if each job has its own value, `run` if all jobs of a trial share it.
-        point: Where it is seen.
+        point: Its observation point.
         kind: The kind of jobs that have it; none if all do.
-        views: Tables that show it, beside those that show every metric.
+        views: Tables that show it, in addition to those that show every metric.
         label: Its name at the head of a column.
         head: The same in a terminal, in lines; its label and unit unless there is a shorter one.
-        group: Name under which JSON has it with others: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`.
-        ratio: Name of its ratio to that of the reference variant; empty if the ratio is not judged or shown
-            beside it.
+        group: Name of its group in JSON: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`.
+        ratio: Name of its ratio to that of the reference variant; empty if the ratio is neither evaluated nor
+            shown.
         alone_ratio: Name of its ratio to that of the job alone, without its neighbours; empty likewise.
-        leads: The kind of jobs of which its ratio says most.
+        leads: The kind of jobs for which its ratio is the most important one.
         published: Its column in tables of published results; empty if they do not have it.
         least: The least value that it can have.
-        most: The largest; none where nothing bounds it.
-        is_trouble: Whether any value but 0 says that something went wrong.
-        absent: Where a complete job has none, in words after "none"; empty if nowhere.
+        most: The largest value; none if it has no bound.
+        is_trouble: Whether any value but 0 indicates a fault.
+        absent: Condition under which a complete job has none, in words after "none"; empty if it always has.
     """
 
     name: str
@@ -150,17 +150,17 @@ class Metric:
 
     @property
     def is_on_demand(self) -> bool:
-        """Whether tables for people show it only where somebody asks for it; files and programs get all."""
+        """Whether tables for people show it only on request; files and programs get all metrics."""
         return tuple(self.views) == _ON_DEMAND
 
     @property
     def decimals(self) -> int | None:
-        """Decimals to show in a wide column; none where values differ too much for that."""
+        """Decimals to show in a wide column; none if values differ too much for that."""
         return _DECIMALS.get(self.unit)
 
     @property
     def digits(self) -> int | None:
-        """Significant digits to show in a narrow column; none where decimals are enough."""
+        """Significant digits to show in a narrow column; none if decimals are enough."""
         return _DIGITS.get(self.unit)
 
     @property
@@ -941,17 +941,17 @@ BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric
 """Each metric by its name, in the order of output."""
 
 RATIOS: Mapping[str, Metric] = MappingProxyType({metric.ratio: metric for metric in METRICS if metric.ratio})
-"""For the name of each ratio to the reference variant the metric that it is of; 1 is as the reference."""
+"""The metric of each ratio to the reference variant, by its name; 1 is equal to the reference."""
 
 ALONE_RATIOS: Mapping[str, Metric] = MappingProxyType(
     {metric.alone_ratio: metric for metric in METRICS if metric.alone_ratio}
 )
-"""For the name of each ratio to the job alone the metric that it is of; 1 is as without neighbours."""
+"""The metric of each ratio to the job alone, by its name; 1 is equal to the job without neighbours."""
 
 HEADLINES: Mapping[JobKind, Metric] = MappingProxyType(
     {metric.leads: metric for metric in METRICS if metric.leads is not None}
 )
-"""The metric whose ratio says most about a job, by kind.
+"""The metric with the most important ratio, by kind of job.
 
 A slowdown is relative to an idle fabric of its own, which differs between variants, so open-loop traffic is
 compared by its FCT.
@@ -964,20 +964,20 @@ def of_kind(kind: JobKind) -> list[Metric]:
 
 
 def in_views(*views: View, besides: Collection[str] = ()) -> list[Metric]:
-    """Return what tables of one of the views show: in the order of output, but of a group the mean first.
+    """Return the metrics of some views, in the order of output, but with the mean of a group first.
 
     Args:
         views: The views.
-        besides: Names of metrics that are shown anyway.
+        besides: Names of metrics that are shown in addition.
     """
     shown = [
         metric for metric in _COLUMNS if not set(views).isdisjoint(metric.views) or metric.name in besides
     ]
-    first = {metric.group: place for place, metric in reversed(list(enumerate(shown)))}
+    first_index = {metric.group: place for place, metric in reversed(list(enumerate(shown)))}
 
     def place(metric: Metric) -> tuple[int, bool]:
         is_mean = metric.name == f"{metric.group}_mean"
-        return first[metric.group] if metric.group else shown.index(metric), not is_mean
+        return first_index[metric.group] if metric.group else shown.index(metric), not is_mean
 
     return sorted(shown, key=place)
 
@@ -985,4 +985,4 @@ def in_views(*views: View, besides: Collection[str] = ()) -> list[Metric]:
 OF_ALL_ROWS = frozenset(
     {"sender_share_percent_min", "sender_share_percent_max", "convergence_us", "out_of_service_us"}
 )
-"""Metrics that are measured only where every chunk has a row (`observe.chunks: all`)."""
+"""Metrics that are measured only if every chunk has a row (`observe.chunks: all`)."""

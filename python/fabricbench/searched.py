@@ -1,4 +1,4 @@
-"""What the search of a plan finds in one case, as the runner hands it on and reports write it."""
+"""Result of the search of a plan in one case, passed from the runner to reports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Searched:
 
     Attributes:
         field: The field that was searched.
-        is_highest: Whether the highest value was looked for.
+        is_highest: Whether the highest value was searched.
         variant: The variant, `base` if the plan has none.
         axes: The other swept fields with their values.
-        data_size_bytes: The size of the case; none where no sizes are swept.
-        holds: The value that holds, as a plan has it; none if not even the end of the range does.
-        fails: The nearest one tried that does not; none if the other end of the range holds.
-        tried: How many values were tried.
+        data_size_bytes: The size of the case; none if no sizes are swept.
+        holds: The value that passes, as a plan writes it; none if not even the end of the range does.
+        fails: The nearest tried value that does not; none if the other end of the range passes.
+        tried: Number of tried values.
     """
 
     field: str
@@ -41,7 +41,7 @@ class Searched:
 
     @property
     def text(self) -> str:
-        """What was found, in words."""
+        """The result, in words."""
         if self.holds is None:
             return f"not even {self.fails} holds"
         if self.fails is None:

@@ -13,12 +13,12 @@ from difflib import get_close_matches
 from typing import Final
 
 QUANTITY_MAX: Final = 2**63 - 1
-"""Largest quantity in its base unit: what a signed 64-bit column holds."""
+"""Largest quantity in its base unit: the largest value of a signed 64-bit column."""
 
 _TEXT_LENGTH_MAX: Final = 64
 _QUANTITY = re.compile(r"([+-]?)([0-9][0-9_]*)(?:\.([0-9]+))?\s*([A-Za-z\u00b5/%]*)", re.ASCII)
 _LETTERS: Final = frozenset("kKMGT")
-"""What a rate and a size may have in place of a unit."""
+"""Prefixes that are valid in place of a unit, for rates and for sizes."""
 _BYTES_PER_SECOND = re.compile("[kKMGT]?i?B(/s|ps)")
 _GREEK_MU, _MICRO_SIGN = "\u03bc", "\u00b5"
 
@@ -27,9 +27,9 @@ class UnitError(ValueError):
     """Text or a value that is not the quantity expected.
 
     Attributes:
-        found: What was found, in words.
-        allowed: What is allowed, in words.
-        hint: What to write instead, or an empty string.
+        found: The actual text or value, in words.
+        allowed: The allowed values, in words.
+        hint: A correction, or an empty string.
     """
 
     def __init__(self, found: str, allowed: str, hint: str = "") -> None:
@@ -44,10 +44,10 @@ class Dimension:
     """A kind of quantity.
 
     Attributes:
-        name: What it is, with its article.
+        name: Name of the quantity, with its article.
         base: Its base unit in the plural.
-        units: Size of each unit in base units, ascending; of equal units the first is the one written.
-        also: Other ways to write a unit, each with its size.
+        units: Size of each unit in base units, ascending; the first of equal units is used for output.
+        also: Other spellings of units, each with its size.
         example: A quantity as a user writes it.
         bare: Whether a number without a unit counts base units; if not, only 0 needs no unit.
     """
@@ -60,19 +60,19 @@ class Dimension:
     also: Mapping[str, int] = field(default_factory=dict)
 
     def size(self, unit: str) -> int | None:
-        """Return how many base units one of a unit is; none if there is no such unit."""
+        """Return the size of a unit in base units; none if there is no such unit."""
         return self.units.get(unit) or self.also.get(unit)
 
     @property
     def allowed(self) -> str:
-        """Say what may be written."""
+        """The allowed text, in words."""
         distinct = [unit for unit, _ in reversed(_descending(self))]
         bare = f"a whole number of {self.base}, or " if self.bare else ""
         return f'{bare}{self.name} such as "{self.example}", in {", ".join(distinct)}'
 
     @property
     def pattern(self) -> str:
-        """Give the regular expression of the text form, for a JSON Schema."""
+        """The regular expression of the text form, for a JSON Schema."""
         units = "|".join({**self.units, **self.also})
         return rf"^\s*\+?[0-9][0-9_]*(\.[0-9]+)?\s*({units}){'?' if self.bare else ''}\s*$"
 
@@ -177,8 +177,8 @@ def parse(value: object, dimension: Dimension) -> int:
     """Read a quantity of a dimension into its base unit.
 
     Args:
-        value: Text such as "16MB", or a number where the dimension allows it bare.
-        dimension: What is expected.
+        value: Text such as "16MB", or a number if the dimension allows one without unit.
+        dimension: The expected dimension.
 
     Raises:
         UnitError: It is something else, is negative, is no whole number of the base unit, or is above
@@ -203,14 +203,14 @@ def parse(value: object, dimension: Dimension) -> int:
 
 
 def _integer_text(value: int, dimension: Dimension) -> str:
-    """Write an integer out, unless it is too large for that."""
+    """Format an integer out, unless it is too large for that."""
     if abs(value) > QUANTITY_MAX:
         raise UnitError("a number above 2^63 - 1", dimension.allowed)
     return str(value)
 
 
 def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool) -> int:
-    """Return how many base units one `unit` is."""
+    """Return the size of `unit` in base units."""
     scale = dimension.size(unit)
     if scale is not None:
         return scale
@@ -222,12 +222,12 @@ def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool
     for other in _DIMENSIONS:
         if other.size(unit) is not None and unit not in _LETTERS:
             raise UnitError(f"{describe(value)}, which is {other.name}", dimension.allowed)
-    found = f'{describe(value)} with the unknown unit "{unit}"'
-    raise UnitError(found, dimension.allowed, _unit_hint(unit, dimension))
+    actual = f'{describe(value)} with the unknown unit "{unit}"'
+    raise UnitError(actual, dimension.allowed, _unit_hint(unit, dimension))
 
 
 def _unit_hint(unit: str, dimension: Dimension) -> str:
-    """Suggest the unit that was probably meant."""
+    """Return a hint to the unit that was probably intended."""
     if dimension is RATE and _BYTES_PER_SECOND.fullmatch(unit):
         return "rates count bits: 8Gbps are 1 GB/s"
     by_case = {name.lower(): name for name in reversed(dimension.units)}
@@ -239,15 +239,15 @@ def _whole(numerator: int, denominator: int, value: object, dimension: Dimension
     """Return the quotient, which must be a whole number of base units."""
     quotient, remainder = divmod(numerator, denominator)
     if remainder:
-        found = f"{describe(value)}, which is no whole number of {dimension.base}"
-        raise UnitError(found, dimension.allowed)
+        actual = f"{describe(value)}, which is no whole number of {dimension.base}"
+        raise UnitError(actual, dimension.allowed)
     if quotient > QUANTITY_MAX:
         raise UnitError(f"{describe(value)}, which is above 2^63 - 1 {dimension.base}", dimension.allowed)
     return quotient
 
 
 def describe(value: object) -> str:
-    """Name a value in an error, shortened and in quotes if it is text."""
+    """Return a value as text for an error, shortened, and in quotes if it is text."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -259,48 +259,48 @@ def describe(value: object) -> str:
 
 
 def format_rate(rate_bps: int) -> str:
-    """Write a rate exactly, such as "400Gbps"; `parse_rate` reads it back."""
+    """Format a rate exactly, such as "400Gbps"; `parse_rate` reads it back."""
     return _format_decimal(rate_bps, RATE)
 
 
 def format_size(size_bytes: int) -> str:
-    """Write a size exactly in the largest unit that divides it, such as "16MB"; `parse_size` reads it."""
+    """Format a size exactly in the largest unit that divides it, such as "16MB"; `parse_size` reads it."""
     unit, scale = next((unit, scale) for unit, scale in _descending(SIZE) if size_bytes % scale == 0)
     return f"{size_bytes // scale}{unit}" if size_bytes else "0B"
 
 
 def format_time(time_ps: int) -> str:
-    """Write a time exactly, such as "67.108864ms"; `parse_time` reads it back."""
+    """Format a time exactly, such as "67.108864ms"; `parse_time` reads it back."""
     return _format_decimal(time_ps, TIME)
 
 
 def format_length(length_mm: int) -> str:
-    """Write a length exactly, such as "30m"; `parse_length` reads it back."""
+    """Format a length exactly, such as "30m"; `parse_length` reads it back."""
     return _format_decimal(length_mm, LENGTH)
 
 
 def format_propagation(propagation_ps_per_m: int) -> str:
-    """Write a propagation delay exactly, such as "5ns/m"; `parse_propagation` reads it back."""
+    """Format a propagation delay exactly, such as "5ns/m"; `parse_propagation` reads it back."""
     return _format_decimal(propagation_ps_per_m, PROPAGATION)
 
 
 def format_share(share_ppm: int) -> str:
-    """Write a share exactly, such as "50%"; `parse_share` reads it back."""
+    """Format a share exactly, such as "50%"; `parse_share` reads it back."""
     return _format_decimal(share_ppm, SHARE)
 
 
 def human_size(size_bytes: int, digits: int = 3) -> str:
-    """Write a size for a table, such as "16 MB" or "1.91 MB" (powers of 1024), rounded to `digits` digits."""
+    """Format a size for a table, such as "16 MB" or "1.91 MB" (powers of 1024), to `digits` digits."""
     return _human(size_bytes, SIZE, digits)
 
 
 def human_rate(rate_bps: int, digits: int = 3) -> str:
-    """Write a rate for a table, such as "400 Gbps", rounded to `digits` significant digits."""
+    """Format a rate for a table, such as "400 Gbps", rounded to `digits` significant digits."""
     return _human(rate_bps, RATE, digits)
 
 
 def human_time(time_ps: int, digits: int = 4) -> str:
-    """Write a time for a table, such as "155.3 ms", rounded to `digits` significant digits."""
+    """Format a time for a table, such as "155.3 ms", rounded to `digits` significant digits."""
     return _human(time_ps, TIME, digits)
 
 
@@ -311,13 +311,13 @@ def _descending(dimension: Dimension) -> list[tuple[str, int]]:
 
 
 def _largest_unit(value: int, dimension: Dimension) -> tuple[str, int]:
-    """Return the largest unit of which `value` has at least one."""
+    """Return the largest unit that is at most `value`."""
     units = _descending(dimension)
     return next(((unit, scale) for unit, scale in units if value >= scale), units[-1])
 
 
 def _format_decimal(value: int, dimension: Dimension) -> str:
-    """Write a quantity exactly in the largest unit of which it has at least one."""
+    """Format a quantity exactly in the largest unit that is at most its value."""
     unit, scale = _largest_unit(value, dimension)
     whole, rest = divmod(value, scale)
     # Decimal units are powers of ten, so the fraction ends after as many digits as the unit has zeros.
@@ -326,16 +326,16 @@ def _format_decimal(value: int, dimension: Dimension) -> str:
 
 
 def _human(value: int, dimension: Dimension, digits: int) -> str:
-    """Round to significant digits, never cutting whole units, in the unit that keeps the number readable."""
+    """Round to significant digits, but not below whole units, in the most readable unit."""
     units = _descending(dimension)
     unit, scale = _largest_unit(value, dimension)
-    index = units.index((unit, scale))
+    unit_index = units.index((unit, scale))
     # Rounding may reach the next unit: 1023.9 KB is 1 MB, not 1024 KB.
-    if index and _significant(value / scale, digits) * scale >= units[index - 1][1]:
-        unit, scale = units[index - 1]
+    if unit_index and _significant(value / scale, digits) * scale >= units[unit_index - 1][1]:
+        unit, scale = units[unit_index - 1]
     return f"{_significant(value / scale, digits):.{digits}f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
 def _significant(value: float, digits: int) -> float:
-    """Round to `digits` digits, but keep every digit before the point."""
+    """Round to `digits` digits, but never before the decimal point."""
     return round(value, max(0, digits - len(str(int(value)))))

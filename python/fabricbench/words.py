@@ -1,4 +1,4 @@
-"""Words for every part: counts and sizes, what a user wrote on one line, names that were meant."""
+"""Text for messages of all parts: counts, sizes, user input on one line, suggestions of names, commands."""
 
 import json
 import re
@@ -11,15 +11,15 @@ from typing import Final
 
 _JOINT: Final = re.compile("[-_ ]")
 _AMERICAN_IZE: Final = re.compile("iz(?=e|ing|ation)")
-_BEGUN_MAX: Final = 5
-"""Most names that a beginning may stand for."""
+_COMPLETIONS_MAX: Final = 5
+"""Most suggested names that begin with the text of the user."""
 
 
 def one_line(text: str, length_max: int) -> str:
-    """Write what a user wrote as part of one line: nothing that a terminal acts on, and not without end.
+    """Return text of a user for a single line: escaped for terminals, and shortened.
 
-    Line ends, control characters, marks that turn the direction of text, and halves of surrogate pairs are
-    written as escapes. Of what is too long the middle is left out.
+    Line ends, control characters, marks of text direction, and halves of surrogate pairs are written as
+    escapes. The middle of a too long text is cut.
     """
     if len(text) > length_max:
         end = length_max // 4
@@ -27,17 +27,18 @@ def one_line(text: str, length_max: int) -> str:
     if text.isprintable():
         return text
     return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
     )
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a count with its noun, in the plural unless it is 1."""
+    """Format a count with its noun, in the plural unless it is 1."""
     return f"{number:,} {plural(number, noun)}"
 
 
 def plural(number: int, noun: str) -> str:
-    """Write the noun of a count, in the plural unless it is 1."""
+    """Return the noun of a count, in the plural unless it is 1."""
     return noun if number == 1 else f"{noun}s"
 
 
@@ -53,7 +54,7 @@ def runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def data_size(size_bytes: int) -> str:
-    """Write a data size in the largest unit that leaves at most two decimals (1 KB is 1024 bytes)."""
+    """Format a data size in the largest unit that leaves at most two decimals (1 KB is 1024 bytes)."""
     for unit, scale in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
         if size_bytes >= scale and (size_bytes * 100) % scale == 0:
             return f"{size_bytes / scale:.2f}".rstrip("0").rstrip(".") + f" {unit}"
@@ -61,63 +62,69 @@ def data_size(size_bytes: int) -> str:
 
 
 def same_name(written: object, allowed: Iterable[str]) -> str | None:
-    """Return the one name that was written with other hyphens, capitals or spelling; none if there is none.
+    """Return the only name that differs in hyphens, capitals or spelling; none if there is no single one.
 
     `rail_optimized` is `rail-optimised`, and `AllReduce` is `all-reduce`.
     """
     if not isinstance(written, str):
         return None
-    same = [name for name in allowed if _bare(name) == _bare(written)]
-    return same[0] if len(same) == 1 else None
+    matches = [name for name in allowed if _normalised(name) == _normalised(written)]
+    return matches[0] if len(matches) == 1 else None
 
 
-def _bare(name: str) -> str:
-    """Write a name without what tells no two of ours apart; American spelling as British."""
+def _normalised(name: str) -> str:
+    """Return a name without hyphens, spaces and capitals, in British spelling, for comparison."""
     joined = _JOINT.sub("", name.lower())
     return _AMERICAN_IZE.sub("is", joined).replace("neighbor", "neighbour")
 
 
 def close_match_hint(found: object, allowed: Iterable[object]) -> str:
-    """Suggest the allowed names that begin with what was found, if they are few, or else the nearest one."""
+    """Suggest the allowed names that begin with the found text, if they are few, or else the nearest one."""
     names = [str(name) for name in allowed]
-    begun = [name for name in names if found and name.startswith(str(found))]
-    close = begun if 0 < len(begun) <= _BEGUN_MAX else get_close_matches(str(found), names, n=1)
-    return f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""
+    completions = [name for name in names if found and name.startswith(str(found))]
+    suggestions = (
+        completions if 0 < len(completions) <= _COMPLETIONS_MAX else get_close_matches(str(found), names, n=1)
+    )
+    return f"did you mean {' or '.join(f'`{name}`' for name in suggestions)}?" if suggestions else ""
 
 
 def plan_value(value: object) -> str:
-    """Write the value of a swept field: text as it is, everything else on one line as a plan has it."""
+    """Return the value of a swept field as text: text unchanged, other values on one line as in a plan."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
 
 
 def axes_text(axes: Iterable[tuple[str, object]]) -> str:
-    """Write the values of swept fields: `fabric.switch.ecn.kmin 100KB, transport.window 64`."""
+    """Format the values of swept fields: `fabric.switch.ecn.kmin 100KB, transport.window 64`."""
     return ", ".join(f"{name} {plan_value(value)}" for name, value in axes)
 
 
 def install_hint(extra: str, package: str = "") -> str:
-    """Return a command that installs what an extra of fabricbench needs, into the Python that runs.
+    """Return a command that installs the libraries of an extra of fabricbench, into the Python that runs.
 
-    It names the libraries, so that it works wherever fabricbench itself came from.
+    It names the libraries, so that it works for every kind of installation of fabricbench.
 
     Args:
         extra: Name of the extra.
-        package: Library to name where fabricbench is not installed as a package.
+        package: Library to name if fabricbench is not installed as a package.
     """
     from importlib.metadata import PackageNotFoundError, requires
 
-    mark = re.compile(rf"\s*;.*extra == ['\"]{re.escape(extra)}['\"].*")
+    extra_marker = re.compile(rf"\s*;.*extra == ['\"]{re.escape(extra)}['\"].*")
     try:
-        found = [mark.sub("", each) for each in requires("fabricbench") or () if mark.search(each)]
+        requirements = [
+            extra_marker.sub("", requirement)
+            for requirement in requires("fabricbench") or ()
+            if extra_marker.search(requirement)
+        ]
     except PackageNotFoundError:
-        found = []
-    libraries = " ".join(f"'{each}'" for each in found or [package or extra])
+        requirements = []
+    libraries = " ".join(f"'{requirement}'" for requirement in requirements or [package or extra])
     return f"{_python()} -m pip install {libraries}"
 
 
 def _python() -> str:
-    """Return how a shell in this folder calls the Python that runs."""
+    """Return the command for the Python that runs, in a shell in this folder."""
     python = sys.executable or "python3"
-    with suppress(OSError):  # a folder that is gone
+    with suppress(OSError):  # a deleted folder
         return python.removeprefix(f"{Path.cwd()}/")
     return python

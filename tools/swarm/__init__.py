@@ -1,7 +1,7 @@
-"""A swarm of random small scenarios, and laws that the record of every run has to keep.
+"""Tests with random small scenarios, and laws that the record of every run must obey.
 
-`generate` makes a plan of an integer; `scenario` runs it by the public Python interface and holds its
-`record`, tables alone, to `laws`; `differences` runs it in other ways that have to give the same; `shrink`
-makes a plan that fails small; `workers` keep hangs and crashes to themselves. `python -m tools.swarm --help`
-tells the rest.
+`generate` makes a plan from an integer; `scenario` runs it by the public Python interface and checks its
+`record`, which has only tables, with `laws`; `differences` runs it with other options that must give the
+same; `shrink` reduces a failing plan; `workers` isolate hangs and crashes. For the command line see
+`python -m tools.swarm --help`.
 """

@@ -1,4 +1,4 @@
-"""Run random scenarios until time or seeds are over, and make each one that breaks a law small.
+"""Runs random scenarios up to a time or number of seeds, and reduces each failing one to a small plan.
 
 python -m tools.swarm --seed 1 --count 2000
 python -m tools.swarm --seconds 600 --progress swarm.jsonl
@@ -29,7 +29,7 @@ from tools.swarm.workers import Task, Worker
 
 @dataclass
 class Tally:
-    """What came of the scenarios so far."""
+    """Counts of the scenarios so far, with the laws broken and the reasons of refusals."""
 
     done: int = 0
     accepted: int = 0
@@ -51,25 +51,25 @@ class Tally:
             self.refusals[_refused_field(outcome.refusal)] += 1
 
     def __str__(self) -> str:
-        share = 100 * self.accepted / max(1, self.done)
+        accepted_percent = 100 * self.accepted / max(1, self.done)
         return (
-            f"{self.done} scenarios, {share:.0f} % accepted, {self.trials} trials, "
+            f"{self.done} scenarios, {accepted_percent:.0f} % accepted, {self.trials} trials, "
             f"{self.packet_hops:,} packet-hops, {self.failing} break a law"
         )
 
 
 def _refused_field(refusal: str) -> str:
-    """Return the first line of a refusal without its figures, to count alike ones."""
+    """Return the first line of a refusal without its figures, to count equal ones."""
     line = refusal.splitlines()[0]
     return "".join("#" if letter.isdigit() else letter for letter in line)[:100]
 
 
 def main() -> int:
-    """Run what is asked for; 1 if a law is broken."""
+    """Run one plan or many scenarios; 1 if a law is broken."""
     arguments = _parser().parse_args()
     if arguments.plan is not None:
-        return _one(YAML(typ="safe").load(arguments.plan.read_text()), arguments)
-    return _many(arguments)
+        return _run_plan(YAML(typ="safe").load(arguments.plan.read_text()), arguments)
+    return _run_scenarios(arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _one(plan: Fields, arguments: argparse.Namespace) -> int:
+def _run_plan(plan: Fields, arguments: argparse.Namespace) -> int:
     worker = Worker(arguments.limit)
     outcome = worker.examine(Task(plan, compares=True))
     worker.close()
@@ -106,33 +106,33 @@ def _one(plan: Fields, arguments: argparse.Namespace) -> int:
 
 
 def _seeds(arguments: argparse.Namespace) -> Iterator[int]:
-    """Return the seeds that are left: from the one that is given, that of the run to resume, or a new one."""
-    done = _done(arguments.progress)
-    new = min(done) if done else time.time_ns() // 1_000_000
-    first = new if arguments.seed is None else arguments.seed
-    print(f"seeds from {first}, {len(done)} done before", file=sys.stderr, flush=True)
+    """Return the seeds still to run, from `--seed`, the first of the run to resume, or a new one."""
+    done = _finished_seeds(arguments.progress)
+    resumed_or_new = min(done) if done else time.time_ns() // 1_000_000
+    first_seed = resumed_or_new if arguments.seed is None else arguments.seed
+    print(f"seeds from {first_seed}, {len(done)} done before", file=sys.stderr, flush=True)
     count = arguments.count if arguments.count is not None else sys.maxsize
-    return (seed for seed in range(first, first + count) if seed not in done)
+    return (seed for seed in range(first_seed, first_seed + count) if seed not in done)
 
 
-def _done(progress: Path | None) -> set[int]:
+def _finished_seeds(progress: Path | None) -> set[int]:
     if progress is None or not progress.exists():
         return set()
     lines = progress.read_text().splitlines()
     return {int(json.loads(line)["seed"]) for line in lines if line.endswith("}")}
 
 
-def _many(arguments: argparse.Namespace) -> int:
+def _run_scenarios(arguments: argparse.Namespace) -> int:
     """Run scenarios in several processes; print the first of each broken law and write its small plan."""
-    tally, known = Tally(), set[str]()
+    tally, broken_rules = Tally(), set[str]()
     workers = [Worker(arguments.limit) for _ in range(arguments.workers)]
     for seed, outcome in _outcomes(_seeds(arguments), workers, arguments):
         tally.add(outcome)
-        _note(arguments.progress, seed, outcome)
-        new = {violation.rule for violation in outcome.violations} - known
-        if new and len(known) < arguments.max_failures:
-            known |= new
-            _report(seed, outcome, min(new), arguments)
+        _log_outcome(arguments.progress, seed, outcome)
+        new_rules = {violation.rule for violation in outcome.violations} - broken_rules
+        if new_rules and len(broken_rules) < arguments.max_failures:
+            broken_rules |= new_rules
+            _report(seed, outcome, min(new_rules), arguments)
         if tally.done % 500 == 0:
             print(tally, file=sys.stderr, flush=True)
     for worker in workers:
@@ -148,31 +148,31 @@ def _many(arguments: argparse.Namespace) -> int:
 def _outcomes(
     seeds: Iterator[int], workers: list[Worker], arguments: argparse.Namespace
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield what came of each seed, as it comes."""
+    """Yield each seed with its outcome, in the order of completion."""
     default = None if arguments.count is not None else 120.0
     seconds = arguments.seconds if arguments.seconds is not None else default
-    until = time.monotonic() + seconds if seconds is not None else float("inf")
-    busy: dict[int, int] = {}
+    end_s = time.monotonic() + seconds if seconds is not None else float("inf")
+    seed_by_worker: dict[int, int] = {}
 
     def feed(index: int) -> None:
-        seed = next(seeds, None) if time.monotonic() < until else None
+        seed = next(seeds, None) if time.monotonic() < end_s else None
         if seed is not None:
             compares = seed % arguments.compare_every == 0
             workers[index].begin(Task(plan_of(seed), compares=compares))
-            busy[index] = seed
+            seed_by_worker[index] = seed
 
     for index in range(len(workers)):
         feed(index)
-    while busy:
-        wait([workers[index].pipe for index in busy], 0.2)
-        for index in list(busy):
+    while seed_by_worker:
+        wait([workers[index].pipe for index in seed_by_worker], 0.2)
+        for index in list(seed_by_worker):
             outcome = workers[index].poll()
             if outcome is not None:
-                yield busy.pop(index), outcome
+                yield seed_by_worker.pop(index), outcome
                 feed(index)
 
 
-def _note(progress: Path | None, seed: int, outcome: Outcome) -> None:
+def _log_outcome(progress: Path | None, seed: int, outcome: Outcome) -> None:
     if progress is not None:
         rules = sorted({violation.rule for violation in outcome.violations})
         with progress.open("a") as file:
@@ -180,20 +180,27 @@ def _note(progress: Path | None, seed: int, outcome: Outcome) -> None:
 
 
 def _report(seed: int, outcome: Outcome, rule: str, arguments: argparse.Namespace) -> None:
-    """Print what a scenario breaks, and the command that shows it again with the smallest plan that does."""
+    """Print the laws that a scenario breaks, and the command that repeats this with a small plan."""
     for violation in outcome.violations:
         print(f"seed {seed}: {violation.rule}\n    {violation.found}")
     worker = Worker(min(arguments.limit, 10.0))
     compares = seed % arguments.compare_every == 0
 
     def fails(plan: Fields) -> bool:
-        found = worker.examine(Task(plan, compares=compares)).violations
-        return any(violation.rule == rule for violation in found)
+        violations = worker.examine(Task(plan, compares=compares)).violations
+        return any(violation.rule == rule for violation in violations)
 
     small = shrink(plan_of(seed), fails, arguments.shrink)
-    last = [each for each in worker.examine(Task(small, compares=compares)).violations if each.rule == rule]
+    rule_violations = [
+        broken for broken in worker.examine(Task(small, compares=compares)).violations if broken.rule == rule
+    ]
     worker.close()
-    path = write_plan(small, arguments.failures, f"seed-{seed}", [rule, *(each.found for each in last)])
+    path = write_plan(
+        small,
+        arguments.failures,
+        f"seed-{seed}",
+        [rule, *(broken.found for broken in rule_violations)],
+    )
     print(f"    small plan: {path}\n    again: python -m tools.swarm --plan {path}", flush=True)
 
 

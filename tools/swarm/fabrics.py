@@ -1,8 +1,7 @@
 """Random small fabrics: topologies, links, load balancing, switches and NICs.
 
-A fabric is drawn as a user would write it. What does not go together (PFC on InfiniBand, failures of a
-scheduled fabric) is mostly left out here; what slips through has to be refused by the plan's checks with a
-clear error.
+A fabric is drawn as a user would write it. Invalid combinations (PFC on InfiniBand, failures of a scheduled
+fabric) are mostly avoided here; the plan's checks must refuse the others with a clear error.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ Fields = dict[str, Any]
 RATES = ("3Gbps", "10Gbps", "25Gbps", "40Gbps", "50Gbps", "100Gbps", "200Gbps", "400Gbps", "800Gbps")
 LENGTHS = ("17cm", "1m", "3m", "3m", "30m", "30m", "100m", "1km")
 SIZES = ("10000", "64KB", "150KB", "1MB", "4MB", "16MB", "64MB", "64MB")
-"""Of buffers: reserves and headroom of PFC need the larger ones."""
+"""Buffer sizes; reserves and headroom of PFC need the larger ones."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A fabric, and what other parts of a plan have to know of it.
+    """A fabric, with the facts that other parts of a plan need.
 
     Attributes:
-        fields: Those of `fabric`.
-        hosts: How many hosts it has.
-        links: Names of its links, as plans name them.
+        fields: Fields of `fabric`.
+        hosts: Number of hosts.
+        links: Names of its links, as used in plans.
         switches: Names of its switches.
         kind: `ethernet`, `infiniband` or `scheduled`.
     """
@@ -41,7 +40,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Graph:
-    """A topology with the names of what is in it."""
+    """A topology with its number of hosts and the names of its links and switches."""
 
     fields: Fields
     hosts: int
@@ -50,7 +49,7 @@ class Graph:
 
 
 def link(draw: Draw) -> Fields | str:
-    """Return a link, at times by its rate alone."""
+    """Return a link, sometimes only its rate."""
     rate = draw.pick(RATES)
     return {"rate": rate, "length": draw.pick(LENGTHS)} if draw.chance(0.7) else rate
 
@@ -164,25 +163,25 @@ def _planes(draw: Draw) -> Graph:
 
 
 def _custom(draw: Draw) -> Graph:
-    """A tree of switches, mostly with more links across it."""
+    """Return a tree of switches, mostly with additional links."""
     count = draw.whole(2, 5)
     hosts = [draw.whole(0 if index else 1, 3) for index in range(count)]
     hosts[-1] = max(hosts[-1], 1)
     pairs = [(draw.whole(0, index - 1), index) for index in range(1, count)]
     for _ in range(draw.whole(0, 3)):
-        one, other = draw.whole(0, count - 1), draw.whole(0, count - 1)
-        pairs += [(one, other)] if one != other else []
+        switch, other_switch = draw.whole(0, count - 1), draw.whole(0, count - 1)
+        pairs += [(switch, other_switch)] if switch != other_switch else []
     links = [
-        {"between": [f"s{one}", f"s{other}"], "count": draw.whole(1, 2), "link": link(draw)}
-        for one, other in pairs
+        {"between": [f"s{switch}", f"s{other_switch}"], "count": draw.whole(1, 2), "link": link(draw)}
+        for switch, other_switch in pairs
     ]
     fields = {
         "kind": "custom",
-        "switches": [{"name": f"s{index}", "hosts": each} for index, each in enumerate(hosts)],
+        "switches": [{"name": f"s{index}", "hosts": host_count} for index, host_count in enumerate(hosts)],
         "links": links,
         "host_link": link(draw),
     }
-    names = [f"s{one}-s{other}" for one, other in dict.fromkeys(pairs)]
+    names = [f"s{switch}-s{other_switch}" for switch, other_switch in dict.fromkeys(pairs)]
     return Graph(fields, sum(hosts), tuple(names), tuple(f"s{index}" for index in range(count)))
 
 
@@ -226,8 +225,8 @@ def fabric(draw: Draw) -> Drawn:
             for name in draw.some(graph.links, draw.whole(1, min(3, len(graph.links))))
         ]
     if kind == "ethernet" and graph.links and draw.chance(0.2):
-        fields |= _failing(draw, graph)
-        if any(each["kind"] == "link-rate" for each in fields["failures"]):
+        fields |= _failures(draw, graph)
+        if any(failure["kind"] == "link-rate" for failure in fields["failures"]):
             fields["switch"]["forwarding"] = "store-and-forward"
     return Drawn(fields, graph.hosts, graph.links, graph.switches, kind)
 
@@ -277,14 +276,14 @@ def _switch(draw: Draw, kind: str) -> Fields:
 
 
 def _add_residence(draw: Draw, fields: Fields) -> None:
-    """Draw when frames leave the buffer, and how fast pauses are sent and obeyed."""
+    """Draw the times at which frames leave the buffer, and the delays of sending and obeying pauses."""
     buffer = fields.get("buffer", {})
-    own = buffer if isinstance(buffer, dict) else {"size": buffer}
-    own["release"] = draw.pick(("start", "end", "cells", "cells"))
+    buffer_fields = buffer if isinstance(buffer, dict) else {"size": buffer}
+    buffer_fields["release"] = draw.pick(("start", "end", "cells", "cells"))
     latency = fields.get("pipeline_latency", "500ns")
     if draw.chance(0.3):
-        own["pipeline"] = draw.pick(("0", latency))
-    fields["buffer"] = own
+        buffer_fields["pipeline"] = draw.pick(("0", latency))
+    fields["buffer"] = buffer_fields
     if isinstance(fields.get("pfc"), dict):
         fields["pfc"] |= {
             "response": draw.pick(("0", "80ns", "1us")),
@@ -336,18 +335,18 @@ def _ecn(draw: Draw) -> str | Fields:
             "confirm": draw.whole(1, 3),
         }
     elif draw.chance(0.3):
-        own = {"kmin": kmin // 4, "pmax": f"{draw.whole(1, 100)}%", "ecn": draw.pick(("on", "off"))}
-        fields["wred"] = {"yellow": own, "red": draw.pick(("on", "off", own | {"kmin": 0}))}
+        yellow = {"kmin": kmin // 4, "pmax": f"{draw.whole(1, 100)}%", "ecn": draw.pick(("on", "off"))}
+        fields["wred"] = {"yellow": yellow, "red": draw.pick(("on", "off", yellow | {"kmin": 0}))}
     return fields
 
 
 def _marker(draw: Draw) -> Fields:
-    """Return what colours frames: a fixed colour of one host, or meters of all."""
+    """Return a marker of frames: a fixed colour for one host, or meters for all."""
     if draw.chance(0.4):
         return {"hosts": 0, "colour": draw.pick(("green", "yellow", "red"))}
     fields: Fields = {"cir": draw.pick(("1Gbps", "10Gbps", "100Gbps")), "cbs": draw.pick(("10KB", "64KB"))}
-    beyond: Fields = {"pir": "200Gbps", "pbs": draw.pick(("10KB", "64KB"))}
-    return fields | (beyond if draw.chance(0.5) else {"ebs": draw.pick(("0", "64KB"))})
+    excess: Fields = {"pir": "200Gbps", "pbs": draw.pick(("10KB", "64KB"))}
+    return fields | (excess if draw.chance(0.5) else {"ebs": draw.pick(("0", "64KB"))})
 
 
 def _scheduled(draw: Draw) -> str | Fields:
@@ -386,7 +385,7 @@ def _nic(draw: Draw, hosts: int, kind: str) -> Fields:
     return fields
 
 
-def _failing(draw: Draw, graph: Graph) -> Fields:
+def _failures(draw: Draw, graph: Graph) -> Fields:
     failures = [_failure(draw, graph) for _ in range(draw.whole(1, 3))]
     return {"failures": failures, "convergence_time": draw.time(0, 1_000_000_000)}
 

@@ -1,4 +1,4 @@
-"""One integer, one plan: random small scenarios over everything that a plan can say."""
+"""Generates a random small plan from an integer; together the plans cover all fields of a plan."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tools.swarm.fabrics import RATES, Drawn, Fields, fabric
 from tools.swarm.patterns import PATTERNS, fitting_ranks, is_shared
 
 PACKETS_MAX = 3_000
-"""About so many data packets a job has at most: a scenario is to take milliseconds."""
+"""Approximate largest number of data packets of a job, so that a scenario takes milliseconds."""
 
 
 def plan_of(seed: int) -> dict[str, Any]:
-    """Return the plan of a seed, the fields as YAML has them."""
+    """Return the plan of a seed, as the fields of its YAML."""
     draw = Draw(seed)
     transport = _transport(draw)
     drawn = fabric(draw)
@@ -31,19 +31,19 @@ def plan_of(seed: int) -> dict[str, Any]:
     if drawn.kind == "ethernet" and draw.chance(0.13):
         plan["tcp"] = [_tcp(draw, drawn, jobs, transport)]
         _mark_tcp(draw, plan)
-    _vary(draw, plan)
+    _add_variation(draw, plan)
     if drawn.kind != "infiniband":
         _address(draw, plan)
     return plan
 
 
 def _address(draw: Draw, plan: Fields) -> None:
-    """Draw addresses, a VLAN and code points, and give the MTU by the ports."""
+    """Draw addresses, a VLAN and code points, and sometimes set the MTU by that of the ports."""
     if draw.chance(0.2):
-        each = draw.pick(("port", "switch", "link"))
-        subnet = "172.20.0.0/31" if each == "link" else draw.pick(("172.20.0.0/22", "192.168.0.0/20"))
-        addresses: Fields = {"subnet": subnet, "subnet_per": each}
-        if each == "port" and draw.chance(0.5):
+        subnet_per = draw.pick(("port", "switch", "link"))
+        subnet = "172.20.0.0/31" if subnet_per == "link" else draw.pick(("172.20.0.0/22", "192.168.0.0/20"))
+        addresses: Fields = {"subnet": subnet, "subnet_per": subnet_per}
+        if subnet_per == "port" and draw.chance(0.5):
             addresses["gateway"] = "last"
         if draw.chance(0.5):
             addresses["vlan"] = draw.whole(1, 4094)
@@ -82,7 +82,7 @@ def _transport(draw: Draw) -> Fields:
 
 
 def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
-    """Add what depends on the fabric: DCQCN where data are marked, buffers that hold a packet."""
+    """Add settings that depend on the fabric: rate control, DCQCN if data are marked, and priorities."""
     ecn = drawn.fields["switch"].get("ecn")
     if draw.chance(0.1):
         transport["rate_control"] = draw.pick(
@@ -121,7 +121,7 @@ def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
     ]
     if count > 1 and draw.chance(0.3) and _may_go_on(jobs[-1]):
         jobs[-1] |= {"repeat": "until-others-end", "warm_up_rounds": 0}
-        # A neighbour of a job that waits for timeouts would send for all that time.
+        # Next to a job that waits for timeouts it would send during all that time.
         transport["timeout"] = draw.pick(("16us", "100us"))
     return jobs
 
@@ -162,7 +162,7 @@ def _collective(draw: Draw, name: str, hosts: Sequence[int], transport: Fields) 
         job |= _sizes(draw, job)
     elif collective in ("all-gather", "all-to-all") and draw.chance(0.1):
         job["copies_own_block"] = True
-    # Some sizes may have a handshake and others not: as many chunks more.
+    # With several sizes, only some may have a handshake, so that the number of chunks would vary.
     if transport["qp_mode"] == "per_pair" and "size_order" not in job and draw.chance(0.2):
         job["rendezvous"] = draw.pick(("on", {"threshold": draw.spread(1, 100_000), "control_size": 64}))
     return job
@@ -173,13 +173,13 @@ def _ranks(hosts: Sequence[int]) -> str:
 
 
 def _unit(transport: Fields) -> int:
-    """Return the payload of a packet of the middle of a message, or of a message if that is smaller."""
+    """Return the payload of a packet in the middle of a message, or of the whole message if that is less."""
     size = transport["message_size"]
     return min(int(transport["mtu"]), size if isinstance(size, int) else 16_384)
 
 
 def _size(draw: Draw, collective: str, ranks: int, transport: Fields) -> Fields:
-    """Return a size of a few bytes or of up to so many packets, odd or round."""
+    """Return a size of a few bytes or of up to `PACKETS_MAX` packets of all ranks, odd or round."""
     packets = draw.spread(1, PACKETS_MAX // ranks)
     size = max(1, packets * _unit(transport) + draw.pick((-1, 0, 0, 1)))
     if draw.chance(0.15):
@@ -218,11 +218,11 @@ def _rounds(draw: Draw, *, is_rooted: bool) -> Fields:
 
 
 _CUT_BY_SIZE = ("double-binary-tree",)
-"""Algorithms that cut some sizes into more chunks than others."""
+"""Algorithms whose number of chunks depends on the size."""
 
 
 def _sizes(draw: Draw, job: Fields) -> Fields:
-    """Return several sizes in place of one, in order or drawn, for a job whose rounds are otherwise equal."""
+    """Return several sizes instead of one, in order or random, for a job whose rounds are otherwise equal."""
     name = "data_size" if "data_size" in job else "message_size"
     job.pop("warm_up_rounds", None)
     job.pop("root_shift", None)
@@ -234,7 +234,7 @@ def _open_loop(draw: Draw, name: str, hosts: Sequence[int], transport: Fields) -
     collective = draw.pick(("permutation", "incast", "uniform-random"))
     size = draw.spread(1, 30 * _unit(transport))
     job: Fields = {"name": name, "ranks": _ranks(hosts), "collective": collective, "data_size": size}
-    # Some 30 messages of each rank, whatever their size.
+    # About 30 messages of each rank, for any size.
     rate_gbps = draw.pick((1, 3, 10, 20))
     duration_ps = min(30 * size * 8_000 // rate_gbps + 1_000, 2_000_000_000)
     arrivals: Fields = {"rate": f"{rate_gbps}Gbps", "duration": f"{duration_ps}ps"}
@@ -269,7 +269,7 @@ def _storage(draw: Draw, name: str, hosts: Sequence[int]) -> Fields:
 
 
 def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) -> Fields:
-    """Return TCP traffic, in a priority that PFC leaves alone as data rarely have it."""
+    """Return TCP traffic; its priority is rarely that of data, so PFC rarely pauses it."""
     hosts = draw.some(range(drawn.hosts), draw.whole(2, drawn.hosts))
     fields: Fields = {
         "name": "background",
@@ -288,7 +288,7 @@ def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) ->
     if goes_on or draw.chance(0.3 if is_unrecovered else 0.7):
         fields["duration"] = draw.time(10_000_000, 300_000_000)
     elif is_unrecovered and draw.chance(0.7):
-        # What is lost is not waited for, whatever the timeout; in that time it sends little.
+        # Losses are not waited for, whatever the timeout; at this rate it sends little in that time.
         fields["rate"] = "1Gbps"
         transport["timeout"] = "67.108864ms"
     else:
@@ -304,7 +304,7 @@ def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) ->
 
 
 def _mark_tcp(draw: Draw, plan: Fields) -> None:
-    """At times mark the priority of TCP as well, for DCTCP."""
+    """Sometimes mark the priority of TCP as well, for DCTCP."""
     ecn = plan["fabric"]["switch"].get("ecn")
     data = plan["transport"].get("priorities", {}).get("data", 3)
     if isinstance(ecn, dict) and data != 0 and draw.chance(0.5):
@@ -312,8 +312,8 @@ def _mark_tcp(draw: Draw, plan: Fields) -> None:
         plan["tcp"][0]["congestion"] = "dctcp"
 
 
-def _vary(draw: Draw, plan: Fields) -> None:
-    """Add what makes several trials of a plan, and what is sampled."""
+def _add_variation(draw: Draw, plan: Fields) -> None:
+    """Add iterations, sweeps and variants, which give several trials, and settings of sampling."""
     observe: Fields = {"series_points": draw.pick((0, 2, 16, 1000))}
     if draw.chance(0.5):
         observe["series_interval"] = draw.pick(("100ns", "1us", "7us"))
@@ -334,7 +334,7 @@ def _vary(draw: Draw, plan: Fields) -> None:
 
 
 def _pin(draw: Draw, plan: Fields) -> None:
-    """At times pin a queue pair of an all-to-all between leaves to an uplink."""
+    """Sometimes pin a queue pair of an all-to-all between leaves to an uplink."""
     topology, job = plan["fabric"]["topology"], plan["jobs"][0]
     is_everyone = job["collective"] == "all-to-all" and job.get("algorithm") in ("parallel", "pairwise")
     if topology["kind"] != "leaf-spine" or not is_everyone or "processes_per_host" in job:
@@ -342,17 +342,17 @@ def _pin(draw: Draw, plan: Fields) -> None:
     if "scheduled" in plan["fabric"]["switch"] or not draw.chance(0.5):
         return
     leaves = [int(host) // topology["hosts_per_leaf"] for host in job["ranks"].split(",")]
-    apart = [
-        (one, other)
-        for one in range(len(leaves))
-        for other in range(len(leaves))
-        if leaves[one] != leaves[other]
+    rank_pairs = [
+        (sender, receiver)
+        for sender in range(len(leaves))
+        for receiver in range(len(leaves))
+        if leaves[sender] != leaves[receiver]
     ]
-    if apart:
-        one, other = draw.pick(apart)
+    if rank_pairs:
+        sender, receiver = draw.pick(rank_pairs)
         pin = {
-            "switch": f"leaf{leaves[one]}",
+            "switch": f"leaf{leaves[sender]}",
             "uplink": draw.whole(0, topology["spines"] - 1),
-            "flows": [f"{one}>{other}"],
+            "flows": [f"{sender}>{receiver}"],
         }
         plan["fabric"]["load_balancing"] = {"kind": "pinned", "pins": [pin]}

@@ -1,4 +1,4 @@
-"""All laws that a record has to keep."""
+"""All laws about records, and their violations by a record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LAWS = (
     *laws_bounds.LAWS,
     *laws_ends.LAWS,
 )
-"""Each takes a record and yields what is wrong with it."""
+"""Functions that yield the violations of a law by a record."""
 
 
 def violations(record: Record) -> list[Violation]:

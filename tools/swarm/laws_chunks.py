@@ -1,4 +1,7 @@
-"""Laws about the table `chunks`: order of times, counters, speed, what waits for what, payload."""
+"""Laws about the table `chunks`: order of times, counters, speed, dependencies, payload.
+
+Also has the function that other laws use to report the first bad row of a table.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _SHOWN = (
     "payload_bytes",
 )
 ROCE_BYTES, INFINIBAND_BYTES, RETH_BYTES = 62, 26, 16
-"""Headers of a packet of the middle of a message, and what its first one has besides."""
+"""Headers of a packet in the middle of a message, and the additional header of the first packet."""
 GAP_BYTES, PREAMBLE_BYTES = 12, 8
 VLAN_TAG_BYTES = 4
 
@@ -38,7 +41,7 @@ def _on_network() -> pl.Expr:
 
 
 def shown(row: Row, names: Sequence[str]) -> str:
-    """Write some columns of a row."""
+    """Return some columns of a row as text."""
     return ", ".join(f"{name} {row[name]}" for name in names)
 
 
@@ -57,7 +60,7 @@ def first_bad(
 
 
 def row_laws(record: Record) -> Iterator[Violation]:
-    """Yield what is wrong with single rows, each by itself."""
+    """Yield rows that break a law about single rows."""
     frame = record.chunks.with_columns(
         job_start=pl.col("job").replace_strict(_job_times(record, "start_ps"), return_dtype=pl.Int64),
         job_end=_job_end(record),
@@ -75,26 +78,26 @@ def row_laws(record: Record) -> Iterator[Violation]:
 
 
 def _job_end(record: Record) -> pl.Expr:
-    """Return when the job of a chunk ended: one that goes on until others end, with its last complete round.
+    """Return the end of a chunk's job [ps]; if it repeats until others end, that of its complete rounds.
 
     Chunks of a round that is cut off may complete until the end of the run.
     """
-    ends = pl.col("job").replace_strict(_job_times(record, "end_ps"), return_dtype=pl.Int64)
+    job_end = pl.col("job").replace_strict(_job_times(record, "end_ps"), return_dtype=pl.Int64)
     rounds = {
         job.name: job.outcome["rounds"] + job.outcome["warm_up_rounds"] if job.goes_on else None
         for job in record.jobs.values()
     }
     complete_rounds = pl.col("job").replace_strict(rounds, return_dtype=pl.Int64)
     is_cut_off = (pl.col("round") >= complete_rounds).fill_null(value=False)
-    return pl.when(is_cut_off).then(record.summary["end_ps"]).otherwise(ends)
+    return pl.when(is_cut_off).then(record.summary["end_ps"]).otherwise(job_end)
 
 
 def _job_times(record: Record, name: str) -> dict[str, int | None]:
-    return {each.name: each.outcome[name] for each in record.jobs.values()}
+    return {job.name: job.outcome[name] for job in record.jobs.values()}
 
 
 def _row_laws(record: Record) -> dict[str, tuple[pl.Expr, tuple[str, ...]]]:
-    """Return for each law what breaks it, and the columns that show so."""
+    """Return for each law the condition of a violation, and the columns to show."""
     col = pl.col
     times = ("start_ps", "delivered_ps", "completed_ps")
     frames = ("tx_frames", "rx_frames", "retransmits")
@@ -188,7 +191,7 @@ def _loses_no_data(record: Record) -> bool:
 
 
 def _is_written(record: Record) -> pl.Expr:
-    """Return whether the data of a chunk travel as RDMA WRITE, cut into messages of the transport."""
+    """Return whether the data of a chunk are sent by RDMA WRITE, in messages of the transport."""
     storage = [job.name for job in record.jobs.values() if job.spec["storage"]]
     return ~pl.col("job").is_in(storage)
 
@@ -197,18 +200,18 @@ def _packets(spec: Any) -> pl.Expr:
     """Return the packets of a chunk; one without payload is one packet."""
     message, mtu = spec["transport"]["message_bytes"], spec["transport"]["mtu_bytes"]
     payload = pl.col("payload_bytes")
-    whole = payload // message * -(-message // mtu)
-    rest = (payload % message + mtu - 1) // mtu
-    return pl.max_horizontal(whole + rest, pl.lit(1)).alias("packets")
+    full_message_packets = payload // message * -(-message // mtu)
+    last_message_packets = (payload % message + mtu - 1) // mtu
+    return pl.max_horizontal(full_message_packets + last_message_packets, pl.lit(1)).alias("packets")
 
 
 def _frame_bytes(record: Record) -> pl.Expr:
     """Return the bytes of the frames of a chunk by closed form."""
     transport = record.spec["transport"]
     messages = pl.max_horizontal(-(-pl.col("payload_bytes") // transport["message_bytes"]), pl.lit(1))
-    first = pl.col("packets") if transport["recovery"] == "selective" else messages
+    packets_with_reth = pl.col("packets") if transport["recovery"] == "selective" else messages
     headers = INFINIBAND_BYTES if record.link_layer == "infiniband" else ROCE_BYTES
-    return _padded(record.spec) + headers * pl.col("packets") + RETH_BYTES * first
+    return _padded(record.spec) + headers * pl.col("packets") + RETH_BYTES * packets_with_reth
 
 
 def _padded(spec: Any) -> pl.Expr:
@@ -218,7 +221,7 @@ def _padded(spec: Any) -> pl.Expr:
 
 
 def _least_time(record: Record) -> pl.Expr:
-    """Return the time for which the frames of a chunk occupy the faster of the ports at its ends."""
+    """Return the time for which the frames of a chunk occupy the faster of the ports at its ends [ps]."""
     rates: dict[str, int] = {}
     for link in record.links:
         for node in (link["from"], link["to"]):
@@ -236,44 +239,45 @@ def _least_time(record: Record) -> pl.Expr:
 
 
 def round_laws(record: Record) -> Iterator[Violation]:
-    """Yield where a rank begins a round before the one before it is over at this rank."""
+    """Yield ranks that start a round before the previous one has ended at this rank."""
     for job in record.jobs.values():
-        has_failed = (
-            "failed" in job.chunks["status"]
-        )  # rows of failed chunks do not tell all, see `step_laws`
+        # Rows of failed chunks are incomplete, see `step_laws`.
+        has_failed = "failed" in job.chunks["status"]
         if job.is_collective and job.chunks.height and job.chunks["round"].n_unique() > 1 and not has_failed:
             yield from _early_rounds(job)
 
 
 def _early_rounds(job: JobRecord) -> Iterator[Violation]:
-    done = job.chunks.select(
+    chunk_ends = job.chunks.select(
         "round",
         src=pl.col("src_rank"),
         dst=pl.col("dst_rank"),
         sent=pl.col("completed_ps"),
         arrived=pl.col("delivered_ps"),
     )
-    ends = (
+    rank_ends = (
         pl.concat(
             [
-                done.select("round", rank="src", end="sent"),
-                done.select("round", rank="dst", end="arrived"),
+                chunk_ends.select("round", rank="src", end="sent"),
+                chunk_ends.select("round", rank="dst", end="arrived"),
             ]
         )
         .group_by("round", "rank")
         .agg(pl.col("end").max(), over=pl.col("end").is_not_null().all())
     )
-    begins = job.chunks.group_by("round", pl.col("src_rank").alias("rank")).agg(pl.col("start_ps").min())
-    both = begins.join(ends.with_columns(pl.col("round") + 1), on=["round", "rank"]).sort("round", "rank")
+    rank_starts = job.chunks.group_by("round", pl.col("src_rank").alias("rank")).agg(pl.col("start_ps").min())
+    starts_and_ends = rank_starts.join(
+        rank_ends.with_columns(pl.col("round") + 1), on=["round", "rank"]
+    ).sort("round", "rank")
     bad = pl.col("start_ps").is_not_null() & (~pl.col("over") | (pl.col("start_ps") < pl.col("end")))
     rule = "a rank begins a round when it is done with the one before"
     yield from first_bad(
-        rule, f"chunks of {job.name}", both, bad, ("round", "rank", "start_ps", "end", "over")
+        rule, f"chunks of {job.name}", starts_and_ends, bad, ("round", "rank", "start_ps", "end", "over")
     )
 
 
 def row_count_laws(record: Record) -> Iterator[Violation]:
-    """Yield rounds that began of which chunks have no row, or too many; jobs that others end are cut off."""
+    """Yield started rounds with missing or excess rows of chunks, except of jobs that others end."""
     for job in record.parts:
         if not job.is_collective or job.goes_on:
             continue
@@ -285,7 +289,7 @@ def row_count_laws(record: Record) -> Iterator[Violation]:
 
 
 def step_laws(record: Record) -> Iterator[Violation]:
-    """Yield where a rank passes a chunk on before it has arrived."""
+    """Yield chunks that a rank forwards before they have arrived."""
     for job in record.jobs.values():
         algorithm = job.spec["algorithm"]
         if algorithm in ("ring", "ring-bidirectional") and job.is_collective:
@@ -300,29 +304,39 @@ def step_laws(record: Record) -> Iterator[Violation]:
 
 
 def _early_steps(job: JobRecord, arrived: pl.DataFrame, keys: list[str]) -> Iterator[Violation]:
-    """Compare each chunk with the one that it waits for, all its parts together."""
-    waits = arrived.group_by(keys).agg(
+    """Compare each chunk with all parts of the chunk that it waits for."""
+    predecessors = arrived.group_by(keys).agg(
         needed=pl.col("delivered_ps").max(),
         all_there=pl.col("delivered_ps").is_not_null().all(),
         has_failed=(pl.col("status") == "failed").any(),
     )
-    both = job.chunks.with_columns(rank=pl.col("src_rank")).join(waits, on=keys).sort("transfer", "part")
-    has_begun, columns = pl.col("start_ps").is_not_null(), ("start_ps", "needed", "all_there")
-    early = (
-        has_begun & ~pl.col("has_failed") & (~pl.col("all_there") | (pl.col("start_ps") < pl.col("needed")))
+    chunks_with_predecessors = (
+        job.chunks.with_columns(rank=pl.col("src_rank")).join(predecessors, on=keys).sort("transfer", "part")
     )
-    yield from first_bad("a rank passes a chunk on when it has arrived", "chunks", both, early, columns)
-    untold = has_begun & pl.col("has_failed") & ~pl.col("all_there")
-    yield from first_bad("what arrived of a failed chunk is in its row", "chunks", both, untold, columns)
+    has_started, columns = pl.col("start_ps").is_not_null(), ("start_ps", "needed", "all_there")
+    is_early = (
+        has_started & ~pl.col("has_failed") & (~pl.col("all_there") | (pl.col("start_ps") < pl.col("needed")))
+    )
+    yield from first_bad(
+        "a rank passes a chunk on when it has arrived", "chunks", chunks_with_predecessors, is_early, columns
+    )
+    is_missing = has_started & pl.col("has_failed") & ~pl.col("all_there")
+    yield from first_bad(
+        "what arrived of a failed chunk is in its row",
+        "chunks",
+        chunks_with_predecessors,
+        is_missing,
+        columns,
+    )
 
 
 def payload_laws(record: Record) -> Iterator[Violation]:
     """Yield rounds whose payload is not that of the closed form, and rows at hosts of other ranks."""
     for job in record.parts:
         hosts = job.spec["hosts"]
-        where = dict(enumerate(hosts))
+        host_by_rank = dict(enumerate(hosts))
         for end in ("src", "dst"):
-            expected = pl.col(f"{end}_rank").replace_strict(where, default=-1, return_dtype=pl.Int64)
+            expected = pl.col(f"{end}_rank").replace_strict(host_by_rank, default=-1, return_dtype=pl.Int64)
             rule = "a rank is on its host"
             yield from first_bad(
                 rule, "chunks", job.chunks, expected != pl.col(f"{end}_host"), (f"{end}_host",)
@@ -339,26 +353,26 @@ def payload_laws(record: Record) -> Iterator[Violation]:
         rule = "payload of a round = closed form of the collective"
         if sums.height != rounds:
             yield Violation(rule, f"chunks of {job.name}: {sums.height} rounds, not {rounds}")
-        for number, found in sums.iter_rows():
-            if found != expected_bytes:
+        for number, payload in sums.iter_rows():
+            if payload != expected_bytes:
                 yield Violation(
-                    rule, f"chunks of {job.name}, round {number}: {found} bytes, not {expected_bytes}"
+                    rule, f"chunks of {job.name}, round {number}: {payload} bytes, not {expected_bytes}"
                 )
                 break
 
 
 def path_speed_laws(record: Record) -> Iterator[Violation]:
-    """Yield chunks that were faster than the slowest link on the one path of their queue pair."""
+    """Yield chunks that were faster than the slowest link on the only path of their queue pair."""
     paths = record.frame("paths")
     if not paths.height or record.spec["fabric"]["failures"]:
         return
     rates = record.frame("links").select(node="from", port="from_port", rate="rate_bps")
     slowest = paths.join(rates, on=["node", "port"]).group_by("qp").agg(pl.col("rate").min())
-    both = record.chunks.with_columns(packets=_packets(record.spec)).join(slowest, on="qp")
-    least = (_frame_bytes(record) * PS_BITS / pl.col("rate")).floor() - pl.col("packets")
-    bad = complete() & _is_written(record) & (pl.col("delivered_ps") - pl.col("start_ps") < least)
+    chunks_with_rates = record.chunks.with_columns(packets=_packets(record.spec)).join(slowest, on="qp")
+    least_ps = (_frame_bytes(record) * PS_BITS / pl.col("rate")).floor() - pl.col("packets")
+    bad = complete() & _is_written(record) & (pl.col("delivered_ps") - pl.col("start_ps") < least_ps)
     rule = "no chunk is faster than the slowest link of its path"
-    yield from first_bad(rule, "chunks", both, bad, ("start_ps", "delivered_ps", "rate"))
+    yield from first_bad(rule, "chunks", chunks_with_rates, bad, ("start_ps", "delivered_ps", "rate"))
 
 
 LAWS = (row_laws, row_count_laws, round_laws, step_laws, payload_laws, path_speed_laws)

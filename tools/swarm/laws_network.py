@@ -27,31 +27,36 @@ FRAME_BYTES_MAX = 9216 + 38
 
 
 def conservation_laws(record: Record) -> Iterator[Violation]:
-    """Yield where frames sent are not those delivered, lost and on the way."""
+    """Yield runs whose frames sent are not the sum of those delivered, lost and in flight."""
     summary = record.summary
     lost, in_flight = sum(summary["frames_lost"].values()), summary["frames_in_flight"]
-    told = f"{summary['frames_sent']} sent, {summary['frames_delivered']} delivered, {lost} lost"
-    told += f", {in_flight} on the way"
+    counts = f"{summary['frames_sent']} sent, {summary['frames_delivered']} delivered, {lost} lost"
+    counts += f", {in_flight} on the way"
     if summary["frames_sent"] != summary["frames_delivered"] + lost + in_flight:
-        yield Violation("frames sent = delivered + lost + on the way", f"summary: {told}")
-    # The answer to the completion of a storage operation goes out after it.
+        yield Violation("frames sent = delivered + lost + on the way", f"summary: {counts}")
+    # The acknowledgement of a storage operation's completion is sent after the operation ends.
     is_acknowledged = not any(job["storage"] for job in record.spec["jobs"])
-    if record.is_complete and record.ends_by_itself and is_acknowledged and in_flight > _late(record):
-        yield Violation("nothing but late duplicates of a complete run is on the way", f"summary: {told}")
+    if (
+        record.is_complete
+        and record.ends_by_itself
+        and is_acknowledged
+        and in_flight > _late_frames_max(record)
+    ):
+        yield Violation("nothing but late duplicates of a complete run is on the way", f"summary: {counts}")
     for cause, column in _CAUSES.items():
         at_ports = sum(port[column] for port in record.ports)
         if at_ports != summary["frames_lost"][cause]:
-            found = f"ports: sum of {column} {at_ports}; summary: {cause} {summary['frames_lost'][cause]}"
-            yield Violation("what is lost is counted at a port", found)
+            figures = f"ports: sum of {column} {at_ports}; summary: {cause} {summary['frames_lost'][cause]}"
+            yield Violation("what is lost is counted at a port", figures)
 
 
-def _late(record: Record) -> int:
-    """Return how many frames may be on the way when everything is acknowledged.
+def _late_frames_max(record: Record) -> int:
+    """Return the upper limit of the frames in flight when everything is acknowledged.
 
-    What was sent again though it was only late, an answer to each of these, answers that were overtaken
-    by later ones, and congestion notifications. Where packets of one connection take several paths, any
-    answer may have been overtaken. No chunk waits for the acknowledgement of a message of a handshake or a
-    barrier.
+    These are late packets that were sent again, an acknowledgement of each, acknowledgements overtaken by
+    later ones, and congestion notifications. Where packets of one connection take several paths, any
+    acknowledgement may have been overtaken. No chunk waits for the acknowledgement of a message of a
+    handshake or a barrier.
     """
     answers = 0 if record.takes_one_path else record.summary["frames_sent"] - record.chunks["tx_frames"].sum()
     sums = record.chunks.select(pl.col("retransmits", "cnp_tx", "cnp_rx", "out_of_order", "naks").sum()).row(
@@ -63,14 +68,16 @@ def _late(record: Record) -> int:
 
 
 def cause_laws(record: Record) -> Iterator[Violation]:
-    """Yield losses that the plan gives no cause for."""
+    """Yield losses by causes that the plan does not have."""
     lost, fabric = record.summary["frames_lost"], record.spec["fabric"]
     pfc = fabric["switch"]["pfc"]
-    slow = fabric["nic"]["drain_rate_bps"] or fabric["nic"]["impairments"] or _has(record, "nic_throughput")
+    has_slow_host = (
+        fabric["nic"]["drain_rate_bps"] or fabric["nic"]["impairments"] or _has(record, "nic_throughput")
+    )
     possible = {
         "buffer_full": record.link_layer != "infiniband",
         "headroom_overrun": pfc is not None,
-        "host_overrun": bool(slow) and record.link_layer != "infiniband",
+        "host_overrun": bool(has_slow_host) and record.link_layer != "infiniband",
         "wred": _has_wred(fabric),
         "pfc_watchdog": pfc is not None and pfc["watchdog"] is not None,
         "link_down": bool(fabric["failures"]),
@@ -82,14 +89,14 @@ def cause_laws(record: Record) -> Iterator[Violation]:
     lossless = pfc["priorities"] if pfc is not None else []
     for row in record.rows("priorities"):
         if row["priority"] in lossless and row["dropped_frames"]:
-            found = f"priorities: {row['node']} port {row['port']}, priority {row['priority']}: "
-            found += f"dropped_frames {row['dropped_frames']}"
-            yield Violation("a lossless priority loses nothing but headroom overruns", found)
+            figures = f"priorities: {row['node']} port {row['port']}, priority {row['priority']}: "
+            figures += f"dropped_frames {row['dropped_frames']}"
+            yield Violation("a lossless priority loses nothing but headroom overruns", figures)
 
 
 def _has_wred(fabric: Row) -> bool:
-    set_ups = [fabric["switch"], *fabric.get("switch_settings", [])]
-    return any(each["ecn"] is not None and each["ecn"].get("wred") is not None for each in set_ups)
+    switches = [fabric["switch"], *fabric.get("switch_settings", [])]
+    return any(switch["ecn"] is not None and switch["ecn"].get("wred") is not None for switch in switches)
 
 
 def _has(record: Record, kind: str) -> bool:
@@ -97,98 +104,104 @@ def _has(record: Record, kind: str) -> bool:
 
 
 def port_laws(record: Record) -> Iterator[Violation]:
-    """Yield where both ends of a link, or a link and its ports, count differently."""
+    """Yield links whose counts differ between both ends, or between the link and its ports."""
     ports = {(port["node"], port["port"]): port for port in record.ports}
     for link in record.links:
         sender, receiver = ports[link["from"], link["from_port"]], ports[link["to"], link["to_port"]]
-        place = f"{link['from']} port {link['from_port']} to {link['to']}"
+        link_name = f"{link['from']} port {link['from_port']} to {link['to']}"
         for unit in ("frames", "bytes"):
             if link[unit] != sender[f"tx_{unit}"]:
-                found = f"links: {place}: {link[unit]} {unit}; ports: tx_{unit} {sender[f'tx_{unit}']}"
-                yield Violation("a link carries what its port sends", found)
-        yield from _received(record, place, sender, receiver)
-        yield from _use(record, link, place)
+                figures = f"links: {link_name}: {link[unit]} {unit}; ports: tx_{unit} {sender[f'tx_{unit}']}"
+                yield Violation("a link carries what its port sends", figures)
+        yield from _delivery_violations(record, link_name, sender, receiver)
+        yield from _use_violations(record, link, link_name)
 
 
-def _received(record: Record, place: str, sender: Row, receiver: Row) -> Iterator[Violation]:
-    """Compare what a port sent with what the other end received, lost on arrival, or never saw."""
+def _delivery_violations(record: Record, link_name: str, sender: Row, receiver: Row) -> Iterator[Violation]:
+    """Compare the frames that a port sent with those that its peer received and those that were lost."""
     missing = sender["tx_frames"] - receiver["rx_frames"] - receiver["fcs_error_frames"]
     counts = f"tx_frames {sender['tx_frames']}, rx_frames {receiver['rx_frames']}"
     counts += f", fcs_error_frames {receiver['fcs_error_frames']}"
     counts += f", lost_link_down_frames {sender['lost_link_down_frames']}"
     if missing < 0:
-        yield Violation("a port receives no more than the other end sends", f"ports: {place}: {counts}")
+        yield Violation("a port receives no more than the other end sends", f"ports: {link_name}: {counts}")
     control = record.spec["fabric"]["switch"]["pfc"] is not None or record.link_layer != "ethernet"
     if record.summary["frames_in_flight"] or control:
         return
-    is_right = (
+    is_balanced = (
         missing <= sender["lost_link_down_frames"] if record.spec["fabric"]["failures"] else missing == 0
     )
-    if not is_right:
-        yield Violation("what a port sends is received or lost", f"ports: {place}: {counts}")
+    if not is_balanced:
+        yield Violation("what a port sends is received or lost", f"ports: {link_name}: {counts}")
 
 
-def _use(record: Record, link: Row, place: str) -> Iterator[Violation]:
-    """Compare the time for which a link was busy with the run and with what it carried."""
+def _use_violations(record: Record, link: Row, link_name: str) -> Iterator[Violation]:
+    """Compare the busy time of a link with the duration of the run and with the link's frames and bytes."""
     if link["busy_ps"] > record.summary["end_ps"]:
-        found = f"links: {place}: busy_ps {link['busy_ps']} of {record.summary['end_ps']}"
-        yield Violation("use of a link <= 100 %", found)
+        figures = f"links: {link_name}: busy_ps {link['busy_ps']} of {record.summary['end_ps']}"
+        yield Violation("use of a link <= 100 %", figures)
     if record.link_layer == "scheduled" or _has(record, "link_rate"):
         return
     gap = 2 if record.link_layer == "infiniband" else PREAMBLE_BYTES + GAP_BYTES
     if "vlan" in record.spec["fabric"].get("addresses", {}):
         gap += VLAN_TAG_BYTES
     exact = (link["bytes"] + gap * link["frames"]) * PS_BITS // link["rate_bps"]
-    # Of a frame that is on a link when a run ends, the part until then counts.
-    # Pauses and credits are not among the frames that are told to be on the way.
+    # A frame that is on a link when the run ends counts only until then.
+    # `frames_in_flight` does not count pauses and credits.
     is_whole = record.is_complete and record.ends_by_itself and not record.summary["frames_in_flight"]
     is_whole &= record.link_layer == "ethernet" and record.spec["fabric"]["switch"]["pfc"] is None
     missing = 0 if is_whole else (FRAME_BYTES_MAX * PS_BITS) // link["rate_bps"]
     slack = link["frames"] + 1
     if not -slack - missing <= link["busy_ps"] - exact <= slack:
-        found = f"links: {place}: busy_ps {link['busy_ps']}, {exact} by its frames {link['frames']}, "
-        found += f"bytes {link['bytes']}"
-        yield Violation("a link is busy for the bytes that it carries", found)
+        figures = f"links: {link_name}: busy_ps {link['busy_ps']}, {exact} by its frames {link['frames']}, "
+        figures += f"bytes {link['bytes']}"
+        yield Violation("a link is busy for the bytes that it carries", figures)
 
 
 def host_laws(record: Record) -> Iterator[Violation]:
-    """Yield where the ports of hosts do not have the frames of the run, or of chunks and acknowledgements."""
+    """Yield host ports whose frames are not those of the run, or of its chunks and acknowledgements."""
     pfc = record.spec["fabric"]["switch"]["pfc"] is not None
     if pfc:
         return
     hosts = [port for port in record.ports if port["tier"] == 0]
     sent = sum(port["tx_frames"] - (port["flow_control_tx"] or 0) for port in hosts)
     if sent != record.summary["frames_sent"]:
-        found = f"ports of hosts: tx_frames {sent}; summary: frames_sent {record.summary['frames_sent']}"
-        yield Violation("frames sent are those of the hosts", found)
+        figures = f"ports of hosts: tx_frames {sent}; summary: frames_sent {record.summary['frames_sent']}"
+        yield Violation("frames sent are those of the hosts", figures)
     if _is_plain(record):
-        yield from _control(record, hosts)
+        yield from _acknowledgement_violations(record, hosts)
 
 
 def _is_plain(record: Record) -> bool:
-    """Tell whether hosts send nothing but data of complete chunks and acknowledgements."""
+    """Return whether hosts send only data of complete chunks and acknowledgements."""
     jobs = record.spec["jobs"]
-    other = any(job["barrier"] or job["rendezvous"] or job["storage"] for job in jobs)
+    has_other_messages = any(job["barrier"] or job["rendezvous"] or job["storage"] for job in jobs)
     controlled = record.spec["transport"]["rate_control"] != {"kind": "line-rate"}
-    return record.is_complete and record.ends_by_itself and not (other or controlled or record.spec["tcp"])
+    return (
+        record.is_complete
+        and record.ends_by_itself
+        and not (has_other_messages or controlled or record.spec["tcp"])
+    )
 
 
-def _control(record: Record, hosts: list[Row]) -> Iterator[Violation]:
-    """Compare what each host sends besides its data with acknowledgements, all of one size."""
+def _acknowledgement_violations(record: Record, hosts: list[Row]) -> Iterator[Violation]:
+    """Check that all frames of a host other than its data have the size of an acknowledgement."""
     size = _CONTROL_BYTES[record.link_layer]
     sums = record.chunks.group_by("src_host").agg(pl.col("tx_frames").sum(), pl.col("tx_bytes").sum())
-    data = {host: (frames, bytes_) for host, frames, bytes_ in sums.iter_rows()}
+    data_by_host = {host: (frames, bytes_) for host, frames, bytes_ in sums.iter_rows()}
     by_host: dict[str, list[Row]] = defaultdict(list)
     for port in hosts:
         by_host[port["node"]].append(port)
     for name, ports in by_host.items():
-        data_frames, data_bytes = data.get(int(name.removeprefix("host")), (0, 0))
+        data_frames, data_bytes = data_by_host.get(int(name.removeprefix("host")), (0, 0))
         granted = sum(port["flow_control_tx"] or 0 for port in ports)
         frames = sum(port["tx_frames"] for port in ports) - data_frames - granted
         bytes_ = sum(port["tx_bytes"] for port in ports) - data_bytes - _GRANT_BYTES * granted
         if frames < 0 or bytes_ != size * frames:
-            found = f"ports: {name}: {frames} frames of {bytes_} bytes besides data, not of {size} bytes each"
-            yield Violation("a host sends its chunks and acknowledgements", found)
+            figures = (
+                f"ports: {name}: {frames} frames of {bytes_} bytes besides data, not of {size} bytes each"
+            )
+            yield Violation("a host sends its chunks and acknowledgements", figures)
 
 
 def priority_laws(record: Record) -> Iterator[Violation]:
@@ -209,42 +222,43 @@ def priority_laws(record: Record) -> Iterator[Violation]:
         for name in columns:
             sums[row["node"], row["port"]][name] += row[name] or 0
         if (row["paused_ps"] or 0) > record.summary["end_ps"]:
-            found = f"priorities: {row['node']} port {row['port']}: paused_ps {row['paused_ps']} "
-            found += f"of {record.summary['end_ps']}"
-            yield Violation("no pause is longer than the run", found)
+            figures = f"priorities: {row['node']} port {row['port']}: paused_ps {row['paused_ps']} "
+            figures += f"of {record.summary['end_ps']}"
+            yield Violation("no pause is longer than the run", figures)
     for port in record.ports:
         for name in columns:
-            found_sum = sums[port["node"], port["port"]][name]
-            if (port[name] or 0) != found_sum:
-                found = (
-                    f"ports: {port['node']} port {port['port']}: {name} {port[name]}; priorities: {found_sum}"
+            total = sums[port["node"], port["port"]][name]
+            if (port[name] or 0) != total:
+                figures = (
+                    f"ports: {port['node']} port {port['port']}: {name} {port[name]}; priorities: {total}"
                 )
-                yield Violation("a port has the sums over its priorities", found)
+                yield Violation("a port has the sums over its priorities", figures)
 
 
 def queue_laws(record: Record) -> Iterator[Violation]:
-    """Yield queues beyond the buffer, and marks and pauses that nothing brings about."""
+    """Yield queues larger than the buffer, and marks and pauses without a setting that causes them."""
     switch = record.spec["fabric"]["switch"]
     size = switch["buffer"]["size_bytes"]
     # Packets that a scheduled leaf has granted credits for wait in memory of their port.
     has_buffer = record.link_layer == "ethernet" and record.spec["fabric"]["topology"]["kind"] != "full-mesh"
     for port in record.ports:
-        place = f"ports: {port['node']} port {port['port']}"
+        port_name = f"ports: {port['node']} port {port['port']}"
         is_crossbar = port["node"].startswith("scaleup")  # an ideal one, as the mesh
         if port["tier"] > 0 and has_buffer and not is_crossbar and port["queue_max_bytes"] > size:
             yield Violation(
-                "no queue exceeds the buffer", f"{place}: queue_max_bytes {port['queue_max_bytes']} of {size}"
+                "no queue exceeds the buffer",
+                f"{port_name}: queue_max_bytes {port['queue_max_bytes']} of {size}",
             )
         if port["ecn_marked"] and switch["ecn"] is None:
-            yield Violation("only ECN marks", f"{place}: ecn_marked {port['ecn_marked']}")
+            yield Violation("only ECN marks", f"{port_name}: ecn_marked {port['ecn_marked']}")
         if port["pfc_rx"] and switch["pfc"] is None:
-            yield Violation("only PFC pauses", f"{place}: pfc_rx {port['pfc_rx']}")
-        # A switch ends only a pause that it began.
+            yield Violation("only PFC pauses", f"{port_name}: pfc_rx {port['pfc_rx']}")
+        # A switch ends only pauses that it started.
         if (port["pfc_xon_tx"] or 0) > (port["pfc_tx"] or 0):
-            found = f"{place}: pfc_xon_tx {port['pfc_xon_tx']}, pfc_tx {port['pfc_tx']}"
-            yield Violation("no more XON than XOFF", found)
+            figures = f"{port_name}: pfc_xon_tx {port['pfc_xon_tx']}, pfc_tx {port['pfc_tx']}"
+            yield Violation("no more XON than XOFF", figures)
         if port["pfc_storms"] and (switch["pfc"] is None or switch["pfc"]["watchdog"] is None):
-            yield Violation("only a watchdog finds storms", f"{place}: pfc_storms {port['pfc_storms']}")
+            yield Violation("only a watchdog finds storms", f"{port_name}: pfc_storms {port['pfc_storms']}")
     marked = sum(port["ecn_marked"] for port in record.ports)
     received = int(record.chunks["ecn_ce_rx"].sum())
     received += sum(row["ecn_ce_rx"] for row in record.rows("connections"))
@@ -254,7 +268,7 @@ def queue_laws(record: Record) -> Iterator[Violation]:
 
 
 def qp_laws(record: Record) -> Iterator[Violation]:
-    """Yield what does not add up over the chunks of a queue pair."""
+    """Yield queue pairs and jobs whose chunks have inconsistent ends, notifications or retransmissions."""
     sums = (
         record.chunks.group_by("qp")
         .agg(ends=pl.struct("src_host", "dst_host", "udp_source_port").n_unique())
@@ -264,8 +278,8 @@ def qp_laws(record: Record) -> Iterator[Violation]:
         sent, received = int(job.chunks["cnp_tx"].sum()) + job.late["cnp_tx"], int(job.chunks["cnp_rx"].sum())
         # Those of storage answer commands and completions as well, which are in no row.
         if received > sent and not job.spec["storage"]:
-            found = f"chunks of {job.name}: cnp_tx {sent}, late ones included, cnp_rx {received}"
-            yield Violation("CNP received <= sent", found)
+            figures = f"chunks of {job.name}: cnp_tx {sent}, late ones included, cnp_rx {received}"
+            yield Violation("CNP received <= sent", figures)
     storage = any(job["storage"] for job in record.spec["jobs"])
     if not storage:
         yield from first_bad("a queue pair has two ends", "chunks", sums, pl.col("ends") > 1, ("qp", "ends"))
@@ -286,16 +300,18 @@ def _may_resend(record: Record) -> bool:
 
 
 def path_laws(record: Record) -> Iterator[Violation]:
-    """Yield paths that are broken off."""
+    """Yield paths that are not a chain of links of the fabric."""
     rows = record.rows("paths")
-    ends = {(link["from"], link["from_port"]): link["to"] for link in record.links}
+    peers = {(link["from"], link["from_port"]): link["to"] for link in record.links}
     for row in rows:
-        if ends.get((row["node"], row["port"])) != row["peer"]:
+        if peers.get((row["node"], row["port"])) != row["peer"]:
             yield Violation("a path takes links of the fabric", f"paths: {row}")
-    for one, other in pairwise(rows):
-        if one["qp"] == other["qp"] and (other["hop"] != one["hop"] + 1 or other["node"] != one["peer"]):
+    for link, next_link in pairwise(rows):
+        if link["qp"] == next_link["qp"] and (
+            next_link["hop"] != link["hop"] + 1 or next_link["node"] != link["peer"]
+        ):
             yield Violation(
-                "each link of a path begins where the one before ends", f"paths: {one}, then {other}"
+                "each link of a path begins where the one before ends", f"paths: {link}, then {next_link}"
             )
 
 

@@ -1,6 +1,6 @@
-"""Laws about the table `trials`: its figures are computed anew from the other tables.
+"""Laws about the table `trials`: its figures are computed again from the other tables.
 
-The formulas are those of docs/metrics.md; nothing of the analysis is used.
+The formulas are those of docs/metrics.md; no code of the analysis is used.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ def status_laws(record: Record) -> Iterator[Violation]:
     """Yield jobs whose status is not that of their chunks, and a run whose status is not that of its jobs."""
     statuses = {job.outcome["status"] for job in record.jobs.values()}
     expected = "complete" if statuses <= {"complete"} else "not complete"
-    found = record.summary["status"]
+    status = record.summary["status"]
     tcp_cut = any(row["is_complete"] == 0 for row in record.rows("connections"))
-    if (found == "complete") != (expected == "complete") and not tcp_cut:
-        yield Violation("a run is complete if its jobs are", f"summary: {found}; jobs: {sorted(statuses)}")
+    if (status == "complete") != (expected == "complete") and not tcp_cut:
+        yield Violation("a run is complete if its jobs are", f"summary: {status}; jobs: {sorted(statuses)}")
     for job in record.parts:
         yield from _job_status(job)
 
 
 def _job_status(job: JobRecord) -> Iterator[Violation]:
     counts = Counter(job.chunks["status"].to_list())
-    told = f"trials: {job.name} is {job.outcome['status']}; chunks: {dict(counts)}"
-    # What others cut off is no fault of a job that goes on until they end.
+    statuses = f"trials: {job.name} is {job.outcome['status']}; chunks: {dict(counts)}"
+    # Chunks of a job that repeats until all others end may be cut off by the end of the run.
     allowed = {"complete", "unfinished"} if job.goes_on else {"complete"}
     if job.is_complete and not set(counts) <= allowed:
-        yield Violation("a job is complete if its chunks are", told)
+        yield Violation("a job is complete if its chunks are", statuses)
     if not job.is_complete and not job.goes_on and set(counts) <= {"complete"} and _has_all_rounds(job):
-        yield Violation("a job is complete if its chunks are", told)
-    # Of rounds that no rank began there are no rows.
+        yield Violation("a job is complete if its chunks are", statuses)
+    # Rounds that no rank started have no rows.
     rows = job.chunks.height if job.is_complete or _has_all_rounds(job) else job.results["chunks"]
     for name, count in (
         ("chunks", rows),
@@ -49,20 +49,20 @@ def _job_status(job: JobRecord) -> Iterator[Violation]:
         ("chunks_failed", counts["failed"]),
     ):
         if job.results[name] != count:
-            yield Violation("a job has its chunks", f"{told}; trials: {name} {job.results[name]}")
+            yield Violation("a job has its chunks", f"{statuses}; trials: {name} {job.results[name]}")
     if job.is_complete == bool(job.results["reason"]):
-        yield Violation("a job says why it is not complete", f"{told}; reason {job.results['reason']!r}")
+        yield Violation("a job says why it is not complete", f"{statuses}; reason {job.results['reason']!r}")
 
 
 def _has_all_rounds(job: JobRecord) -> bool:
-    """Tell whether each round of a job has rows."""
+    """Return whether each round of a job has rows."""
     rounds = job.spec["repeat"].get("rounds", 1) + job.spec["warm_up_rounds"]
     return bool(job.chunks["round"].n_unique() == rounds)
 
 
 def figure_laws(record: Record) -> Iterator[Violation]:
-    """Yield figures that are not those of the other tables."""
-    run = _of_run(record)
+    """Yield figures that differ from those computed from the other tables."""
+    run = _run_figures(record)
     for job in record.parts:
         expected = run | _counters(record, job) | _completion(record, job) | _flows(job) | _latency(job)
         if job.spec["arrivals"]:
@@ -70,25 +70,25 @@ def figure_laws(record: Record) -> Iterator[Violation]:
         if job.spec["storage"]:
             expected |= _operations(job)
         for name, value in expected.items():
-            if not _agree(value, job.results[name]):
-                found = f"trials: {job.name}: {name} {job.results[name]}; from the tables: {value}"
-                yield Violation("a figure is that of the tables", found)
+            if not _is_close(value, job.results[name]):
+                figures = f"trials: {job.name}: {name} {job.results[name]}; from the tables: {value}"
+                yield Violation("a figure is that of the tables", figures)
 
 
-def _agree(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=1e-8)
+def _is_close(value: float | None, recorded: float | None) -> bool:
+    if value is None or recorded is None:
+        return value is recorded
+    return math.isclose(value, recorded, rel_tol=_TOLERANCE, abs_tol=1e-8)
 
 
-def _of_run(record: Record) -> Figures:
+def _run_figures(record: Record) -> Figures:
     queues = [port["queue_max_bytes"] for port in record.ports if port["tier"] > 0]
     hosts = {port["node"] for port in record.ports if port["tier"] == 0}
     ratios = []
-    between = [link for link in record.links if link["from"] not in hosts and link["to"] not in hosts]
-    for tier in {link["tier"] for link in between}:
-        busy = [link["busy_ps"] for link in between if link["tier"] == tier]
-        ratios += [max(busy) * len(busy) / sum(busy)] if any(busy) else []
+    switch_links = [link for link in record.links if link["from"] not in hosts and link["to"] not in hosts]
+    for tier in {link["tier"] for link in switch_links}:
+        busy_ps = [link["busy_ps"] for link in switch_links if link["tier"] == tier]
+        ratios += [max(busy_ps) * len(busy_ps) / sum(busy_ps)] if any(busy_ps) else []
     return {
         "frames_lost": sum(record.summary["frames_lost"].values()),
         "queue_max_bytes": max(queues, default=None),
@@ -99,18 +99,18 @@ def _of_run(record: Record) -> Figures:
 def _counters(record: Record, job: JobRecord) -> Figures:
     sums = job.chunks.select(pl.col("ecn_ce_rx", "cnp_tx", "retransmits", "out_of_order", "rx_frames").sum())
     counts = dict(zip(sums.columns, sums.row(0), strict=True))
-    ahead, arrived = counts.pop("out_of_order"), counts.pop("rx_frames")
+    out_of_order, arrived = counts.pop("out_of_order"), counts.pop("rx_frames")
     counts |= {name: counts[name] + job.late[name] for name in ("ecn_ce_rx", "cnp_tx")}
     names = {f"host{host}" for host in job.spec["hosts"]}
     paused = [port["pfc_rx"] for port in record.ports if port["node"] in names]
     return counts | {
-        "out_of_order_percent": 100 * ahead / arrived if arrived else None,
+        "out_of_order_percent": 100 * out_of_order / arrived if arrived else None,
         "pfc_rx": None if record.link_layer == "infiniband" else sum(paused),
     }
 
 
 def nearest_rank(values: Sequence[float], part: int, whole: int) -> float:
-    """Return the smallest value that is not exceeded by the given share of sorted values."""
+    """Return the nearest-rank quantile `part` / `whole` of sorted values."""
     return values[max(1, -(-part * len(values) // whole)) - 1]
 
 
@@ -123,38 +123,41 @@ def _flows(job: JobRecord) -> Figures:
         "jain_fairness",
         *(f"chunk_busbw_gb_per_s_{name}" for name in ("min", "mean", "max")),
     ]
-    done = job.measured.filter(complete())
-    if not job.is_complete or not done.height:
+    complete_chunks = job.measured.filter(complete())
+    if not job.is_complete or not complete_chunks.height:
         return dict.fromkeys(names)
-    times = sorted(done["fct_ps"].to_list())
+    times = sorted(complete_chunks["fct_ps"].to_list())
     ranked = [times[0], *(nearest_rank(times, *share) for share in _SHARES.values()), times[-1]]
     figures: Figures = {name: value / 1e9 for name, value in zip(names, ranked, strict=False)}
     figures["fct_mean_ms"] = sum(times) / len(times) / 1e9
-    sizes = Counter(done["payload_bytes"].to_list())
+    sizes = Counter(complete_chunks["payload_bytes"].to_list())
     size = max((count, size) for size, count in sizes.items())[1]
-    rates = [1 / fct for fct in done.filter(pl.col("payload_bytes") == size)["fct_ps"].to_list()]
+    rates = [1 / fct for fct in complete_chunks.filter(pl.col("payload_bytes") == size)["fct_ps"].to_list()]
     figures["jain_fairness"] = sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
     if min(times):
-        busbw = [1e3 * bytes_ / fct for bytes_, fct in done.select("payload_bytes", "fct_ps").iter_rows()]
-        found = (min(busbw), math.fsum(busbw) / len(busbw), max(busbw))
-        figures |= dict(zip(names[-3:], found, strict=True))
+        busbw = [
+            1e3 * bytes_ / fct
+            for bytes_, fct in complete_chunks.select("payload_bytes", "fct_ps").iter_rows()
+        ]
+        bandwidths = (min(busbw), math.fsum(busbw) / len(busbw), max(busbw))
+        figures |= dict(zip(names[-3:], bandwidths, strict=True))
     else:
         figures |= dict.fromkeys(names[-3:])
     return figures
 
 
 def _latency(job: JobRecord) -> Figures:
-    seen = job.chunks.filter(pl.col("latency_mean_ps").is_not_null() & (pl.col("rx_frames") > 0))
-    if not seen.height:
+    with_latency = job.chunks.filter(pl.col("latency_mean_ps").is_not_null() & (pl.col("rx_frames") > 0))
+    if not with_latency.height:
         return dict.fromkeys(("latency_us_min", "latency_us_mean", "latency_us_max"))
-    frames = int(seen["rx_frames"].sum())
+    frames = int(with_latency["rx_frames"].sum())
     weighted = math.fsum(
-        mean * count for mean, count in seen.select("latency_mean_ps", "rx_frames").iter_rows()
+        mean * count for mean, count in with_latency.select("latency_mean_ps", "rx_frames").iter_rows()
     )
     return {
-        "latency_us_min": min(seen["latency_min_ps"].to_list()) / 1e6,
+        "latency_us_min": min(with_latency["latency_min_ps"].to_list()) / 1e6,
         "latency_us_mean": weighted / frames / 1e6,
-        "latency_us_max": max(seen["latency_max_ps"].to_list()) / 1e6,
+        "latency_us_max": max(with_latency["latency_max_ps"].to_list()) / 1e6,
     }
 
 
@@ -171,18 +174,20 @@ _FACTORS: dict[str, Callable[[int], float]] = {
 
 
 def _completion(record: Record, job: JobRecord) -> Figures:
-    """Return what follows from the completion time; the time itself where it is simply end minus start."""
+    """Return the figures based on the completion time, and this time itself where it is end minus start."""
     names = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s", "ideal_percent")
     if not job.is_complete or not job.outcome["rounds"]:
         return dict.fromkeys(names)
     figures: Figures = {}
     if "round_bytes" in job.spec:
-        times = {each["data_bytes"]: each for each in job.outcome["size_times"]}[job.spec["data_bytes"]]
+        times = {size_times["data_bytes"]: size_times for size_times in job.outcome["size_times"]}[
+            job.spec["data_bytes"]
+        ]
         figures["completion_time_ms"] = times["sum_ps"] / times["rounds"] / 1e9
     elif not job.spec["warm_up_rounds"] and not job.spec["barrier"] and not job.goes_on:
-        ends = job.chunks["completed_ps"].max()
-        assert isinstance(ends, int)
-        figures["completion_time_ms"] = (ends - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
+        last_ps = job.chunks["completed_ps"].max()
+        assert isinstance(last_ps, int)
+        figures["completion_time_ms"] = (last_ps - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
     time_ms = job.results["completion_time_ms"]
     if not job.is_collective or not time_ms:
         return figures | dict.fromkeys(names[1:])
@@ -197,15 +202,15 @@ def _completion(record: Record, job: JobRecord) -> Figures:
 
 
 def _has_own_ports(record: Record, job: JobRecord) -> bool:
-    """Tell whether each rank has a host port of its own and nothing besides, and only what counts uses it."""
+    """Return whether each rank has its own host port, and only transfers of the measured rounds use it."""
     moves = job.spec["root_shift"] and job.spec["repeat"].get("rounds") != 1
     if (moves or job.spec["warm_up_rounds"]) and not job.spec["barrier"]:
         return False
     topology, hosts = record.spec["fabric"]["topology"], job.spec["hosts"]
-    places = hosts
+    nodes = hosts
     if topology.get("scale_up_link"):
-        places = [host // topology["rails"] for host in hosts]
-    return len(set(places)) == len(hosts)
+        nodes = [host // topology["rails"] for host in hosts]
+    return len(set(nodes)) == len(hosts)
 
 
 def _goodput(record: Record) -> float:
@@ -218,29 +223,29 @@ def _goodput(record: Record) -> float:
 
 def _traffic(job: JobRecord) -> Figures:
     arrivals = job.spec["arrivals"]
-    until, seconds = job.spec["start_ps"] + arrivals["duration_ps"], arrivals["duration_ps"] / _PS
+    end_ps, seconds = job.spec["start_ps"] + arrivals["duration_ps"], arrivals["duration_ps"] / _PS
     payload = pl.col("payload_bytes")
     figures: Figures = {
         "offered_gb_per_s": job.chunks["payload_bytes"].sum() / seconds / 1e9,
-        "delivered_gb_per_s": job.chunks.filter(pl.col("delivered_ps") <= until).select(payload.sum()).item()
+        "delivered_gb_per_s": job.chunks.filter(pl.col("delivered_ps") <= end_ps).select(payload.sum()).item()
         / seconds
         / 1e9,
     }
     names = ("slowdown_mean", "slowdown_p50", "slowdown_p95", "slowdown_p99", "slowdown_max")
-    done = job.chunks.filter(complete())
-    if not job.is_complete or not done.height:
+    complete_chunks = job.chunks.filter(complete())
+    if not job.is_complete or not complete_chunks.height:
         return figures | dict.fromkeys(names)
-    values = sorted(fct / idle for fct, idle in done.select("fct_ps", "unloaded_ps").iter_rows())
+    values = sorted(fct / idle for fct, idle in complete_chunks.select("fct_ps", "unloaded_ps").iter_rows())
     ranks = (nearest_rank(values, *_SHARES[name]) for name in ("p50", "p95", "p99"))
     return figures | dict(zip(names, (math.fsum(values) / len(values), *ranks, values[-1]), strict=True))
 
 
 def _operations(job: JobRecord) -> Figures:
-    done = job.chunks.filter(complete())
+    complete_operations = job.chunks.filter(complete())
     timed = job.spec["storage"]["length"]["kind"] == "duration" and not job.goes_on
     begin, end = _measured_time(job)
     in_time = (pl.col("completed_ps") >= begin) & ((pl.col("completed_ps") < end) if timed else True)
-    counted = done.filter(in_time)
+    counted = complete_operations.filter(in_time)
     if not counted.height:
         return dict.fromkeys(("iops", "storage_gb_per_s"))
     seconds = (end - begin) / _PS
@@ -286,11 +291,11 @@ def _outstanding_ps(job: JobRecord, begin: int, end: int) -> int:
 
 
 def _weighted_rank(times: Sequence[tuple[int, float]], limit: float) -> int:
-    """Return the smallest of sorted values that have that much of the weight, but for rounding."""
-    seen = 0.0
+    """Return the least of sorted values at which the cumulative weight reaches the limit, within rounding."""
+    weight_sum = 0.0
     for time, weight in times:
-        seen += weight
-        if seen >= limit * (1 - 1e-12):
+        weight_sum += weight
+        if weight_sum >= limit * (1 - 1e-12):
             return time
     return times[-1][0]
 
@@ -298,28 +303,28 @@ def _weighted_rank(times: Sequence[tuple[int, float]], limit: float) -> int:
 def little_laws(record: Record) -> Iterator[Violation]:
     """Yield storage jobs that break Little's law: outstanding operations are throughput times mean latency.
 
-    While clients issue, each has its depth outstanding, at every instant. An operation that completes in the
-    measured time counts in the throughput whole and in the mean with a weight. Operations follow each other
-    in depth * clients sequences. In each only the first and the last have a weight below 1, of which the
-    first counts too much and the last not at all: the weights add up to the completions but for less than 1.
+    While clients issue, each has `depth` operations outstanding at every instant. An operation that completes
+    in the measured time counts fully in the throughput, and with a weight in the mean. Operations form
+    depth * clients sequences. In each sequence only the first and the last have a weight below 1; the first
+    counts too much and the last not at all, so weights and completions differ by less than 1 in total.
     """
     for job in record.jobs.values():
         storage = job.spec["storage"]
         if not storage or not job.is_complete or job.results["operations_outstanding"] is None:
             continue
-        places = storage["clients"] * storage["depth"]
+        depth = storage["clients"] * storage["depth"]
         outstanding = job.results["operations_outstanding"]
         if storage["length"]["kind"] == "duration" or job.goes_on:
-            holds = math.isclose(outstanding, places, rel_tol=1e-9)
+            holds = math.isclose(outstanding, depth, rel_tol=1e-9)
         else:
-            holds = outstanding <= places * (1 + 1e-9)
+            holds = outstanding <= depth * (1 + 1e-9)
         if not holds:
             yield Violation(
-                "clients keep their depth outstanding", f"{job.name}: {outstanding} outstanding of {places}"
+                "clients keep their depth outstanding", f"{job.name}: {outstanding} outstanding of {depth}"
             )
         mean_ps = job.results["operation_us_mean"] * 1e6
         product = job.results["iops"] * mean_ps / _PS
-        slack = places * mean_ps / _measured_ps(job)
+        slack = depth * mean_ps / _measured_ps(job)
         if abs(product - outstanding) > slack * (1 + 1e-9):
             yield Violation(
                 "operations outstanding are throughput times mean latency",

@@ -1,8 +1,8 @@
-"""One integer, one plan: random scenarios of long transfers on fabrics as they are built.
+"""Generates a random plan from an integer: scenarios of long transfers on realistic fabrics.
 
-The scenarios of `tools.swarm.generate` take milliseconds, so their transfers are short and their settings at
-the edges. Where a model of long transfers is to be judged, these are drawn beside them: hosts of 100 to 400
-Gb/s, 64 to 1,000 full packets to each peer, fabrics from non-blocking to 8:1 oversubscription.
+The scenarios of `tools.swarm.generate` take milliseconds, so their transfers are short and their settings
+extreme. To judge a model of long transfers, these plans are used as well: hosts of 100 to 400 Gb/s, 64 to
+1,000 full packets to each peer, fabrics from non-blocking to 8:1 oversubscription.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from tools.swarm.draw import Draw
 from tools.swarm.fabrics import Fields
 from tools.swarm.patterns import PATTERNS, fitting_ranks, is_shared
 
-_APART = 1_000_000
-"""Seeds here are others than those of `generate.plan_of`."""
+_SEED_OFFSET = 1_000_000
+"""Offset of the seeds here, so that they differ from those of `generate.plan_of`."""
 _PACKET = 4096
 _RATES = ("100Gbps", "200Gbps", "400Gbps")
-_FAVOURED = (("all-to-all", "parallel"),) * 8 + (("incast", "parallel"),) * 2
-"""As likely as so many others: one pattern of many, and the most congested ones."""
-_IN_PARTS = ("all-reduce", "reduce-scatter", "reduce")
-_WHOLE = ("tree", "recursive-doubling")
+_WEIGHTED_PATTERNS = (("all-to-all", "parallel"),) * 8 + (("incast", "parallel"),) * 2
+"""Patterns with a higher weight, by repetition: the all-to-all of most jobs, and the most congested one."""
+_PARTITIONED = ("all-reduce", "reduce-scatter", "reduce")
+_UNPARTITIONED = ("tree", "recursive-doubling")
 """Algorithms whose messages are the whole data."""
 
 
 def long_plan_of(seed: int) -> dict[str, Any]:
-    """Return the plan of a seed, the fields as YAML has them."""
-    draw = Draw(_APART + seed)
+    """Return the plan of a seed, as the fields of its YAML."""
+    draw = Draw(_SEED_OFFSET + seed)
     topology, hosts = _topology(draw)
     switch: Fields = {"pfc": "on"} if draw.chance(0.75) else {}
     transport: Fields = {"qp_mode": draw.pick(("per_chunk", "per_pair"))}
@@ -50,7 +50,7 @@ def long_plan_of(seed: int) -> dict[str, Any]:
 
 
 def _topology(draw: Draw) -> tuple[Fields, int]:
-    """Return a topology, and how many hosts it has."""
+    """Return a topology and its number of hosts."""
     rate = draw.pick(_RATES)
     link = {"rate": draw.pick((rate, rate, "400Gbps")), "length": "30m"}
     kinds = (
@@ -67,9 +67,13 @@ def _topology(draw: Draw) -> tuple[Fields, int]:
         return fields | {"hosts": (hosts := draw.pick((4, 8, 16)))}, hosts
     fields["fabric_link"] = link
     if fields["kind"] == "leaf-spine":
-        leaves, each = draw.pick((2, 4)), draw.pick((4, 8))
+        leaves, hosts_per_leaf = draw.pick((2, 4)), draw.pick((4, 8))
         spines = draw.pick((1, 2, 4, 8))
-        return fields | {"leaves": leaves, "hosts_per_leaf": each, "spines": spines}, leaves * each
+        return fields | {
+            "leaves": leaves,
+            "hosts_per_leaf": hosts_per_leaf,
+            "spines": spines,
+        }, leaves * hosts_per_leaf
     if fields["kind"] == "rail-optimised":
         servers, rails = draw.pick((4, 8)), draw.pick((2, 4))
         return fields | {"servers": servers, "rails": rails, "spines": draw.pick((1, 2, 4))}, servers * rails
@@ -82,14 +86,14 @@ def _topology(draw: Draw) -> tuple[Fields, int]:
 
 
 def _job(draw: Draw, hosts: int) -> Fields:
-    collective, algorithm = draw.pick(PATTERNS + _FAVOURED)
+    collective, algorithm = draw.pick(PATTERNS + _WEIGHTED_PATTERNS)
     ranks = fitting_ranks(algorithm, hosts if draw.chance(0.7) else hosts // 2, 1)
-    chosen = draw.some(range(hosts), ranks) if draw.chance(0.5) else range(ranks)
+    hosts_of_ranks = draw.some(range(hosts), ranks) if draw.chance(0.5) else range(ranks)
     size = draw.spread(64 * _PACKET, 1_000 * _PACKET)
-    if is_shared(collective) or (collective in _IN_PARTS and algorithm not in _WHOLE):
+    if is_shared(collective) or (collective in _PARTITIONED and algorithm not in _UNPARTITIONED):
         size *= ranks
     return {
-        "ranks": ",".join(map(str, chosen)),
+        "ranks": ",".join(map(str, hosts_of_ranks)),
         "collective": collective,
         "algorithm": algorithm,
         "data_size": size,

@@ -1,7 +1,7 @@
-"""What each collective moves: payload by closed form, worked out from the algorithms' definitions.
+"""Payload of each collective by closed form, derived from the definitions of the algorithms.
 
-The forms are those of docs/plan.md ("Data size") and of the literature, written here anew: nothing of the
-engine's schedules is used, so that a schedule which moves too much or too little shows.
+The forms are those of docs/plan.md ("Data size") and of the literature. They are implemented independently of
+the engine's schedules, so that they reveal a schedule that sends too much or too little.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _SHARED = frozenset({"all-gather", "all-to-all", "gather", "scatter"})
 
 
 def is_shared(collective: str) -> bool:
-    """Tell whether the data size is the sum of equal shares of the ranks."""
+    """Return whether the data size is the sum of equal parts of the ranks."""
     return collective in _SHARED
 
 
 def fitting_ranks(algorithm: str, hosts: int, per_host: int) -> int:
-    """Return how many of some hosts to use, so that the ranks suit the algorithm more often than not."""
+    """Return the number of hosts to use, at most `hosts`, so that the ranks mostly suit the algorithm."""
     if algorithm in _POWERS_OF_TWO:
         hosts = 1 << (hosts.bit_length() - 1)
     elif algorithm in ("neighbour-exchange",) or (hosts * per_host % 2 and hosts > 2):
@@ -58,26 +58,26 @@ def fitting_ranks(algorithm: str, hosts: int, per_host: int) -> int:
 
 
 def payload_bytes(collective: str, algorithm: str, ranks: int, size: int) -> int | None:
-    """Return the payload that all ranks together send in one round; none where no form is given here."""
+    """Return the payload that all ranks together send in one round; None if there is no form for it."""
     form = _FORMS.get((collective, algorithm)) or _FORMS.get((collective, "*"))
     if form is None:
         return None
-    whole = form(ranks) * size
-    return int(whole) if whole.denominator == 1 else None
+    payload = form(ranks) * size
+    return int(payload) if payload.denominator == 1 else None
 
 
 def _popcounts(ranks: int) -> Fraction:
-    """Return the buffers sent: a share goes a step for each bit of its distance."""
+    """Return the number of buffers sent: each part is sent once for each bit of its distance."""
     return Fraction(sum(number.bit_count() for number in range(1, ranks)))
 
 
 def _binomial(ranks: int) -> int:
-    """Return the blocks that go up a binomial tree: each rank but the root passes its whole subtree on."""
+    """Return the number of blocks sent up a binomial tree: each rank but the root sends its whole subtree."""
     return sum(min(rank & -rank, ranks - rank) for rank in range(1, ranks))
 
 
 def _recursive_doubling(ranks: int) -> Fraction:
-    """Return the buffers sent: the ranks beyond a power of two are folded in first and told at the end."""
+    """Return the number of buffers sent: ranks beyond a power of two send first and receive at the end."""
     power = ranks.bit_length() - 1
     folded = ranks - (1 << power)
     return Fraction(power * (1 << power) + 2 * folded)

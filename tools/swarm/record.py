@@ -1,4 +1,4 @@
-"""What a run leaves: its record tables as frames, its summary and what was asked for."""
+"""Record of a run in memory: its tables as frames, its summary and its run spec; runs a trial into one."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 FRAME_OVERHEAD_BYTES = 82
-"""A data frame without its payload, and what the link adds to it [bytes]."""
+"""Bytes of a data frame other than its payload, with those that the link adds."""
 PS_BITS = 8 * 10**12
 """Picoseconds that a byte takes at 1 bit/s."""
 MACHINE_FACTS = tuple(name for name in ENGINE_FACTS if name != "packet_hops")
-"""Facts of a summary that depend on the path taken or on the machine."""
+"""Facts of a summary that depend on the code path or on the machine."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Record:
 
     @cached_property
     def jobs(self) -> dict[str, JobRecord]:
-        """Each job by its name; of one whose rounds have several data sizes without results: see `parts`."""
+        """Jobs by name; those whose rounds have several data sizes have no results here: see `parts`."""
         rows = {row["job"]: row for row in self.results}
         return {
             spec["name"]: JobRecord(
@@ -93,12 +93,12 @@ class Record:
 
     @cached_property
     def parts(self) -> list[JobRecord]:
-        """What each row of `results` is of: a job, or the rounds of one data size of it."""
+        """The subject of each row of `results`: a job, or its rounds of one data size."""
         return [
             part
             for row in self.results
-            for job in [self.jobs[row["job"]]]
-            for part in [job if "round_bytes" not in job.spec else _of_size(job, row)]
+            for job_record in [self.jobs[row["job"]]]
+            for part in [job_record if "round_bytes" not in job_record.spec else _of_size(job_record, row)]
         ]
 
     def frame(self, table: str) -> pl.DataFrame:
@@ -118,7 +118,7 @@ class Record:
 
     @property
     def takes_one_path(self) -> bool:
-        """Whether every frame of a queue pair takes the same of the equal paths."""
+        """Whether every frame of a queue pair takes the same one of the equal paths."""
         return self.spec["fabric"]["load_balancing"]["kind"] in ("ecmp", "d-mod-k", "weighted", "pinned")
 
     @property
@@ -128,19 +128,19 @@ class Record:
 
     @property
     def ends_by_itself(self) -> bool:
-        """Whether nothing is cut off at the end: no job and no TCP traffic goes on until others end."""
+        """Whether nothing is cut off at the end: no job and no TCP traffic continues until others end."""
         goes_on = any(job["repeat"]["kind"] != "rounds" for job in self.spec["jobs"])
         return not goes_on and all(tcp["duration_ps"] is not None for tcp in self.spec["tcp"])
 
     @property
     def is_complete(self) -> bool:
-        """Whether every job and with them the run is complete."""
+        """Whether the run is complete, as all its jobs are."""
         return bool(self.summary["status"] == "complete")
 
 
 @dataclass(frozen=True)
 class JobRecord:
-    """What concerns one job.
+    """The part of a record about one job.
 
     Attributes:
         spec: Its part of the RunSpec.
@@ -171,70 +171,72 @@ class JobRecord:
 
     @property
     def goes_on(self) -> bool:
-        """Whether it goes on until others end."""
+        """Whether it repeats until others end."""
         return bool(self.spec["repeat"]["kind"] != "rounds")
 
     @property
     def control_messages(self) -> int:
-        """Messages of handshakes and barriers, which make no row, at most."""
+        """Largest number of messages of handshakes and barriers, which have no rows."""
         rounds = self.spec["repeat"].get("rounds", 1) + self.spec["warm_up_rounds"]
         barriers = rounds * self.ranks * self.ranks if self.spec["barrier"] else 0
         return barriers + (2 * self.chunks.height if self.spec["rendezvous"] else 0)
 
     @property
     def late(self) -> Mapping[str, int]:
-        """What came after its chunk had been delivered, and so is in no row of the chunks."""
-        found: Mapping[str, int] = self.outcome.get("late", {"frames": 0, "ecn_ce_rx": 0, "cnp_tx": 0})
-        return found
+        """Counts of frames that arrived after their chunk was delivered, which no row of `chunks` has."""
+        late_frames: Mapping[str, int] = self.outcome.get("late", {"frames": 0, "ecn_ce_rx": 0, "cnp_tx": 0})
+        return late_frames
 
     @property
     def ranks(self) -> int:
-        """How many ranks it has."""
+        """Number of its ranks."""
         return len(self.spec["hosts"])
 
     @cached_property
     def measured(self) -> pl.DataFrame:
-        """Its chunks of the complete rounds that were measured; of a storage job all operations."""
+        """Chunks of its complete measured rounds; all operations of a storage job."""
         if self.spec["storage"]:
             return self.chunks
-        first = self.outcome["warm_up_rounds"]
-        return self.chunks.filter(pl.col("round").is_between(first, first + self.outcome["rounds"] - 1))
+        first_round = self.outcome["warm_up_rounds"]
+        return self.chunks.filter(
+            pl.col("round").is_between(first_round, first_round + self.outcome["rounds"] - 1)
+        )
 
 
 def _of_size(job: JobRecord, row: Row) -> JobRecord:
     """Return the rounds of one data size of a job, numbered from 0."""
     cycle, size = job.spec["round_bytes"], row["data_size_bytes"]
-    places = [place for place, each in enumerate(cycle) if each == size]
-    number = pl.col("round") // len(cycle) * len(places) + (pl.col("round") % len(cycle)).replace_strict(
-        places, list(range(len(places))), default=None, return_dtype=pl.Int64
+    indices = [index for index, round_bytes in enumerate(cycle) if round_bytes == size]
+    number = pl.col("round") // len(cycle) * len(indices) + (pl.col("round") % len(cycle)).replace_strict(
+        indices, list(range(len(indices))), default=None, return_dtype=pl.Int64
     )
-    own = pl.col("round").mod(len(cycle)).is_in(places)
+    is_of_size = pl.col("round").mod(len(cycle)).is_in(indices)
     repeat = dict(job.spec["repeat"])
     if "rounds" in repeat:
-        repeat["rounds"] = repeat["rounds"] // len(cycle) * len(places)
+        repeat["rounds"] = repeat["rounds"] // len(cycle) * len(indices)
     late = dict.fromkeys(job.late, 0)
     return JobRecord(
         {**job.spec, "data_bytes": size, "repeat": repeat},
         {**job.outcome, "status": row["status"], "rounds": row["rounds"], "late": late},
         row,
-        job.chunks.filter(own).with_columns(number.alias("round")),
+        job.chunks.filter(is_of_size).with_columns(number.alias("round")),
     )
 
 
 class _Tables:
-    """Tables in memory, as the analysis reads them."""
+    """Tables in memory, with the interface that the analysis reads."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
         self._tables = tables
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        whole = self._tables[table]
-        yield from (whole if columns is None else whole.select(list(columns))).to_batches()
+        stored = self._tables[table]
+        yield from (stored if columns is None else stored.select(list(columns))).to_batches()
 
 
 @dataclass(frozen=True)
 class _Collector:
-    """Observes a run for its rows alone."""
+    """Observer of a run that collects its rows."""
 
     batches: Mapping[str, list[pa.RecordBatch]]
 

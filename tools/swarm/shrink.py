@@ -1,4 +1,4 @@
-"""Makes a failing plan small: whatever can be left out or made smaller while it still fails the same way."""
+"""Reduces a failing plan: removes parts and lowers values as long as it fails with the same violation."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ _NEEDED = frozenset({("fabricbench",), ("name",), ("fabric",), ("fabric", "topol
 
 
 def shrink(plan: Mapping[str, Any], fails: Fails, seconds: float = 60.0) -> Fields:
-    """Return the smallest plan found that still fails.
+    """Return the smallest plan that still fails, among those tried.
 
     Args:
         plan: A plan that fails.
-        fails: Tells whether another one fails in the same way.
-        seconds: When to stop looking.
+        fails: Returns whether another plan fails with the same violation.
+        seconds: Time limit [s].
     """
-    until = time.monotonic() + seconds
+    deadline_s = time.monotonic() + seconds
     smallest = copy.deepcopy(dict(plan))
-    changed = True
-    while changed and time.monotonic() < until:
-        changed = False
-        for smaller in _smaller(smallest):
-            if time.monotonic() >= until:
+    is_smaller = True
+    while is_smaller and time.monotonic() < deadline_s:
+        is_smaller = False
+        for smaller in _smaller_plans(smallest):
+            if time.monotonic() >= deadline_s:
                 break
             if fails(smaller):
-                smallest, changed = smaller, True
+                smallest, is_smaller = smaller, True
                 break
     return smallest
 
 
-def _smaller(plan: Fields) -> Iterator[Fields]:
-    """Yield plans that are a step smaller: without a whole part first, then with smaller values."""
+def _smaller_plans(plan: Fields) -> Iterator[Fields]:
+    """Yield plans that are one step smaller: first without a whole part, then with smaller values."""
     for path in _paths(plan):
         if path not in _NEEDED:
             yield _without(plan, path)
     yield from _simpler_topologies(plan)
     for path in _paths(plan):
-        yield from (_with(plan, path, value) for value in _less(path, _at(plan, path)))
+        yield from (_with(plan, path, value) for value in _smaller_values(path, _at(plan, path)))
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the place of each part of a plan, outer ones first."""
+    """Yield the path of each part of a plan, outer ones first."""
     items: list[tuple[str | int, Any]] = []
     if isinstance(value, dict):
         items = list(value.items())
     elif isinstance(value, list):
         items = list(enumerate(value))
     yield from ((*path, key) for key, _ in items)
-    for key, each in items:
-        yield from _paths(each, (*path, key))
+    for key, part in items:
+        yield from _paths(part, (*path, key))
 
 
 def _at(plan: Any, path: Path) -> Any:
@@ -92,15 +92,15 @@ def _simpler_topologies(plan: Fields) -> Iterator[Fields]:
         yield _with(plan, ("fabric", "topology"), {**simple, **link})
 
 
-def _less(path: Path, value: Any) -> Iterator[Any]:
+def _smaller_values(path: Path, value: Any) -> Iterator[Any]:
     """Yield smaller values: fewer, shorter, rounder, and ranks without the last."""
     if path[-1] == "ranks" and isinstance(value, str):
         hosts = value.split(",")
         if len(hosts) > 2:
             yield ",".join(hosts[: len(hosts) // 2])
             yield from (",".join(hosts[:index] + hosts[index + 1 :]) for index in range(len(hosts)))
-        if hosts != [str(each) for each in range(len(hosts))]:
-            yield ",".join(str(each) for each in range(len(hosts)))
+        if hosts != [str(host) for host in range(len(hosts))]:
+            yield ",".join(str(host) for host in range(len(hosts)))
     elif isinstance(value, bool) or path[-1] in ("fabricbench", "name"):
         return
     elif isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Worker processes with limits: a scenario that hangs, crashes or grows takes nobody else along."""
+"""Worker processes with limits of time and memory, which isolate scenarios that hang, crash or grow."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tools.swarm.scenario import Outcome, examine
 
 MEMORY_BYTES = 3 << 30
 START_S = 600.0
-"""A worker has so long to import everything."""
+"""Timeout for the start of a worker, with all its imports [s]."""
 WALL = 15
-"""A task may take so many times its limit of processor time on the clock: other programs have their share."""
+"""Limit of a task's elapsed time, as a multiple of its limit of processor time, as other programs run too."""
 
 HANGS = "a scenario ends"
 CRASHES = "a scenario does not end its process"
@@ -27,11 +27,11 @@ CRASHES = "a scenario does not end its process"
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is to do.
+    """A plan for a worker to run.
 
     Attributes:
         plan: The fields of a plan.
-        compares: Whether to run it in other ways as well.
+        compares: Whether to run it with other options as well.
     """
 
     plan: Mapping[str, Any]
@@ -42,12 +42,12 @@ Examine = Callable[[Task], Outcome]
 
 
 def examine_task(task: Task) -> Outcome:
-    """Run the plan of a task and hold its records to the laws."""
+    """Run the plan of a task and check its records with the laws."""
     return examine(task.plan, compares=task.compares)
 
 
 def _serve(pipe: Connection, carry_out: Examine) -> None:
-    """Carry tasks out until the pipe is closed."""
+    """Run tasks until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -61,14 +61,14 @@ def _serve(pipe: Connection, carry_out: Examine) -> None:
 
 
 class Worker:
-    """A process that carries out one task at a time."""
+    """A process that runs one task at a time."""
 
     def __init__(self, limit_s: float, carry_out: Examine = examine_task) -> None:
         """Start the process.
 
         Args:
             limit_s: Processor time that a task may take; one that compares may take six times as long.
-            carry_out: What it does with a task.
+            carry_out: Function that runs a task.
         """
         self._limit_s = limit_s
         self._carry_out = carry_out
@@ -77,11 +77,11 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        self.pipe, other = self._context.Pipe()
+        self.pipe, worker_end = self._context.Pipe()
         os.environ["POLARS_MAX_THREADS"] = "1"
-        self._process = self._context.Process(target=_serve, args=(other, self._carry_out), daemon=True)
+        self._process = self._context.Process(target=_serve, args=(worker_end, self._carry_out), daemon=True)
         self._process.start()
-        other.close()
+        worker_end.close()
         if not self.pipe.poll(START_S):
             raise TimeoutError("a worker does not start")
         self.pipe.recv()
@@ -94,7 +94,7 @@ class Worker:
         self.pipe.send(task)
 
     def poll(self, wait_s: float = 0.0) -> Outcome | None:
-        """Return what came of the task; none while it goes on. One beyond its time is ended."""
+        """Return the outcome of the task; None while it runs. A task beyond its time is ended."""
         if self.pipe.poll(wait_s):
             try:
                 outcome: Outcome = self.pipe.recv()
@@ -105,11 +105,11 @@ class Worker:
             return None
         self.close()
         self._start()
-        found = f"the process was ended after {self._limit_s:.0f} s of processor time"
-        return Outcome(is_accepted=True, violations=[Violation(HANGS, found)])
+        message = f"the process was ended after {self._limit_s:.0f} s of processor time"
+        return Outcome(is_accepted=True, violations=[Violation(HANGS, message)])
 
     def examine(self, task: Task) -> Outcome:
-        """Carry a task out."""
+        """Run a task and return its outcome."""
         self.begin(task)
         while True:
             outcome = self.poll(0.2)
@@ -117,7 +117,7 @@ class Worker:
                 return outcome
 
     def _cpu_s(self) -> float:
-        """Return the processor time that the process has taken."""
+        """Return the processor time of the process [s]."""
         # Linux's clock of another process: its number inverted, shifted, with the bits of CPUCLOCK_SCHED.
         return time.clock_gettime((~(self._process.pid or 0) << 3) | 2)
 

@@ -1,4 +1,4 @@
-"""Bandwidth of collectives: message sizes, bus factors and the ideal goodput of a host."""
+"""Bandwidth of collectives: message sizes, bus factors, line rate and ideal goodput of a host."""
 
 from __future__ import annotations
 

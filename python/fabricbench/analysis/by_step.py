@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
 
 PREAMBLE_AND_GAP_BYTES = 20
-"""Overhead of each frame on a link besides its bytes (IEEE 802.3)."""
+"""Overhead of each frame on a link in addition to its bytes (IEEE 802.3)."""
 
 _TOTALS = (
     *("tx_frames", "rx_frames", "retransmits", "naks", "timeouts", "out_of_order", "cnp_rx"),
@@ -67,8 +67,8 @@ class Chunks:
             self._add(rows)
             steps.add(rows)
             if steps.is_full:
-                places = tables.batches("chunks", (*name, *_PLACE))
-                least_later = least_later or _least_later(places, job)
+                batches = tables.batches("chunks", (*name, *_PLACE))
+                least_later = least_later or _least_later(batches, job)
                 self._fold(*steps.closed(least_later[number]), line_ps)
         self._fold(*steps.closed(_NEVER), line_ps)
         received = list(self._receivers.iter_rows())
@@ -85,23 +85,23 @@ class Chunks:
         if not hosts:
             return self._first_sent_share_of_all
         sent = self._frames_and_resends
-        return _share_once([sent.get(host, (0, 0)) for host in hosts])
+        return _fraction_once([sent.get(host, (0, 0)) for host in hosts])
 
     @cached_property
     def _first_sent_share_of_all(self) -> float:
-        return _share_once(list(self._frames_and_resends.values()))
+        return _fraction_once(list(self._frames_and_resends.values()))
 
     @cached_property
     def _frames_and_resends(self) -> dict[int, tuple[int, int]]:
         """Data frames that each host sent, and its retransmissions among them."""
         rows = self._senders.select("src_host", "tx_frames", "retransmits")
-        return {host: (frames, again) for host, frames, again in rows.iter_rows()}
+        return {host: (frames, resent) for host, frames, resent in rows.iter_rows()}
 
     @property
     def most_resent_bytes(self) -> float:
         """Bytes on the wire of the retransmissions of the host with the most of them."""
-        most = self._senders["resent_bytes"].max()
-        return 0.0 if most is None else float(str(most))
+        resent_bytes = self._senders["resent_bytes"].max()
+        return 0.0 if resent_bytes is None else float(str(resent_bytes))
 
     @property
     def stretched_ps(self) -> float:
@@ -110,8 +110,8 @@ class Chunks:
         A step of a host lasts from its first byte offered to its last acknowledgement. Its line time is that
         of the bytes the host sends in it, or of the bytes the busiest host receives in it if that is more.
         """
-        most = self._senders["waited_ps"].max()
-        return 0.0 if most is None else float(str(most))
+        waited_ps = self._senders["waited_ps"].max()
+        return 0.0 if waited_ps is None else float(str(waited_ps))
 
     def _add(self, rows: pl.DataFrame) -> None:
         if rows.is_empty():
@@ -119,8 +119,8 @@ class Chunks:
         for name in _TOTALS:
             self._totals[name] += int(rows[name].sum())
         self.steps = max(self.steps, int(str(rows["step"].max())) + 1)
-        self.latency_min_ps = min(_known(self.latency_min_ps, rows["latency_min_ps"].min()), default=None)
-        self.latency_max_ps = max(_known(self.latency_max_ps, rows["latency_max_ps"].max()), default=None)
+        self.latency_min_ps = min(_integers(self.latency_min_ps, rows["latency_min_ps"].min()), default=None)
+        self.latency_max_ps = max(_integers(self.latency_max_ps, rows["latency_max_ps"].max()), default=None)
 
     def _fold(self, sent: pl.DataFrame, received: pl.DataFrame, line_ps: float) -> None:
         """Add complete steps to the sums by host."""
@@ -128,8 +128,8 @@ class Chunks:
         self._receivers = _receivers([self._receivers, received.select("dst_host", "wire_bytes", "chunks")])
 
 
-def _known(*values: object) -> list[int]:
-    return [int(str(each)) for each in values if each is not None]
+def _integers(*values: object) -> list[int]:
+    return [int(str(value)) for value in values if value is not None]
 
 
 class _OpenSteps:
@@ -175,9 +175,9 @@ def _of_job(batch: pa.RecordBatch, job: str | None) -> pl.DataFrame:
 def _least_later(batches: Iterable[pa.RecordBatch], job: str | None) -> list[int]:
     """Return for each batch the first step with chunks in a later batch."""
     firsts = [_of_job(batch, job)["at"].min() for batch in batches]
-    least = [_NEVER if first is None else int(str(first)) for first in firsts]
-    later = list(accumulate(reversed(least), min, initial=_NEVER))
-    return later[-2::-1]
+    first_steps = [_NEVER if first is None else int(str(first)) for first in firsts]
+    first_later = list(accumulate(reversed(first_steps), min, initial=_NEVER))
+    return first_later[-2::-1]
 
 
 def _wire_bytes() -> pl.Expr:
@@ -235,11 +235,11 @@ def _costs(sent: pl.DataFrame, received: pl.DataFrame, line_ps: float) -> pl.Dat
     arriving = received.group_by("at").agg(pl.col("wire_bytes").max().alias("arriving"))
     needed = pl.max_horizontal("wire_bytes", "arriving") * line_ps
     waited = (pl.col("completed_ps") - pl.col("start_ps") - needed).clip(lower_bound=0)
-    again = (pl.col("wire_bytes") * pl.col("retransmits") / pl.col("tx_frames")).fill_nan(0.0)
+    resent_bytes = (pl.col("wire_bytes") * pl.col("retransmits") / pl.col("tx_frames")).fill_nan(0.0)
     steps = sent.join(arriving, on="at", how="left", maintain_order="left")
     return steps.select(
         *("src_host", "wire_bytes", "tx_frames", "retransmits"),
-        again.alias("resent_bytes"),
+        resent_bytes.alias("resent_bytes"),
         waited.alias("waited_ps"),
     )
 
@@ -266,7 +266,7 @@ def _receivers(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return joined.agg(pl.col("wire_bytes").sum(), pl.col("chunks").max())
 
 
-def _share_once(sent: Sequence[tuple[int, int]]) -> float:
+def _fraction_once(sent: Sequence[tuple[int, int]]) -> float:
     """Return the fraction of first transmissions, from pairs of frames and retransmissions."""
-    frames, again = sum(each[0] for each in sent), sum(each[1] for each in sent)
-    return 1 - again / frames if frames else 1.0
+    frames, resent = sum(counts[0] for counts in sent), sum(counts[1] for counts in sent)
+    return 1 - resent / frames if frames else 1.0

@@ -1,4 +1,4 @@
-"""Uplinks that each switch has left after failures, from the run spec and table `links`."""
+"""Uplinks of each switch that are up after failures, and their rate, from the run spec and table `links`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ class UplinksLeft:
 
     @property
     def text(self) -> str:
-        """Description for a person."""
+        """Uplinks and their rate as text."""
         return f"{self.switch}: {self.up} of {self.all} uplinks, {self.rate_percent:.3g} % of their rate"
 
 
 def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
     """Return the switches with fewer or slower uplinks just after `at_ps`, by name."""
     failures = record.run_spec["fabric"].get("failures", [])
-    past = sorted((one for one in failures if one["at_ps"] <= at_ps), key=lambda one: one["at_ps"])
+    past_failures = sorted(
+        (failure for failure in failures if failure["at_ps"] <= at_ps), key=lambda failure: failure["at_ps"]
+    )
     tiers = _tiers(record)
     links = [
         link
@@ -42,16 +44,16 @@ def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
         for link in batch.to_pylist()
         if tiers.get(link["to"], 0) > tiers.get(link["from"], 0) > 0
     ]
-    rates = _rates(links, past)
-    found = []
+    rates = _rates(links, past_failures)
+    switches = []
     for switch in sorted({link["from"] for link in links}):
         own = [index for index, link in enumerate(links) if link["from"] == switch]
-        full = sum(links[index]["rate_bps"] for index in own)
-        left = sum(rates[index] for index in own)
-        if left < full:
+        full_bps = sum(links[index]["rate_bps"] for index in own)
+        up_bps = sum(rates[index] for index in own)
+        if up_bps < full_bps:
             up = sum(1 for index in own if rates[index])
-            found.append(UplinksLeft(switch, up, len(own), 100 * left / full))
-    return found
+            switches.append(UplinksLeft(switch, up, len(own), 100 * up_bps / full_bps))
+    return switches
 
 
 def _tiers(record: Record) -> dict[str, int]:
@@ -83,11 +85,11 @@ def _rates(links: list[dict[str, Any]], failures: list[Mapping[str, Any]]) -> li
 
 def _named(links: list[dict[str, Any]], name: str) -> list[int]:
     """Return the links that a failure names: all parallel cables, or one of them by its index."""
-    pair, _, place = name.partition(":")
+    pair, _, index_text = name.partition(":")
     own = [
         index
         for index, link in enumerate(links)
         if pair in (f"{link['from']}-{link['to']}", f"{link['to']}-{link['from']}")
     ]
     own.sort(key=lambda index: links[index]["from_port"])
-    return own[int(place) : int(place) + 1] if place else own
+    return own[int(index_text) : int(index_text) + 1] if index_text else own

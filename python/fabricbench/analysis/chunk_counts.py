@@ -59,15 +59,15 @@ def _add_step(facts: ChunkFacts, row: Mapping[str, Any]) -> None:
         _add_step(facts.sizes.of_round(row["round"]), row)
     open_chunks = row["chunks"] - row["complete"] - row["failed"]
     facts.states.update(complete=row["complete"], failed=row["failed"], unfinished=open_chunks)
-    for name, known in facts.counters.items():
-        facts.counters[name] = sum_of(known, row[name])
+    for name, count in facts.counters.items():
+        facts.counters[name] = sum_of(count, row[name])
     facts.wire.add_step(row)
     if row["latency_mean_ps"] is not None:
         facts.latency_sum_ps += row["latency_mean_ps"] * row["latency_frames"]
         facts.latency_frames += row["latency_frames"]
-        least, most = row["latency_min_ps"], row["latency_max_ps"]
-        facts.latency_min_ps = least if facts.latency_min_ps is None else min(facts.latency_min_ps, least)
-        facts.latency_max_ps = most if facts.latency_max_ps is None else max(facts.latency_max_ps, most)
+        min_ps, max_ps = row["latency_min_ps"], row["latency_max_ps"]
+        facts.latency_min_ps = min_ps if facts.latency_min_ps is None else min(facts.latency_min_ps, min_ps)
+        facts.latency_max_ps = max_ps if facts.latency_max_ps is None else max(facts.latency_max_ps, max_ps)
     end_ps = row["completed_ps"]
     if end_ps is not None and facts.counts_round(row["round"]):
         index = row["round"]
@@ -107,14 +107,14 @@ def _add_operations(operations: OperationFacts, row: Mapping[str, Any]) -> None:
 
 def ranked(counts: Counter[Any], shares: Sequence[float]) -> list[Any]:
     """Return percentiles by nearest rank of values with their counts; see `nearest_rank`."""
-    ranks = [rank_of(share, counts.total()) for share in shares]
-    found, seen = dict.fromkeys(ranks), 0
-    left = sorted(found, reverse=True)
+    ranks = [rank_of(fraction, counts.total()) for fraction in shares]
+    value_of_rank, cumulated = dict.fromkeys(ranks), 0
+    open_ranks = sorted(value_of_rank, reverse=True)
     for value in sorted(counts):
-        seen += counts[value]
-        while left and left[-1] <= seen:
-            found[left.pop()] = value
-    return [found[rank] for rank in ranks]
+        cumulated += counts[value]
+        while open_ranks and open_ranks[-1] <= cumulated:
+            value_of_rank[open_ranks.pop()] = value
+    return [value_of_rank[rank] for rank in ranks]
 
 
 def mean_of_integers(counts: Counter[int]) -> float:
@@ -124,8 +124,8 @@ def mean_of_integers(counts: Counter[int]) -> float:
 
 def mean_of_floats(counts: Counter[float]) -> float:
     """Return the mean of floats: their sum, rounded once, over their number."""
-    return math.fsum(_each(counts.items())) / counts.total()
+    return math.fsum(_expanded(counts.items())) / counts.total()
 
 
-def _each(items: Iterable[tuple[float, int]]) -> Iterator[float]:
+def _expanded(items: Iterable[tuple[float, int]]) -> Iterator[float]:
     return chain.from_iterable(repeat(value, count) for value, count in items)

@@ -175,7 +175,7 @@ class ChunkFacts:
         return 0 <= index - self.warm_up_rounds < self.rounds
 
     def _count(self, name: str, values: pa.Array) -> None:
-        """Add to a counter, which is none as soon as a value was not measured."""
+        """Add to a counter; it becomes none with the first value that was not measured."""
         self.counters[name] = sum_of(self.counters[name], measured_total(values))
 
     def _add_traffic(self, rows: pa.RecordBatch) -> None:
@@ -255,17 +255,17 @@ def _last_ends(rows: pa.RecordBatch) -> list[tuple[int, int]]:
     if first == last:  # avoids loading the code that groups rows, which takes 20 ms
         return [(first, kernels.largest(rows.column("completed_ps")).as_py())]
     ends = pa.Table.from_batches([rows.select(["round", "completed_ps"])]).group_by("round")
-    found = ends.aggregate([("completed_ps", "max")]).to_pylist()
-    return [(row["round"], row["completed_ps_max"]) for row in found]
+    rows_by_round = ends.aggregate([("completed_ps", "max")]).to_pylist()
+    return [(row["round"], row["completed_ps_max"]) for row in rows_by_round]
 
 
 def columns_for(facts: Mapping[str, ChunkFacts]) -> list[str]:
     """Return the columns of `chunks` that the facts of some jobs need, so that no others are read."""
-    known = facts.values()
+    jobs = facts.values()
     return [
         *(("job",) if len(facts) > 1 else ()),
         *_ALWAYS,
-        *(_OF_TRAFFIC if any(job.until_ps for job in known) else ()),
+        *(_OF_TRAFFIC if any(job.until_ps for job in jobs) else ()),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Ratios of a trial to another one, and deviations from published results."""
+"""Ratios of a job to one of another trial, with verdicts, and deviations from published results."""
 
 from __future__ import annotations
 

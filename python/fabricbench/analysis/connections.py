@@ -54,8 +54,8 @@ def connection_results(tables: Tables) -> list[ConnectionResult]:
     """
     rows = [row for batch in tables.batches("connections", _COLUMNS) for row in batch.to_pylist()]
     idle = _idle_times(_samples(tables), {row["connection"]: row["end_ps"] for row in rows})
-    found = [_result(row, idle.get(row["connection"])) for row in rows]
-    return sorted(found, key=lambda each: (-each.timeouts, -(each.idle_us or 0.0), each.connection))
+    results = [_result(row, idle.get(row["connection"])) for row in rows]
+    return sorted(results, key=lambda result: (-result.timeouts, -(result.idle_us or 0.0), result.connection))
 
 
 def _result(row: Mapping[str, Any], idle_ps: int | None) -> ConnectionResult:

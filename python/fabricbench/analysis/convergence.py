@@ -24,7 +24,7 @@ AVERAGED: Final = 10
 """Number of samples over which a rate is averaged, as control loops oscillate. As many means in sequence have
 to be within the limits, to exclude chance.
 """
-_LEAST_MEANS: Final = 5
+_MIN_WINDOWS: Final = 5
 """Shortest time that is reported, in averaging windows, as it is exact to one of them."""
 _PS_PER_US: Final = 1e6
 _NO_ONSET: Final = "no job begins while another one sends"
@@ -57,7 +57,7 @@ class Convergence:
 
 @dataclass
 class _Flow:
-    """A queue pair.
+    """A queue pair with its hosts, end and path.
 
     Attributes:
         job: Its job.
@@ -75,7 +75,7 @@ class _Flow:
 def convergence(
     run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables, samples: SampleFacts
 ) -> Convergence:
-    """Return how long the rates of a run took to converge after the last group of senders had begun.
+    """Return how long the rates of a run took to converge after the last group of senders began.
 
     Args:
         run_spec: The RunSpec.
@@ -85,33 +85,33 @@ def convergence(
     """
     starts = {job["name"]: job["start_ps"] for job in run_spec["jobs"]}
     onset_ps = max(starts.values(), default=0)
-    active = {name for name, end_ps in _ends(summary).items() if end_ps > onset_ps}
+    active = {name for name, end_ps in _job_ends_ps(summary).items() if end_ps > onset_ps}
     joining = {name for name in active if starts[name] == onset_ps}
     if not joining or joining == active:
         return Convergence(reason=_NO_ONSET)
-    known = Convergence(onset_ps=onset_ps)
-    if reason := _hindrance(run_spec, samples):
-        return replace(known, reason=reason)
+    result = Convergence(onset_ps=onset_ps)
+    if reason := _reason_unknown(run_spec, samples):
+        return replace(result, reason=reason)
     flows = _flows(tables, active)
-    known = replace(known, flows=len(flows))
-    capacities, reason = _lay(flows, tables)
+    result = replace(result, flows=len(flows))
+    capacities, reason = _set_links(flows, tables)
     if reason:
-        return replace(known, reason=reason)
+        return replace(result, reason=reason)
     before = {qp: flow.links for qp, flow in flows.items() if flow.job not in joining}
     shares = fair_shares({qp: flow.links for qp, flow in flows.items()}, capacities)
     if all(shares[qp] == share for qp, share in fair_shares(before, capacities).items()):
-        return replace(known, reason="those that begin last share no bottleneck with the others")
-    known = replace(known, fair_share_bps=min(shares.values()))
-    return _settled(known, flows, shares, samples.rates, summary["end_ps"])
+        return replace(result, reason="those that begin last share no bottleneck with the others")
+    result = replace(result, fair_share_bps=min(shares.values()))
+    return _with_time(result, flows, shares, samples.rates, summary["end_ps"])
 
 
-def _ends(summary: Mapping[str, Any]) -> dict[str, int]:
+def _job_ends_ps(summary: Mapping[str, Any]) -> dict[str, int]:
     """Return the end of each job, or of the run for a job that did not end [ps]."""
     run_end_ps = summary["end_ps"]
     return {job["name"]: run_end_ps if job["end_ps"] is None else job["end_ps"] for job in summary["jobs"]}
 
 
-def _hindrance(run_spec: Mapping[str, Any], samples: SampleFacts) -> str:
+def _reason_unknown(run_spec: Mapping[str, Any], samples: SampleFacts) -> str:
     """Return why flows or their fair shares are unknown; empty if they are known."""
     if not samples.rates:
         return "no rates were sampled: nothing sets them, or `observe` leaves them out"
@@ -139,34 +139,40 @@ def _flows(tables: Tables, active: Collection[str]) -> dict[int, _Flow]:
             if row["job"] in active and ends[0] != ends[1]:
                 flow = flows.setdefault(row["qp"], _Flow(row["job"], ends))
                 end_ps = row["completed_ps_max"]
-                flow.end_ps = max((each for each in (flow.end_ps, end_ps) if each is not None), default=None)
+                flow.end_ps = max(
+                    (time_ps for time_ps in (flow.end_ps, end_ps) if time_ps is not None), default=None
+                )
     return flows
 
 
-def _lay(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, int], str]:
-    """Set the links of each flow; return the rate of each link, and why paths are unknown, empty if known."""
+def _set_links(flows: Mapping[int, _Flow], tables: Tables) -> tuple[dict[Link, int], str]:
+    """Set the links of each flow.
+
+    Returns:
+        The rate of each link [bit/s], and the reason if paths are unknown; empty if all are known.
+    """
     capacities: dict[Link, int] = {}
     peers: dict[Link, str] = {}
-    of_host: dict[str, tuple[Link, Link]] = {}
+    links_of_host: dict[str, tuple[Link, Link]] = {}
     for source, port, target, target_port, rate_bps in _rows(
         tables, "links", ("from", "from_port", "to", "to_port", "rate_bps")
     ):
         capacities[source, port], peers[source, port] = rate_bps, target
-        of_host[source] = ((source, port), (target, target_port))
-    between: dict[int, list[Link]] = defaultdict(list)
+        links_of_host[source] = ((source, port), (target, target_port))
+    links_between: dict[int, list[Link]] = defaultdict(list)
     for qp, node, port in _rows(tables, "paths", ("qp", "node", "port")):
-        between[qp].append((node, port))
+        links_between[qp].append((node, port))
     for qp, flow in flows.items():
-        source, target = (of_host.get(f"host{host}") for host in flow.ends)
+        source, target = (links_of_host.get(f"host{host}") for host in flow.ends)
         if source is None or target is None:
             return capacities, "the links of the hosts are not known"
         sent_on, arrives_on = source[0], target[1]
-        if not between[qp] and peers[sent_on] != arrives_on[0]:
+        if not links_between[qp] and peers[sent_on] != arrives_on[0]:
             return (
                 capacities,
                 "no path of a queue pair is recorded (load balancing by packet, `observe.path_rows`)",
             )
-        flow.links = {sent_on, arrives_on, *between[qp]}
+        flow.links = {sent_on, arrives_on, *links_between[qp]}
     return capacities, ""
 
 
@@ -182,25 +188,28 @@ def fair_shares(flows: Mapping[int, Collection[Link]], capacities: Mapping[Link,
         flows: The links on the path of each flow, at least one.
         capacities: The rate of each link [bit/s].
     """
-    left = {link: float(capacities[link]) for links in flows.values() for link in links}
-    on: dict[Link, set[int]] = {link: set() for link in left}
+    spare_bps = {link: float(capacities[link]) for links in flows.values() for link in links}
+    flows_on: dict[Link, set[int]] = {link: set() for link in spare_bps}
     for flow, links in flows.items():
         for link in links:
-            on[link].add(flow)
+            flows_on[link].add(flow)
     shares: dict[int, float] = {}
-    while any(on.values()):
-        full = min((link for link in on if on[link]), key=lambda link: left[link] / len(on[link]))
-        share = left[full] / len(on[full])
-        for flow in list(on[full]):
+    while any(flows_on.values()):
+        bottleneck = min(
+            (link for link in flows_on if flows_on[link]),
+            key=lambda link: spare_bps[link] / len(flows_on[link]),
+        )
+        share = spare_bps[bottleneck] / len(flows_on[bottleneck])
+        for flow in list(flows_on[bottleneck]):
             shares[flow] = share
             for link in flows[flow]:
-                on[link].discard(flow)
-                left[link] -= share
+                flows_on[link].discard(flow)
+                spare_bps[link] -= share
     return shares
 
 
-def _settled(
-    known: Convergence,
+def _with_time(
+    result: Convergence,
     flows: Mapping[int, _Flow],
     shares: Mapping[int, float],
     rates: Mapping[int, Sequence[tuple[int, int]]],
@@ -210,48 +219,50 @@ def _settled(
     sampled = [qp for qp in flows if qp in rates]
     if len(sampled) < len(flows):
         reason = f"rates of {len(sampled)} of {len(flows)} queue pairs were sampled (`observe.series_qps`)"
-        return replace(known, reason=reason)
-    onset_ps = known.onset_ps or 0
+        return replace(result, reason=reason)
+    onset_ps = result.onset_ps or 0
     end_ps = min(run_end_ps if flow.end_ps is None else flow.end_ps for flow in flows.values())
-    inside = {qp: [each for each in rates[qp] if onset_ps < each[0] < end_ps] for qp in sampled}
-    if not all(inside.values()):
-        return replace(known, reason="a queue pair has no sample between the onset and the first end")
-    times = sorted({time_ps for samples in inside.values() for time_ps, _ in samples})
-    apart_ps = max(after - before for before, after in pairwise([onset_ps, *times]))
-    known = replace(known, interval_ps=apart_ps)
-    off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in inside.items())
-    held = [time_ps for time_ps in times if time_ps > off_ps]
-    if len(held) < AVERAGED:
-        least, most = _last_ratios(inside, shares)
+    samples_until_end = {
+        qp: [sample for sample in rates[qp] if onset_ps < sample[0] < end_ps] for qp in sampled
+    }
+    if not all(samples_until_end.values()):
+        return replace(result, reason="a queue pair has no sample between the onset and the first end")
+    times_ps = sorted({time_ps for samples in samples_until_end.values() for time_ps, _ in samples})
+    interval_ps = max(after - before for before, after in pairwise([onset_ps, *times_ps]))
+    result = replace(result, interval_ps=interval_ps)
+    off_ps = max(_last_off_ps(samples, shares[qp], onset_ps) for qp, samples in samples_until_end.items())
+    fair_times = [time_ps for time_ps in times_ps if time_ps > off_ps]
+    if len(fair_times) < AVERAGED:
+        min_ratio, max_ratio = _last_ratios(samples_until_end, shares)
         reason = (
             "the rates never stay within 10 % of the fair share: in the end they are "
-            f"{least:.2f} to {most:.2f} times theirs"
+            f"{min_ratio:.2f} to {max_ratio:.2f} times theirs"
         )
-        return replace(known, reason=reason)
-    took_ps = held[0] - onset_ps
-    if took_ps < _LEAST_MEANS * AVERAGED * apart_ps:
+        return replace(result, reason=reason)
+    duration_ps = fair_times[0] - onset_ps
+    if duration_ps < _MIN_WINDOWS * AVERAGED * interval_ps:
         reason = (
-            f"samples are up to {apart_ps / _PS_PER_US:g} us apart, too far for a time of "
-            f"{took_ps / _PS_PER_US:g} us"
+            f"samples are up to {interval_ps / _PS_PER_US:g} us apart, too far for a time of "
+            f"{duration_ps / _PS_PER_US:g} us"
         )
-        return replace(known, reason=reason)
-    return replace(known, us=took_ps / _PS_PER_US)
+        return replace(result, reason=reason)
+    return replace(result, us=duration_ps / _PS_PER_US)
 
 
 def _last_off_ps(samples: Sequence[tuple[int, int]], share_bps: float, onset_ps: int) -> int:
     """Return the last time at which the mean rate of a flow is not near its fair share, or the onset."""
-    last, window = onset_ps, deque[int](maxlen=AVERAGED)
+    last_ps, window = onset_ps, deque[int](maxlen=AVERAGED)
     for time_ps, value in samples:
         window.append(value)
         if abs(sum(window) / len(window) - share_bps) > WITHIN * share_bps:
-            last = time_ps
-    return last
+            last_ps = time_ps
+    return last_ps
 
 
 def _last_ratios(
-    inside: Mapping[int, Sequence[tuple[int, int]]], shares: Mapping[int, float]
+    samples_by_qp: Mapping[int, Sequence[tuple[int, int]]], shares: Mapping[int, float]
 ) -> tuple[float, float]:
     """Return the smallest and the largest ratio of the last mean rate of a flow to its fair share."""
-    last = {qp: [value for _, value in samples[-AVERAGED:]] for qp, samples in inside.items()}
+    last = {qp: [value for _, value in samples[-AVERAGED:]] for qp, samples in samples_by_qp.items()}
     ratios = [sum(values) / len(values) / shares[qp] for qp, values in last.items()]
     return min(ratios), max(ratios)

@@ -14,7 +14,7 @@ _DETAIL = re.compile(r"port (\d+) at priority (\d) waits for (\S+) with (\d+) by
 
 @dataclass(frozen=True)
 class Held:
-    """An egress queue of a cycle.
+    """An egress queue of a cycle of waiting queues.
 
     Attributes:
         switch: Switch of the queue.
@@ -39,7 +39,7 @@ Circle = tuple[Held, ...]
 
 def circles(events: Iterable[Mapping[str, Any]]) -> list[Circle]:
     """Return the cycles in a record's events; none without a deadlock."""
-    found: list[Circle] = []
+    cycles: list[Circle] = []
     path: list[Held] = []
     for event in events:
         match = _DETAIL.match(event["detail"]) if event["kind"] in EVENTS else None
@@ -48,12 +48,12 @@ def circles(events: Iterable[Mapping[str, Any]]) -> list[Circle]:
             is_of_credits = event["kind"] == EVENTS[1]
             path.append(Held(event["node"], int(port), int(priority), peer, int(held_bytes), is_of_credits))
             if peer == path[0].switch:
-                found.append(tuple(path))
+                cycles.append(tuple(path))
                 path = []
-    return found
+    return cycles
 
 
 def circle_text(circle: Circle) -> str:
     """Return the queues of a cycle as text, in their order."""
-    places = [f"{held.switch} port {held.port}" for held in circle]
-    return f"priority {circle[0].priority}: {' waits for '.join([*places, places[0]])}"
+    locations = [f"{queue.switch} port {queue.port}" for queue in circle]
+    return f"priority {circle[0].priority}: {' waits for '.join([*locations, locations[0]])}"

@@ -86,8 +86,8 @@ def diagnose(record: Record) -> list[Finding]:
         return [_not_recorded(job, _ROWS.format(mode), observe_chunks=mode) for job in unhealthy_jobs(record)]
     if "frames_lost" not in record.summary:
         return [_not_recorded(job, _PACKETS) for job in unhealthy_jobs(record)]
-    found = [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
-    return with_remedies(found, record.run_spec, record.plan)
+    findings = [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
+    return with_remedies(findings, record.run_spec, record.plan)
 
 
 _ROWS = "observe.chunks is {}, causes follow from the rows of all; `-s observe.chunks=all` records them"
@@ -122,16 +122,21 @@ def _is_healthy(record: Record, job: Mapping[str, object], outcome: Mapping[str,
 
 def _of_job(case: Case) -> list[Finding]:
     order = list(CAUSES)
-    found = _without_fewer([finding for search in _SEARCHES for finding in search(case)])
-    return roots(sorted(found, key=lambda each: order.index(each.cause)))
+    findings = _without_consequent_collisions([finding for search in _SEARCHES for finding in search(case)])
+    return roots(sorted(findings, key=lambda finding: order.index(finding.cause)))
 
 
-def _without_fewer(found: list[Finding]) -> list[Finding]:
+def _without_consequent_collisions(findings: list[Finding]) -> list[Finding]:
     """Remove collisions at switches that lost uplinks: their other uplinks are fuller for that reason."""
-    fewer = {name for each in found if each.cause == "fewer-uplinks" for name in each.evidence["switches"]}
+    fewer = {
+        name
+        for finding in findings
+        if finding.cause == "fewer-uplinks"
+        for name in finding.evidence["switches"]
+    }
     return [
-        each
-        for each in found
-        if each.cause != "hash-collision"
-        or fewer.isdisjoint((each.evidence["switch"], each.evidence["peer"]))
+        finding
+        for finding in findings
+        if finding.cause != "hash-collision"
+        or fewer.isdisjoint((finding.evidence["switch"], finding.evidence["peer"]))
     ]

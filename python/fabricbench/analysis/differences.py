@@ -37,23 +37,27 @@ def _differences(values: tuple[Any, ...], path: tuple[str, ...]) -> Iterator[Dif
     if all(value == values[0] for value in values[1:]):
         return
     parts = [_parts(value) for value in values]
-    known = [each for each in parts if each is not None]
-    if len(known) < len(parts):
+    mappings = [mapping for mapping in parts if mapping is not None]
+    if len(mappings) < len(parts):
         yield _difference(values, path)
         return
-    names = dict.fromkeys(name for each in known for name in each)
-    if len({str(each.get("kind")) for each in known}) > 1:
+    names = dict.fromkeys(name for mapping in mappings for name in mapping)
+    if len({str(mapping.get("kind")) for mapping in mappings}) > 1:
         # Fields of one kind are not comparable with those of another one.
-        names = {name: None for name in names if name != "kind" and all(name in each for each in known)}
-        yield Difference(dotted(plan_parts(path)), tuple(_kind_text(each, names) for each in known))
+        names = {
+            name: None for name in names if name != "kind" and all(name in mapping for mapping in mappings)
+        }
+        yield Difference(dotted(plan_parts(path)), tuple(_kind_text(mapping, names) for mapping in mappings))
     for name in names:
-        yield from _differences(tuple(each.get(name, _MISSING) for each in known), (*path, name))
+        yield from _differences(tuple(mapping.get(name, _MISSING) for mapping in mappings), (*path, name))
 
 
 def _kind_text(value: Mapping[str, Any], common: Mapping[str, None]) -> str:
     """Return the kind of a mapping, with the fields that the others do not have."""
-    own = {name: each for name, each in value.items() if name not in common and name != "kind"}
-    text = ", ".join(f"{dotted(plan_parts([name]))} {field_text(name, each)}" for name, each in own.items())
+    own = {name: field_value for name, field_value in value.items() if name not in common and name != "kind"}
+    text = ", ".join(
+        f"{dotted(plan_parts([name]))} {field_text(name, field_value)}" for name, field_value in own.items()
+    )
     return f"{value.get('kind')}: {text}" if text else str(value.get("kind"))
 
 

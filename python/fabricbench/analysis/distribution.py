@@ -1,4 +1,4 @@
-"""Percentiles and sums of large columns, exact and without copies in Python objects."""
+"""Percentiles and sums of large columns, exact, without copies in Python objects; Jain's fairness index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
     if count == 1:
         return [values[0].as_py()] * len(shares)
     # Arrow counts positions from 0 to n - 1 and rounds to the nearest, so rounding errors do not matter.
-    positions = [(rank_of(share, count) - 1) / (count - 1) for share in shares]
+    positions = [(rank_of(fraction, count) - 1) / (count - 1) for fraction in shares]
     return kernels.quantile(values, positions)
 
 
@@ -47,7 +47,7 @@ def weighted_rank(values: pa.Array, weights: pa.Array, shares: Sequence[float]) 
     order = kernels.order_of(values)
     values, sums = kernels.take(values, order), kernels.cumulative_sum(kernels.take(weights, order))
     # The product is rounded and must not exceed a cumulative weight that it equals.
-    limits = [share * sums[-1].as_py() * (1 - 1e-12) for share in shares]
+    limits = [fraction * sums[-1].as_py() * (1 - 1e-12) for fraction in shares]
     return [values[total(kernels.less(sums, limit))].as_py() for limit in limits]
 
 

@@ -1,4 +1,4 @@
-"""Counters of one job of a trial, as the input of the search for causes."""
+"""Counters of one job of a trial, as input of the search for causes: record, ports, chunks, ideal times."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Port:
 
 
 class Fabric:
-    """Every port of the fabric."""
+    """The ports of the fabric: all, by node, and by the node to which they lead."""
 
     def __init__(self, tables: Tables) -> None:
         """Read `ports` and `links`."""
@@ -179,7 +179,7 @@ def _port(
 
 @dataclass(frozen=True)
 class Case:
-    """A job to be diagnosed.
+    """A job to be diagnosed: its counters, and times and losses derived from them.
 
     Attributes:
         record: The trial.
@@ -220,7 +220,7 @@ class Case:
 
     @cached_property
     def crossing(self) -> Crossing | None:
-        """How the job crosses rails although each rail could run it separately; none where it does not."""
+        """Crossing of rails by a job that could run on each rail separately; none without one."""
         from fabricbench.plan.rails import KINDS, crossing_of
 
         if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:
@@ -233,7 +233,7 @@ class Case:
         if self.record.run_spec.get("tcp"):
             return False
         others = (links for name, links in self.record.links.by_job.items() if name != self.job["name"])
-        return self.is_alone or all(each.are_apart_from(port.ends) for each in others)
+        return self.is_alone or all(other.are_apart_from(port.ends) for other in others)
 
     @cached_property
     def ports(self) -> list[Port]:
@@ -311,8 +311,8 @@ class Case:
         mean_bytes = port.tx_bytes / port.tx_frames if port.tx_frames else 0.0
         wire_bytes = (port.tx_frames + port.dropped) * (mean_bytes + PREAMBLE_AND_GAP_BYTES)
         below = self._first_sent_below.get(port.node) if port.is_uplink else None
-        share = self.chunks.first_sent_share() if below is None else below
-        return wire_ps(wire_bytes, port.rate_bps) * share
+        fraction = self.chunks.first_sent_share() if below is None else below
+        return wire_ps(wire_bytes, port.rate_bps) * fraction
 
     @cached_property
     def _first_sent_below(self) -> dict[str, float]:
@@ -385,9 +385,9 @@ def wire_ps(wire_bytes: float, rate_bps: float) -> float:
 def cases(record: Record, jobs: Iterable[str]) -> Iterator[Case]:
     """Read the counters of some jobs of a trial, one job after the other."""
     fabric, line_ps = Fabric(record.tables), wire_ps(1, _host_rate_bps(record))
-    wanted = set(jobs)
+    names = set(jobs)
     is_only_job = len(record.run_spec["jobs"]) == 1
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
-        if job["name"] in wanted:
+        if job["name"] in names:
             chunks = Chunks(record.tables, None if is_only_job else job["name"], line_ps)
             yield Case(record, job, outcome, fabric, chunks)

@@ -1,4 +1,4 @@
-"""Effect of failures and repairs on jobs: dip of the rate, frames lost, time to recover.
+"""Effect of failures and repairs on jobs: dip of the rate, frames lost, recovery; links down at the end.
 
 The rate of a job is computed from the bytes delivered to its hosts between samples of the series
 `delivered_bytes`. It is compared with its mean before the first failure. As collectives pause between steps
@@ -146,24 +146,24 @@ class Curve:
 def steps(record: Record) -> list[Step]:
     """Return the failures and repairs of a run in order of time."""
     events = [row for batch in record.tables.batches("events") for row in batch.to_pylist()]
-    what: dict[int, list[str]] = {}
+    descriptions: dict[int, list[str]] = {}
     for event in events:
         if event["kind"] in FAILURE_KINDS:
             text = f"{FAILURE_KINDS[event['kind']]}: {event['detail']}"
-            what.setdefault(event["time_ps"], []).append(text)
-    times = sorted(what)
+            descriptions.setdefault(event["time_ps"], []).append(text)
+    times = sorted(descriptions)
     end_ps = int(record.summary["end_ps"])
     convergence_ps = record.run_spec["fabric"].get("convergence_time_ps", 0)
     converged = {event["time_ps"] for event in events if event["kind"] == CONVERGED}
-    found = []
+    steps_in_order = []
     for index, at_ps in enumerate(times):
         until_ps = times[index + 1] if index + 1 < len(times) else max(end_ps, at_ps)
         then_ps = at_ps + convergence_ps
         is_seen = then_ps if then_ps in converged else None
         since_ps = times[index - 1] if index else 0
-        left = uplinks_left(record, at_ps)
-        found.append(Step(at_ps, what[at_ps], is_seen, since_ps, until_ps, left))
-    return found
+        uplinks = uplinks_left(record, at_ps)
+        steps_in_order.append(Step(at_ps, descriptions[at_ps], is_seen, since_ps, until_ps, uplinks))
+    return steps_in_order
 
 
 def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
@@ -172,29 +172,29 @@ def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
     Jobs that had not run long before the first step, or whose rate was not sampled, are left out, as are
     steps that change nothing a job uses.
     """
-    happened = steps(record)
-    if not happened:
+    all_steps = steps(record)
+    if not all_steps:
         return []
     delivered, lost = _curves(record)
-    found = []
+    effects = []
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
         curve = delivered.get(job["name"]) if only in (None, job["name"]) else None
         end_ps = outcome["end_ps"] or record.summary["end_ps"]
-        course = _Course.of(curve, outcome["start_ps"], happened[0].at_ps, end_ps) if curve else None
-        if course is not None:
+        job_rate = _JobRate.of(curve, outcome["start_ps"], all_steps[0].at_ps, end_ps) if curve else None
+        if job_rate is not None:
             rounds = _rounds(record, job["name"], outcome["start_ps"])
             last_ps = _last_delivery(record, job["name"]) if outcome["end_ps"] is None else None
-            found += [
-                course.through(job["name"], step, lost, rounds, last_ps)
-                for step in happened
+            effects += [
+                job_rate.through(job["name"], step, lost, rounds, last_ps)
+                for step in all_steps
                 if step.at_ps < end_ps and _concerns(record, job["name"], step)
             ]
-    return found
+    return effects
 
 
 def _concerns(record: Record, job: str, step: Step) -> bool:
     """Return whether a job uses something that fails or is repaired in a step."""
-    names = (what.partition(": ")[2].split(",")[0] for what in step.what)
+    names = (description.partition(": ")[2].split(",")[0] for description in step.what)
     return any(record.concerns(job, name) for name in names)
 
 
@@ -218,8 +218,15 @@ _Windows = list[tuple[int, int, float]]
 
 
 @dataclass(frozen=True)
-class _Course:
-    """The rate of a job over time."""
+class _JobRate:
+    """The rate of a job over time, and the effect of a step on it.
+
+    Attributes:
+        curve: Bytes delivered over time.
+        end_ps: End of the job, or of the run [ps].
+        before: Mean rate before the first failure [bytes/s].
+        intervals: Number of sampling intervals of an averaging time.
+    """
 
     curve: Curve
     end_ps: int
@@ -227,7 +234,7 @@ class _Course:
     intervals: int
 
     @classmethod
-    def of(cls, curve: Curve, start_ps: int, first_ps: int, end_ps: int) -> _Course | None:
+    def of(cls, curve: Curve, start_ps: int, first_ps: int, end_ps: int) -> _JobRate | None:
         """Return the course with its rate before the first failure; none if there are too few samples."""
         # The first interval is left out, as nothing has arrived at its beginning.
         times = [time for time in curve.times if start_ps < time <= first_ps][1:]
@@ -236,16 +243,16 @@ class _Course:
         before = curve.rate(times[0], times[-1])
         if before <= 0:
             return None
-        most = len(times) // 2
+        max_intervals = len(times) // 2
         steady = (
             count
-            for count in range(1, most)
+            for count in range(1, max_intervals)
             if all(
                 curve.rate(begin, end) >= THRESHOLD * before
                 for begin, end in zip(times, times[count:], strict=False)
             )
         )
-        return cls(curve, end_ps, before, next(steady, most))
+        return cls(curve, end_ps, before, next(steady, max_intervals))
 
     def through(
         self,
@@ -257,24 +264,34 @@ class _Course:
     ) -> Recovery:
         """Return the effect of a step; `last_ps` is the last delivery of a job that never completed."""
         windows = self._windows(step.at_ps)
-        limit = THRESHOLD * self.before
-        fell = next((begin for begin, _, rate in windows if rate < limit and begin < step.until_ps), None)
-        until = min(step.until_ps, self.end_ps)
-        back = None if fell is None else self._back(windows, fell, until, limit)
-        stopped = None if fell is None or back is not None else self._stopped(step, until, last_ps)
-        settled = until if stopped is not None else back or self._settled(windows, fell, step, until)
-        low_until = min(until, settled)
-        rates = [rate for begin, _, rate in windows if begin <= low_until]
+        threshold = THRESHOLD * self.before
+        fell_ps = next(
+            (begin for begin, _, rate in windows if rate < threshold and begin < step.until_ps), None
+        )
+        until_ps = min(step.until_ps, self.end_ps)
+        recovered_ps = None if fell_ps is None else self._back(windows, fell_ps, until_ps, threshold)
+        stopped_ps = (
+            None if fell_ps is None or recovered_ps is not None else self._stopped(step, until_ps, last_ps)
+        )
+        settled_ps = (
+            until_ps
+            if stopped_ps is not None
+            else recovered_ps or self._settled(windows, fell_ps, step, until_ps)
+        )
+        low_until_ps = min(until_ps, settled_ps)
+        rates = [rate for begin, _, rate in windows if begin <= low_until_ps]
         return Recovery(
             job=job,
             step=step,
             rate_before_gb_per_s=self.before / _BYTES_PER_GB,
             rate_low_gb_per_s=min(rates, default=self.before) / _BYTES_PER_GB,
-            rate_after_gb_per_s=self.curve.rate(settled, until) / _BYTES_PER_GB if settled < until else None,
-            fell_ps=None if fell is None else max(fell, step.at_ps),
-            recovered_ps=back,
-            settled_ps=settled,
-            stopped_ps=stopped,
+            rate_after_gb_per_s=self.curve.rate(settled_ps, until_ps) / _BYTES_PER_GB
+            if settled_ps < until_ps
+            else None,
+            fell_ps=None if fell_ps is None else max(fell_ps, step.at_ps),
+            recovered_ps=recovered_ps,
+            settled_ps=settled_ps,
+            stopped_ps=stopped_ps,
             window_ps=self._window_ps(),
             lost_frames=lost.sampled(step.until_ps) - lost.sampled(step.at_ps) if lost else 0,
             rounds_before_ms=_mean_ms(
@@ -283,10 +300,10 @@ class _Course:
             rounds_during_ms=_mean_ms(
                 end - begin
                 for begin, end in rounds
-                if end > step.at_ps and begin < max(settled, step.at_ps + 1)
+                if end > step.at_ps and begin < max(settled_ps, step.at_ps + 1)
             ),
             rounds_after_ms=_mean_ms(
-                end - begin for begin, end in rounds if begin >= settled and end <= step.until_ps
+                end - begin for begin, end in rounds if begin >= settled_ps and end <= step.until_ps
             ),
         )
 
@@ -338,7 +355,7 @@ def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
     from fabricbench.analysis.chunk_counts import gather_facts
     from fabricbench.analysis.chunks import ChunkFacts
 
-    outcome = next(each for each in record.summary["jobs"] if each["name"] == job)
+    outcome = next(row for row in record.summary["jobs"] if row["name"] == job)
     rounds = rounds_of(outcome)
     if rounds < 2:
         return []

@@ -58,15 +58,17 @@ def surroundings(run_spec: Mapping[str, Any], qps: Collection[int]) -> dict[str,
         **fabric,
         "load_balancing": balancing,
         "switch": _without_marks(fabric["switch"], of_tcp),
-        "switch_settings": [_without_marks(each, of_tcp) for each in fabric.get("switch_settings", ())],
+        "switch_settings": [
+            _without_marks(settings, of_tcp) for settings in fabric.get("switch_settings", ())
+        ],
     }
     return {"fabric": own, "transport": run_spec["transport"], "observe": run_spec.get("observe")}
 
 
 def _without_marks(switch: Mapping[str, Any], priorities: Collection[int]) -> dict[str, Any]:
     ecn = switch.get("ecn")
-    left = [each for each in ecn["priorities"] if each not in priorities] if ecn else []
-    return {**switch, "ecn": {**ecn, "priorities": left} if ecn and left else None}
+    remaining = [priority for priority in ecn["priorities"] if priority not in priorities] if ecn else []
+    return {**switch, "ecn": {**ecn, "priorities": remaining} if ecn and remaining else None}
 
 
 def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:
@@ -78,8 +80,8 @@ def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) ->
 
 def kept_percent(beside: Summary, alone: Summary) -> float | None:
     """Return the bus bandwidth of a job next to others, relative to alone [%]; none unless both completed."""
-    kept, whole = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
-    return 100 * kept / whole if kept and whole else None
+    next_to_others, by_itself = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
+    return 100 * next_to_others / by_itself if next_to_others and by_itself else None
 
 
 def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
@@ -87,15 +89,15 @@ def alone_ratios(beside: Summary, alone: Summary) -> dict[str, float | None]:
 
     None where one of the two did not complete or does not have the metric.
     """
-    both = beside.status == alone.status == COMPLETE
+    are_complete = beside.status == alone.status == COMPLETE
     return {
-        name: _ratio(beside.value(metric.name), alone.value(metric.name)) if both else None
+        name: _ratio(beside.value(metric.name), alone.value(metric.name)) if are_complete else None
         for name, metric in ALONE_RATIOS.items()
     }
 
 
-def _ratio(beside: float | None, alone: float | None) -> float | None:
-    return beside / alone if beside is not None and alone else None
+def _ratio(next_to_others: float | None, alone: float | None) -> float | None:
+    return next_to_others / alone if next_to_others is not None and alone else None
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,6 @@ def spread(values: Sequence[float]) -> Spread | None:
         return None
     ranked = sorted(values)
     count = len(ranked)
-    p25, p75 = (ranked[rank_of(share, count) - 1] for share in (0.25, 0.75))
+    p25, p75 = (ranked[rank_of(fraction, count) - 1] for fraction in (0.25, 0.75))
     median = (ranked[(count - 1) // 2] + ranked[count // 2]) / 2
     return Spread(count, ranked[0], p25, median, p75, ranked[-1])

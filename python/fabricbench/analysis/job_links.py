@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EgressPort = tuple[str, int]
 """A node and the number of its port."""
-_CUTS = ("link-down", "link-rate", "switch-down")
+_REROUTING_FAILURES = ("link-down", "link-rate", "switch-down")
 """Kinds of failures after which data may use other paths."""
 
 
@@ -96,32 +96,32 @@ class Wiring:
             sources, own = targets.setdefault(frozenset(self._back[target]), (set(), set()))
             sources.add(source)
             own.add(target)
-        found: set[EgressPort] = set()
+        ports: set[EgressPort] = set()
         for last, (sources, own) in targets.items():
-            found |= self._to(last, sources, own)
-        return found
+            ports |= self._to(last, sources, own)
+        return ports
 
     def _to(self, last: frozenset[str], sources: set[str], targets: set[str]) -> set[EgressPort]:
         """Return the ports on the shortest paths from some hosts to targets at the switches `last`."""
         if last not in self._hops_to:
             self._hops_to[last] = self._hops(last)
         hops = self._hops_to[last]
-        found: set[EgressPort] = set()
-        reached, seen = deque(sorted(sources)), set(sources)
-        while reached:
-            node = reached.popleft()
+        ports: set[EgressPort] = set()
+        pending, visited = deque(sorted(sources)), set(sources)
+        while pending:
+            node = pending.popleft()
             if node in last:
-                found |= {(node, port) for port, peer in self._ports[node] if peer in targets}
+                ports |= {(node, port) for port, peer in self._ports[node] if peer in targets}
                 continue
-            ahead = [(hops[peer], port, peer) for port, peer in self._ports[node] if peer in hops]
-            least = min((count for count, _, _ in ahead), default=0)
-            for count, port, peer in ahead:
-                if count == least:
-                    found.add((node, port))
-                    if peer not in seen:
-                        seen.add(peer)
-                        reached.append(peer)
-        return found
+            onward = [(hops[peer], port, peer) for port, peer in self._ports[node] if peer in hops]
+            min_hops = min((count for count, _, _ in onward), default=0)
+            for count, port, peer in onward:
+                if count == min_hops:
+                    ports.add((node, port))
+                    if peer not in visited:
+                        visited.add(peer)
+                        pending.append(peer)
+        return ports
 
     def _hops(self, last: Iterable[str]) -> dict[str, int]:
         """Return the distance of each switch from the nearest of `last` [links]; hosts do not forward."""
@@ -149,7 +149,7 @@ class LinksOfJobs:
     """The links of each job of a trial, computed on first use."""
 
     def __init__(self, run_spec: Mapping[str, Any], tables: Tables) -> None:
-        """Store the trial; nothing is read yet."""
+        """Store the trial; tables are read on first use."""
         self._spec, self._tables = run_spec, tables
 
     @cached_property
@@ -170,31 +170,31 @@ class LinksOfJobs:
         self, job: Mapping[str, Any], pairs: Collection[_QueuePair], paths: Mapping[int, Sequence[_Hop]]
     ) -> JobLinks:
         data: set[EgressPort] = set()
-        free: set[tuple[str, str]] = set()
+        without_path: set[tuple[str, str]] = set()
         for pair in pairs:
             hops = paths.get(pair.number) if pair.number is not None else None
             if not hops:
-                free.add((pair.source, pair.target))
+                without_path.add((pair.source, pair.target))
                 continue
             data.update((hop.node, hop.port) for hop in hops)
             data.update(self._wiring.between(pair.source, hops[0].node))
             data.update(self._wiring.between(hops[-1].peer, pair.target))
-        there = {(pair.source, pair.target) for pair in pairs}
-        back = {(target, source) for source, target in there}
-        data |= self._wiring.paths(free) | self._rerouted(there)
-        answers = self._wiring.paths(back) | self._rerouted(back)
+        forward = {(pair.source, pair.target) for pair in pairs}
+        reverse = {(target, source) for source, target in forward}
+        data |= self._wiring.paths(without_path) | self._rerouted(forward)
+        answers = self._wiring.paths(reverse) | self._rerouted(reverse)
         return JobLinks(frozenset(data | answers if job.get("storage") else data), frozenset(answers))
 
     def _rerouted(self, pairs: Collection[tuple[str, str]]) -> set[EgressPort]:
         """Return the ports that pairs of hosts may use if some of their shortest paths fail."""
-        found: set[EgressPort] = set()
+        ports: set[EgressPort] = set()
         if not self._failed:
-            return found
-        for alike in self._wiring.grouped(pairs):
-            usual = self._wiring.paths(alike)
+            return ports
+        for host_pairs in self._wiring.grouped(pairs):
+            usual = self._wiring.paths(host_pairs)
             if not self._failed.isdisjoint(usual):
-                found |= usual | self._left.paths(alike)
-        return found
+                ports |= usual | self._left.paths(host_pairs)
+        return ports
 
     @cached_property
     def _wiring(self) -> Wiring:
@@ -203,8 +203,12 @@ class LinksOfJobs:
 
     @cached_property
     def _failed(self) -> set[EgressPort]:
-        failures = [one for one in self._spec["fabric"].get("failures") or [] if one["kind"] in _CUTS]
-        return self._wiring.named({str(one.get("link") or one.get("switch")) for one in failures})
+        failures = [
+            failure
+            for failure in self._spec["fabric"].get("failures") or []
+            if failure["kind"] in _REROUTING_FAILURES
+        ]
+        return self._wiring.named({str(failure.get("link") or failure.get("switch")) for failure in failures})
 
     @cached_property
     def _left(self) -> Wiring:
@@ -224,22 +228,22 @@ def _recorded_paths(tables: Tables) -> dict[int, list[_Hop]]:
     """Return the path of each queue pair in table `paths`, in order of hops."""
     rows: dict[int, list[tuple[int, _Hop]]] = defaultdict(list)
     for batch in tables.batches("paths", ["qp", "hop", "node", "port", "peer"]):
-        for qp, hop, node, port, peer in zip(*(each.to_pylist() for each in batch.columns), strict=True):
+        for qp, hop, node, port, peer in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             rows[qp].append((hop, _Hop(node, port, peer)))
-    return {qp: [hop for _, hop in sorted(hops, key=lambda each: each[0])] for qp, hops in rows.items()}
+    return {qp: [hop for _, hop in sorted(hops, key=lambda entry: entry[0])] for qp, hops in rows.items()}
 
 
 def _queue_pairs(tables: Tables) -> dict[str, set[_QueuePair]]:
     """Return the queue pairs of each job whose chunks have rows."""
     import polars as pl
 
-    found: dict[str, set[_QueuePair]] = defaultdict(set)
+    pairs_by_job: dict[str, set[_QueuePair]] = defaultdict(set)
     columns = ["job", "qp", "src_host", "dst_host"]
     for batch in tables.batches("chunks", columns):
         for job, qp, source, target in pl.DataFrame(batch).unique().iter_rows():
             if source != target:
-                found[job].add(_QueuePair(qp, f"host{source}", f"host{target}"))
-    return found
+                pairs_by_job[job].add(_QueuePair(qp, f"host{source}", f"host{target}"))
+    return pairs_by_job
 
 
 def _all_pairs(job: Mapping[str, Any]) -> set[_QueuePair]:

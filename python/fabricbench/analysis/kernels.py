@@ -13,7 +13,7 @@ import pyarrow as pa
 
 try:
     from pyarrow._compute import CastOptions, FilterOptions, QuantileOptions, call_function
-except ImportError:  # for versions of pyarrow in which they are elsewhere
+except ImportError:  # for versions of pyarrow that have them in another module
     from pyarrow.compute import CastOptions, FilterOptions, QuantileOptions, call_function
 
 Kernel = Callable[..., Any]
@@ -46,5 +46,5 @@ def filtered(rows: Any, mask: pa.Array) -> Any:
 def quantile(values: pa.ChunkedArray, positions: Sequence[float]) -> list[Any]:
     """Return the values at positions from 0 to 1 among the sorted ones, the nearest to each."""
     options = QuantileOptions(list(positions), interpolation="nearest")
-    found: list[Any] = call_function("quantile", [values], options).to_pylist()
-    return found
+    values_at_positions: list[Any] = call_function("quantile", [values], options).to_pylist()
+    return values_at_positions

@@ -1,4 +1,4 @@
-"""Kind of load of a job, as some metrics exist for one kind only."""
+"""Kind of load of a job, as some metrics exist for one kind only, and whether a job is alone in its trial."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def of_bandwidth(
         busbw_gb_per_s: Bus bandwidth, more than 0.
         computing: Fraction of a round in which ranks compute, below 1.
     """
-    share = busbw_gb_per_s * _BITS_PER_GB / line_rate_bps(run_spec)
-    return {"jct_ratio": 1 / (computing + (1 - computing) * share), "busbw_percent": 100 * share}
+    utilisation = busbw_gb_per_s * _BITS_PER_GB / line_rate_bps(run_spec)
+    return {"jct_ratio": 1 / (computing + (1 - computing) * utilisation), "busbw_percent": 100 * utilisation}
 
 
 def of_frames(facts: ChunkFacts, late: Mapping[str, int]) -> dict[str, float]:
@@ -46,14 +46,14 @@ def of_frames(facts: ChunkFacts, late: Mapping[str, int]) -> dict[str, float]:
         facts: Facts from its chunks.
         late: Frames that arrived after their chunk had been delivered, which no chunk counts.
     """
-    found: dict[str, float] = {}
+    percentages: dict[str, float] = {}
     received, marked = facts.counters["rx_frames"], facts.counters["ecn_ce_rx"]
     if received is not None and marked is not None and (arrived := received + late.get("frames", 0)):
-        found["ecn_marking_percent"] = _percent(marked + late.get("ecn_ce_rx", 0), arrived)
-    sent, again = facts.wire.tx_frames, facts.counters["retransmits"]
-    if sent and again is not None:
-        found["retransmission_percent"] = _percent(again, sent)
-    return found
+        percentages["ecn_marking_percent"] = _percent(marked + late.get("ecn_ce_rx", 0), arrived)
+    sent, resent = facts.wire.tx_frames, facts.counters["retransmits"]
+    if sent and resent is not None:
+        percentages["retransmission_percent"] = _percent(resent, sent)
+    return percentages
 
 
 def of_fabric(facts: FabricFacts, summary: Mapping[str, Any]) -> dict[str, float | int | None]:
@@ -88,5 +88,5 @@ def _percent(part: int, whole: int) -> float:
 
 
 def _worst(choose: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return round(choose(known), _DIGITS) if known else None
+    measured = [value for value in values if value is not None]
+    return round(choose(measured), _DIGITS) if measured else None

@@ -83,8 +83,8 @@ def pauses_by_priority(priorities: Iterable[pa.RecordBatch]) -> list[PriorityPau
         priorities: Rows of `priorities`.
     """
     rows = (row for batch in priorities for row in batch.select(_PRIORITY_COLUMNS).to_pylist())
-    found = [PriorityPauses(**row) for row in rows if row["pfc_tx"] or row["pfc_rx"]]
-    return sorted(found, key=lambda each: -(each.pfc_tx + each.pfc_rx))
+    pauses = [PriorityPauses(**row) for row in rows if row["pfc_tx"] or row["pfc_rx"]]
+    return sorted(pauses, key=lambda row_pauses: -(row_pauses.pfc_tx + row_pauses.pfc_rx))
 
 
 def losses_by_cause(summary: Mapping[str, Any]) -> dict[str, int]:
@@ -105,10 +105,10 @@ def paused_ports(ports: Iterable[pa.RecordBatch], run_ps: int) -> list[PausedPor
         ports: Rows of `ports` with at least `PAUSE_COLUMNS`.
         run_ps: Length of the run, `end_ps` of its summary [ps].
     """
-    found = [
+    paused = [
         PausedPort(**row, share=row["paused_ps"] / run_ps if run_ps else 0.0)
         for batch in ports
         for row in batch.select(PAUSE_COLUMNS).to_pylist()
         if row["paused_ps"]
     ]
-    return sorted(found, key=lambda port: -port.paused_ps)
+    return sorted(paused, key=lambda port: -port.paused_ps)

@@ -56,22 +56,22 @@ def measured_summary(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) ->
         "chunks_failed": None,
     }
     is_complete = outcome["status"] == COMPLETE
-    found = _times(result) | _rates(run_spec, job, result) if is_complete else {}
-    return Summary.of(JobKind.COLLECTIVE, facts, found)
+    metrics = _times(result) | _rates(run_spec, job, result) if is_complete else {}
+    return Summary.of(JobKind.COLLECTIVE, facts, metrics)
 
 
 def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the mean time of an operation and, where known, the shortest and longest."""
     names = {"completion_time_ms": "time_us", "round_ms_min": "time_us_min", "round_ms_max": "time_us_max"}
-    known = {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
+    times = {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
     # Earlier records have no times by rank.
     if result["time_us"] is None or result.get("rank_us_min") is None or result["rank_us_max"] is None:
-        return known
+        return times
     of_ranks = {"rank_ms_min": "rank_us_min", "rank_ms_mean": "time_us", "rank_ms_max": "rank_us_max"}
-    return known | {name: result[key] / _US_PER_MS for name, key in of_ranks.items()}
+    return times | {name: result[key] / _US_PER_MS for name, key in of_ranks.items()}
 
 
-_LIKE: Mapping[str, str] = {"hypercube": "all-gather"}
+_EQUIVALENT_COLLECTIVES: Mapping[str, str] = {"hypercube": "all-gather"}
 """Collectives that only benchmarks have, with one of a plan that moves the same bytes through each port."""
 
 
@@ -86,10 +86,10 @@ def _rates(
         algbw = size / (result["time_us"] / _US_PER_S) / _BYTES_PER_GB
     else:
         algbw = result["gb_per_s"]
-    law = _LIKE.get(collective, collective)
-    if law not in BUS_FACTORS:
+    equivalent = _EQUIVALENT_COLLECTIVES.get(collective, collective)
+    if equivalent not in BUS_FACTORS:
         return {"algbw_gb_per_s": algbw}
-    busbw = algbw * bus_factor(law, ranks)
+    busbw = algbw * bus_factor(equivalent, ranks)
     rates = {"algbw_gb_per_s": algbw, "busbw_gb_per_s": busbw}
     for name, key in (("busbw_gb_per_s_min", "time_us_max"), ("busbw_gb_per_s_max", "time_us_min")):
         if result["time_us"] and result[key]:

@@ -83,8 +83,8 @@ class OperationFacts:
         self.payload_bytes += total(complete.column("payload_bytes").filter(is_ended))
         is_whole = pc.and_(is_issued, is_ended)
         self.whole_ps.append(complete.column("fct_ps").filter(is_whole))
-        rest = complete.select(["start_ps", "completed_ps"]).filter(pc.invert(is_whole))
-        for start_ps, end_ps in zip(*(column.to_pylist() for column in rest.columns), strict=True):
+        partial = complete.select(["start_ps", "completed_ps"]).filter(pc.invert(is_whole))
+        for start_ps, end_ps in zip(*(column.to_pylist() for column in partial.columns), strict=True):
             self.add_part(end_ps - start_ps, self._measured_ps(start_ps, end_ps))
 
     def add_part(self, time_ps: int, part_ps: int, count: int = 1) -> None:
@@ -117,13 +117,13 @@ class OperationFacts:
         """
         import pyarrow as pa
 
-        alike, cut = list(self.counts.items()), list(self.cut_off_ps().items())
+        counts, cut = list(self.counts.items()), list(self.cut_off_ps().items())
         whole = pa.chunked_array(self.whole_ps, type=pa.int64()).combine_chunks()
         parts = list(self.parts_ps.items())
         times = pa.concat_arrays(
             [
                 whole,
-                pa.array([time for time, _ in alike], pa.int64()),
+                pa.array([time for time, _ in counts], pa.int64()),
                 pa.array([time for (time, _), _ in parts], pa.int64()),
                 pa.array([part for part, _ in cut], pa.int64()),
             ]
@@ -131,12 +131,12 @@ class OperationFacts:
         weights = pa.concat_arrays(
             [
                 pa.repeat(1.0, len(whole)),
-                pa.array([float(count) for _, count in alike], pa.float64()),
+                pa.array([float(count) for _, count in counts], pa.float64()),
                 pa.array([count * part / time for (time, part), count in parts], pa.float64()),
                 pa.array([float(count) for _, count in cut], pa.float64()),
             ]
         )
-        outstanding_ps = total(whole) + sum(time * count for time, count in alike + cut)
+        outstanding_ps = total(whole) + sum(time * count for time, count in counts + cut)
         return times, weights, outstanding_ps + sum(part * count for (_, part), count in parts)
 
 

@@ -85,52 +85,63 @@ def observation_points(
         tables: The record tables; `ports`, `links` and `chunks`, or its counts, are read.
         observed: Observation point of each table; tables without an entry were not observed.
     """
-    ports = _Ports.read(summary, tables) if "ports" in observed else None
-    ends = _Ends.read(run_spec, summary, tables) if table_of_sums(run_spec) in observed else None
+    ports = _DeviceCounters.read(summary, tables) if "ports" in observed else None
+    endpoints = _EndpointSums.read(run_spec, summary, tables) if table_of_sums(run_spec) in observed else None
     is_tapped = ports is not None and observed.get("links", {}).get("at") == "fabric"
-    tap = _Tap.read(run_spec, summary, tables, ports, ends) if is_tapped and ports and ends else None
-    return [*_throughput(summary, tap, ports, ends), *_times(tap, ends), *_frames(tap, ports, ends)]
+    tap = (
+        _Tap.read(run_spec, summary, tables, ports, endpoints) if is_tapped and ports and endpoints else None
+    )
+    return [
+        *_throughput(summary, tap, ports, endpoints),
+        *_times(tap, endpoints),
+        *_frames(tap, ports, endpoints),
+    ]
 
 
 def _throughput(
-    summary: Mapping[str, Any], tap: _Tap | None, ports: _Ports | None, ends: _Ends | None
+    summary: Mapping[str, Any],
+    tap: _Tap | None,
+    ports: _DeviceCounters | None,
+    endpoints: _EndpointSums | None,
 ) -> Iterator[PointRow]:
     counted = (
         tap.received_bytes if tap else None,
         ports.to_hosts_bytes if ports else None,
-        ends.delivered_bytes if ends else None,
+        endpoints.delivered_bytes if endpoints else None,
     )
     seconds = summary["end_ps"] / _PS_PER_S
-    rates = (None if each is None or not seconds else each * _BITS_PER_GBIT / seconds for each in counted)
+    rates = (None if value is None or not seconds else value * _BITS_PER_GBIT / seconds for value in counted)
     yield PointRow("received_bytes", "Received by hosts", "bytes", *counted)
     yield PointRow("throughput_gbps", "Throughput, all hosts", "Gb/s", *rates)
 
 
-def _times(tap: _Tap | None, ends: _Ends | None) -> Iterator[PointRow]:
+def _times(tap: _Tap | None, endpoints: _EndpointSums | None) -> Iterator[PointRow]:
     for name, title in (("min", "minimum"), ("mean", "mean"), ("max", "maximum")):
         fabric = tap.latency_ps.get(name) if tap else None
-        endpoint = ends.fct_ps.get(name) if ends else None
-        values = (None if each is None else each / _PS_PER_US for each in (fabric, None, endpoint))
+        endpoint = endpoints.fct_ps.get(name) if endpoints else None
+        values = (None if time_ps is None else time_ps / _PS_PER_US for time_ps in (fabric, None, endpoint))
         yield PointRow(f"latency_us_{name}", f"Latency, {title}", "us", *values)
 
 
-def _frames(tap: _Tap | None, ports: _Ports | None, ends: _Ends | None) -> Iterator[PointRow]:
+def _frames(
+    tap: _Tap | None, ports: _DeviceCounters | None, endpoints: _EndpointSums | None
+) -> Iterator[PointRow]:
     yield PointRow(
         "frames_lost",
         "Frames lost",
         "frames",
         tap.lost if tap else None,
         ports.dropped if ports else None,
-        ends.sums["retransmits"] if ends else None,
+        endpoints.sums["retransmits"] if endpoints else None,
     )
-    yield PointRow("timeouts", "Timeouts", "", endpoint=ends.sums["timeouts"] if ends else None)
+    yield PointRow("timeouts", "Timeouts", "", endpoint=endpoints.sums["timeouts"] if endpoints else None)
     yield PointRow(
         "ce_frames",
         "CE marks",
         "frames",
         tap.marked if tap else None,
         ports.marked if ports else None,
-        ends.sums["cnp_tx"] if ends else None,
+        endpoints.sums["cnp_tx"] if endpoints else None,
     )
     yield PointRow(
         "pause_frames",
@@ -149,7 +160,7 @@ def _frames(tap: _Tap | None, ports: _Ports | None, ends: _Ends | None) -> Itera
 
 
 @dataclass
-class _Ports:
+class _DeviceCounters:
     """Counters of ports: those of switches, and the pauses of NICs.
 
     Attributes:
@@ -174,40 +185,42 @@ class _Ports:
     paused_at_hosts_ps: int | None = 0
 
     @classmethod
-    def read(cls, summary: Mapping[str, Any], tables: Tables) -> _Ports:
+    def read(cls, summary: Mapping[str, Any], tables: Tables) -> _DeviceCounters:
         columns = ("node", "tier", "peer", "tx_bytes", "ecn_marked", "pfc_tx", "pfc_rx", "paused_ps")
-        found, to_switch = cls(dropped=_lost_at_hosts(summary)), []
+        counters, to_switch = cls(dropped=_lost_at_hosts(summary)), []
         for batch in tables.batches("ports", (*columns, *_DROPS)):
             is_host = kernels.equal(batch.column("tier"), _HOST_TIER)
             hosts = kernels.filtered(batch, is_host)
             switches = kernels.filtered(batch, kernels.less(_HOST_TIER, batch.column("tier")))
-            found.hosts.update(hosts.column("node").to_pylist())
+            counters.hosts.update(hosts.column("node").to_pylist())
             to_switch.append(switches.select(("peer", "tx_bytes")))
-            found._add(batch, switches, hosts)
+            counters._add(batch, switches, hosts)
         for rows in to_switch:
             for peer, sent_bytes in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-                if peer in found.hosts:
-                    found.to_hosts_bytes = sum_of(found.to_hosts_bytes, sent_bytes)
-        return found
+                if peer in counters.hosts:
+                    counters.to_hosts_bytes = sum_of(counters.to_hosts_bytes, sent_bytes)
+        return counters
 
     def _add(self, ports: pa.RecordBatch, switches: pa.RecordBatch, hosts: pa.RecordBatch) -> None:
         # Counters that a device does not have, such as one of a lab, are left out of the sum.
         counted = [column for name in _DROPS if not (column := ports.column(name)).null_count]
         for column in counted:
             self.dropped = sum_of(self.dropped, measured_total(column))
-        self.marked = _plus(self.marked, switches, "ecn_marked")
-        self.pauses = _plus(self.pauses, switches, "pfc_tx")
-        self.paused_ps = _plus(self.paused_ps, switches, "paused_ps")
-        self.pauses_at_hosts = _plus(_plus(self.pauses_at_hosts, hosts, "pfc_rx"), hosts, "pfc_tx")
-        self.paused_at_hosts_ps = _plus(self.paused_at_hosts_ps, hosts, "paused_ps")
+        self.marked = _with_column(self.marked, switches, "ecn_marked")
+        self.pauses = _with_column(self.pauses, switches, "pfc_tx")
+        self.paused_ps = _with_column(self.paused_ps, switches, "paused_ps")
+        self.pauses_at_hosts = _with_column(
+            _with_column(self.pauses_at_hosts, hosts, "pfc_rx"), hosts, "pfc_tx"
+        )
+        self.paused_at_hosts_ps = _with_column(self.paused_at_hosts_ps, hosts, "paused_ps")
 
 
-def _plus(known: int | None, rows: pa.RecordBatch, column: str) -> int | None:
-    return sum_of(known, measured_total(rows.column(column)))
+def _with_column(value: int | None, rows: pa.RecordBatch, column: str) -> int | None:
+    return sum_of(value, measured_total(rows.column(column)))
 
 
 @dataclass
-class _Ends:
+class _EndpointSums:
     """Values at senders and receivers, over all jobs and all TCP traffic.
 
     Attributes:
@@ -223,11 +236,11 @@ class _Ends:
     latency_ps: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables) -> _Ends:
-        found, fct, latency = cls(), _Spread(), _Spread()
+    def read(cls, run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables) -> _EndpointSums:
+        sums, fct, latency = cls(), _Spread(), _Spread()
         is_all = observed_chunks(run_spec) == ALL
         for batch in tables.batches(table_of_sums(run_spec)):
-            found._add(batch, by_chunk=is_all)
+            sums._add(batch, by_chunk=is_all)
             latency.add_latencies(batch, "rx_frames" if is_all else "latency_frames")
             if is_all:
                 fct.add(kernels.filtered(batch, kernels.equal(batch.column("status"), "complete")))
@@ -235,13 +248,13 @@ class _Ends:
             for row in batch.to_pylist():
                 if row["status"] == "complete":
                     fct.add_alike(row["fct_ps"], row["chunks"])
-        found.fct_ps, found.latency_ps = fct.values(), latency.values()
-        found._add_rest(summary)
-        return found
+        sums.fct_ps, sums.latency_ps = fct.values(), latency.values()
+        sums._add_rest(summary)
+        return sums
 
     def _add(self, rows: pa.RecordBatch, *, by_chunk: bool) -> None:
         for name in _SUMS:
-            self.sums[name] = _plus(self.sums[name], rows, name)
+            self.sums[name] = _with_column(self.sums[name], rows, name)
         if by_chunk:
             delivered = kernels.filtered(rows, kernels.is_valid(rows.column("delivered_ps")))
             self.delivered_bytes = sum_of(self.delivered_bytes, total(delivered.column("payload_bytes")))
@@ -251,7 +264,7 @@ class _Ends:
             self.delivered_bytes = None
 
     def _add_rest(self, summary: Mapping[str, Any]) -> None:
-        """Add frames that arrived late, and TCP."""
+        """Add frames that arrived late, and TCP traffic, from the summary of the run."""
         for job in summary["jobs"]:
             for name in ("ecn_ce_rx", "cnp_tx"):
                 self.sums[name] = sum_of(self.sums[name], job.get("late", {}).get(name, 0))
@@ -330,8 +343,8 @@ class _Tap:
         run_spec: Mapping[str, Any],
         summary: Mapping[str, Any],
         tables: Tables,
-        ports: _Ports,
-        ends: _Ends,
+        ports: _DeviceCounters,
+        ends: _EndpointSums,
     ) -> _Tap:
         received_bytes, overhead = 0, link_overhead_bytes(run_spec)
         for batch in tables.batches("links", ("to", "frames", "bytes")):

@@ -96,32 +96,32 @@ def port_map(
     is_infiniband = fabric["link_layer"]["kind"] == "infiniband"
     topology = fabric["topology"]
     rails = topology["rails"] if topology["kind"] in _OF_RAILS else None
-    rows = (_row(each, rails, is_infiniband=is_infiniband) for each in described)
+    rows = (_row(description, rails, is_infiniband=is_infiniband) for description in described)
     players = {number: host for host in hosts for number in host["plays"]}
     return [
-        _played(row, players[each["host_number"]]) if each["host_number"] in players else row
-        for row, each in zip(rows, described, strict=True)
+        _played(row, players[description["host_number"]]) if description["host_number"] in players else row
+        for row, description in zip(rows, described, strict=True)
     ]
 
 
-def _row(each: PortDescription, rails: int | None, *, is_infiniband: bool) -> PortRow:
-    chassis, port = _place(each, rails)
-    sources, destinations = each["source_ports"], each["destination_qps"]
+def _row(description: PortDescription, rails: int | None, *, is_infiniband: bool) -> PortRow:
+    chassis, port = _place(description, rails)
+    sources, destinations = description["source_ports"], description["destination_qps"]
     has_sources, has_destinations = sources["count"] > 0 and not is_infiniband, destinations["count"] > 0
     row = PortRow(
-        job=each["job"],
-        protocol=each["protocol"],
-        rank=each["rank"],
+        job=description["job"],
+        protocol=description["protocol"],
+        rank=description["rank"],
         chassis=chassis,
         port=port,
-        switch=each["switch"],
-        switch_port=each["switch_port"],
-        rate_bps=each["rate_bps"],
-        ip=each["ip"],
-        prefix=each["prefix"],
-        gateway=each["gateway"],
-        mac=each["mac"],
-        vlan=each["vlan"],
+        switch=description["switch"],
+        switch_port=description["switch_port"],
+        rate_bps=description["rate_bps"],
+        ip=description["ip"],
+        prefix=description["prefix"],
+        gateway=description["gateway"],
+        mac=description["mac"],
+        vlan=description["vlan"],
         lid=None,
         queue_pairs=sources["count"],
         source_port_least=sources["least"] if has_sources else None,
@@ -130,23 +130,23 @@ def _row(each: PortDescription, rails: int | None, *, is_infiniband: bool) -> Po
         destination_qp_least=destinations["least"] if has_destinations else None,
         destination_qp_largest=destinations["largest"] if has_destinations else None,
         destination_qps=tuple(destinations["first"]),
-        priority=each["priority"],
-        dscp_data=each["dscp"]["data"],
-        dscp_ack=each["dscp"]["ack"],
-        dscp_cnp=each["dscp"]["cnp"],
+        priority=description["priority"],
+        dscp_data=description["dscp"]["data"],
+        dscp_ack=description["dscp"]["ack"],
+        dscp_cnp=description["dscp"]["cnp"],
     )
     if not is_infiniband:
         return row
     no_ip: dict[str, Any] = dict.fromkeys(("ip", "prefix", "mac", "dscp_data", "dscp_ack", "dscp_cnp"))
-    return replace(row, lid=each["lid"], **no_ip)
+    return replace(row, lid=description["lid"], **no_ip)
 
 
-def _place(each: PortDescription, rails: int | None) -> tuple[str, str]:
+def _place(description: PortDescription, rails: int | None) -> tuple[str, str]:
     """Return chassis and port; for servers with rails, the server and its adapter."""
     if rails is None:
-        return each["host"], f"port{each['host_port']}"
-    server, adapter = divmod(each["host_number"], rails)
-    return f"server{server}", f"nic{adapter}" if each["host_port"] == 0 else f"gpu{adapter}"
+        return description["host"], f"port{description['host_port']}"
+    server, adapter = divmod(description["host_number"], rails)
+    return f"server{server}", f"nic{adapter}" if description["host_port"] == 0 else f"gpu{adapter}"
 
 
 def _played(row: PortRow, host: Mapping[str, Any]) -> PortRow:
@@ -223,9 +223,9 @@ def _queue_pairs(run_spec: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
             *((None,) * 3 if is_infiniband else network),
             *(pair["dst_qpn"], None if is_infiniband else pair["dscp"]),
         )
-    for each in described["connections"]:
+    for tcp in described["connections"]:
         yield (
-            *(each["qp"], each["job"], "tcp", 0, 0, each["src_rank"], each["dst_rank"]),
-            *(hosts[each["src_host"]], hosts[each["dst_host"]], each["src_ip"], each["dst_ip"]),
-            *(each["source_port"], None, each["dscp"]),
+            *(tcp["qp"], tcp["job"], "tcp", 0, 0, tcp["src_rank"], tcp["dst_rank"]),
+            *(hosts[tcp["src_host"]], hosts[tcp["dst_host"]], tcp["src_ip"], tcp["dst_ip"]),
+            *(tcp["source_port"], None, tcp["dscp"]),
         )

@@ -98,10 +98,10 @@ def _of_job(job: str, rx_frames: int, buckets: Sequence[Bucket]) -> Reordering:
 
 def _quantile(buckets: Sequence[Bucket], percent: int, late: int) -> int:
     """Return the upper edge of the bucket with the nearest rank of a percentage."""
-    rank, seen = -(-late * percent // 100), 0
+    rank, cumulated = -(-late * percent // 100), 0
     for bucket in sorted(buckets, key=lambda bucket: bucket.distance_min):
-        seen += bucket.frames
-        if seen >= rank:
+        cumulated += bucket.frames
+        if cumulated >= rank:
             return bucket.distance_max
     raise AssertionError("a nearest rank is at most the number of values")
 

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 @dataclass(frozen=True)
 class Repeated:
-    """A metric over iterations.
+    """Mean, extremes and variation of a metric over iterations.
 
     Attributes:
         count: Iterations that have a value.

@@ -1,4 +1,4 @@
-"""Summaries as flat rows: the table `trials`."""
+"""Summaries as flat rows: the table `trials`, its columns, and the summary in a row."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.T
 def summary_of(row: Mapping[str, Any], run_spec: Mapping[str, Any]) -> Summary:
     """Return the summary in a flat row of a trial; missing columns are none."""
     kind = next((job_kind(job) for job in run_spec["jobs"] if job["name"] == row["job"]), JobKind.COLLECTIVE)
-    found = {metric.name: row.get(metric.name) for metric in of_kind(kind)}
-    return Summary.of(kind, {name: row.get(name) for name in _FACTS}, found)
+    metrics = {metric.name: row.get(metric.name) for metric in of_kind(kind)}
+    return Summary.of(kind, {name: row.get(name) for name in _FACTS}, metrics)

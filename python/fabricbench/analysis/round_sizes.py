@@ -18,8 +18,8 @@ _TIMES = ("sum_ps", "min_ps", "max_ps")
 
 def round_cycle(job: Mapping[str, Any]) -> Sequence[int]:
     """Return the data size of each round until the sizes repeat [bytes]; one entry if all are equal."""
-    found: Sequence[int] = job.get("round_bytes") or [job["data_bytes"]]
-    return found
+    sizes: Sequence[int] = job.get("round_bytes") or [job["data_bytes"]]
+    return sizes
 
 
 def bytes_of_rounds(job: Mapping[str, Any], rounds: int) -> int:
@@ -56,17 +56,17 @@ def size_parts(
         outcome: The job in the run's summary.
         sizes: The chunks, by size.
     """
-    times = {each["data_bytes"]: each for each in outcome.get("size_times", ())}
+    times = {row["data_bytes"]: row for row in outcome.get("size_times", ())}
     planned = job["repeat"].get("rounds")
     for size, facts in sizes.facts.items():
-        found = times.get(size)
-        rounds = found["rounds"] if found else 0
+        round_times = times.get(size)
+        rounds = round_times["rounds"] if round_times else 0
         chunks = facts.states.total()
         status, reason = outcome["status"], outcome["reason"]
         if planned is not None:
-            own = planned // len(sizes.cycle) * list(sizes.cycle).count(size)
-            chunks = outcome["chunks"] // planned * own
-            if facts.states[_COMPLETE] == chunks and rounds == own:
+            planned_of_size = planned // len(sizes.cycle) * list(sizes.cycle).count(size)
+            chunks = outcome["chunks"] // planned * planned_of_size
+            if facts.states[_COMPLETE] == chunks and rounds == planned_of_size:
                 status, reason = _COMPLETE, ""
         yield (
             {**job, "data_bytes": size},
@@ -76,7 +76,7 @@ def size_parts(
                 "reason": reason,
                 "rounds": rounds,
                 "end_ps": max(facts.round_ends_ps.values(), default=None) if rounds else None,
-                "round_times": {name: found[name] for name in _TIMES} if found else None,
+                "round_times": {name: round_times[name] for name in _TIMES} if round_times else None,
                 "rank_times": None,
                 "chunks": chunks,
                 "chunks_complete": facts.states[_COMPLETE],

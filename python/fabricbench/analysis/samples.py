@@ -20,7 +20,7 @@ LEAST_SAMPLES: Final = 20
 
 
 class SampleFacts:
-    """Samples of queues and of rates."""
+    """Samples of queue depths by port, and of rates by queue pair, from table `series`."""
 
     def __init__(self, series: Iterable[pa.RecordBatch]) -> None:
         """Read the table once.
@@ -78,6 +78,6 @@ def _runs(
     begins = {0}
     for column in columns:
         changes = kernels.not_equal(column.slice(1), column.slice(0, rows.num_rows - 1))
-        begins.update(place + 1 for place in kernels.nonzero(changes).to_pylist())
+        begins.update(index + 1 for index in kernels.nonzero(changes).to_pylist())
     for begin, end in pairwise([*sorted(begins), rows.num_rows]):
         yield tuple(column[begin].as_py() for column in columns), rows.slice(begin, end - begin)

@@ -1,4 +1,4 @@
-"""Queue pairs on the same links between switches, and for how long, from the tables `paths` and `chunks`."""
+"""Queue pairs on the same links between switches, and their overlap, from the tables `paths` and `chunks`."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def occupancies(tables: Tables, links: Sequence[Link]) -> dict[Link, Occupancy]:
     of_link = {link: rows for link, rows in paths.group_by("node", "port") if link in set(links)}
     if not of_link:
         return {}
-    known = pl.concat(of_link.values())["qp"].unique().to_list()
-    chunks = _frame(tables, "chunks", pl.col("qp").is_in(known), pl.col("completed_ps").is_not_null())
+    qps = pl.concat(of_link.values())["qp"].unique().to_list()
+    chunks = _frame(tables, "chunks", pl.col("qp").is_in(qps), pl.col("completed_ps").is_not_null())
     return {(str(node), int(port)): _occupancy(rows, chunks) for (node, port), rows in of_link.items()}
 
 
@@ -60,19 +60,21 @@ def _occupancy(paths: pl.DataFrame, chunks: pl.DataFrame) -> Occupancy:
     import polars as pl
 
     names = _names(paths)
-    most, at_once, shared_ps = _at_once(chunks.filter(pl.col("qp").is_in(list(names))))
+    most_at_once, at_once, shared_ps = _at_once(chunks.filter(pl.col("qp").is_in(list(names))))
     flows = tuple(_counted([names[qp] for qp in sorted(names)]))
-    return Occupancy(flows, len(names), most, tuple(_counted([names[qp] for qp in at_once])), shared_ps)
+    return Occupancy(
+        flows, len(names), most_at_once, tuple(_counted([names[qp] for qp in at_once])), shared_ps
+    )
 
 
-def _frame(tables: Tables, table: str, *wanted: pl.Expr) -> pl.DataFrame:
+def _frame(tables: Tables, table: str, *filters: pl.Expr) -> pl.DataFrame:
     import polars as pl
 
     columns = {
         "paths": ["qp", "job", "src_rank", "dst_rank", "hop", "node", "port"],
         "chunks": ["qp", "start_ps", "completed_ps"],
     }[table]
-    parts = [pl.DataFrame(batch).filter(*wanted) for batch in tables.batches(table, columns)]
+    parts = [pl.DataFrame(batch).filter(*filters) for batch in tables.batches(table, columns)]
     return pl.concat(parts) if parts else pl.DataFrame(schema=columns)
 
 
@@ -98,17 +100,17 @@ def _at_once(chunks: pl.DataFrame) -> tuple[int, list[int], int]:
     ends = chunks.select("qp", time_ps="completed_ps", change=pl.lit(-1))
     events = pl.concat([starts, ends]).sort("time_ps", "change", "qp")  # at equal times, ends first
     running = events["change"].cum_sum()
-    most = int(str(running.max()))
+    most_at_once = int(str(running.max()))
     until_most = events.head(int(str(running.arg_max())) + 1)
-    left = until_most.group_by("qp").agg(pl.col("change").sum()).sort("qp")
-    at_once = [qp for qp, count in left.iter_rows() for _ in range(count)]
+    in_flight = until_most.group_by("qp").agg(pl.col("change").sum()).sort("qp")
+    at_once = [qp for qp, count in in_flight.iter_rows() for _ in range(count)]
     spans = events["time_ps"].diff().shift(-1)
-    return most, at_once, int(spans.filter(running > 1).sum())
+    return most_at_once, at_once, int(spans.filter(running > 1).sum())
 
 
 @dataclass(frozen=True)
 class PairPlacement:
-    """Encounters of the queue pairs of one ordered rank pair of a job with those of other jobs.
+    """Queue pairs of other jobs on the links of one ordered rank pair of a job.
 
     Attributes:
         src_rank: Sending rank.
@@ -143,7 +145,7 @@ class Placement:
     @property
     def mean_beside(self) -> float:
         """Mean number of chunks of other jobs on the link of one of its own, three at most."""
-        return sum(number * share for number, share in enumerate(self.beside))
+        return sum(number * fraction for number, fraction in enumerate(self.beside))
 
 
 def placements(tables: Tables) -> dict[str, Placement]:
@@ -164,36 +166,38 @@ def placements(tables: Tables) -> dict[str, Placement]:
         .group_by("job", "src_rank", "dst_rank", maintain_order=True)
         .agg("others")
     )
-    times = _beside(tables, on_link.filter(pl.col("others") > 0), paths)
-    found: dict[str, list[PairPlacement]] = {}
+    times = _overlap_fractions(tables, on_link.filter(pl.col("others") > 0), paths)
+    pairs_by_job: dict[str, list[PairPlacement]] = {}
     for job, source, target, others in met.iter_rows():
-        found.setdefault(job, []).append(PairPlacement(source, target, tuple(others)))
-    return {job: Placement(tuple(pairs), times[job]) for job, pairs in found.items()}
+        pairs_by_job.setdefault(job, []).append(PairPlacement(source, target, tuple(others)))
+    return {job: Placement(tuple(pairs), times[job]) for job, pairs in pairs_by_job.items()}
 
 
-def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[str, tuple[float, ...]]:
+def _overlap_fractions(
+    tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame
+) -> dict[str, tuple[float, ...]]:
     """Return for each job the fractions of time with no, one, two, three or more others on a link."""
     import polars as pl
 
-    known = pl.col("qp").is_in(paths["qp"].unique().to_list())
-    chunks = _frame(tables, "chunks", known, pl.col("completed_ps").is_not_null())
+    has_path = pl.col("qp").is_in(paths["qp"].unique().to_list())
+    chunks = _frame(tables, "chunks", has_path, pl.col("completed_ps").is_not_null())
     spans = (pl.col("completed_ps") - pl.col("start_ps")).sum()
     first = paths.filter(pl.col("hop") == 0)
     totals = dict(first.join(chunks, on="qp").group_by("job").agg(spans).iter_rows())
     # Only the first link of a queue pair is inspected: sharing only a later one is rare and happens late.
-    spent = {job: [0.0] * (MAX_AT_ONCE + 1) for job in paths["job"].unique()}
+    time_by_others = {job: [0.0] * (MAX_AT_ONCE + 1) for job in paths["job"].unique()}
     on_links = shared.filter(pl.col("hop") == 0).join(chunks, on="qp")
     for _, rows in on_links.group_by("node", "port"):
-        _add_link(spent, rows.select("job", "start_ps", "completed_ps").rows())
-    for job, times in spent.items():
+        _add_link(time_by_others, rows.select("job", "start_ps", "completed_ps").rows())
+    for job, times in time_by_others.items():
         times[0] = max(0.0, totals.get(job, 0) - sum(times[1:]))
     return {
         job: tuple(time / total if (total := sum(times)) else 0.0 for time in times)
-        for job, times in spent.items()
+        for job, times in time_by_others.items()
     }
 
 
-def _add_link(spent: dict[str, list[float]], chunks: Sequence[tuple[str, int, int]]) -> None:
+def _add_link(time_by_others: dict[str, list[float]], chunks: Sequence[tuple[str, int, int]]) -> None:
     """Add for each job the time of its chunks on one link, by the number of chunks of others."""
     events = sorted(
         [(end, -1, job) for job, _, end in chunks] + [(start, 1, job) for job, start, _ in chunks]
@@ -205,6 +209,6 @@ def _add_link(spent: dict[str, list[float]], chunks: Sequence[tuple[str, int, in
         for own, count in running.items():
             others = min(total - count, MAX_AT_ONCE)
             if count and others:
-                spent[own][others] += count * (time_ps - last)
+                time_by_others[own][others] += count * (time_ps - last)
         last = time_ps
         running[job] += change

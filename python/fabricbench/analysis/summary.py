@@ -145,7 +145,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
 
     if is_measured(run_spec):
         return [measured_summary(run_spec, summary)]
-    jobs, stalls, cuts = run_spec["jobs"], _stalls(summary, tables), _cuts(summary, tables)
+    jobs, stalls, links_down = run_spec["jobs"], _stalls(summary, tables), _links_down_at_end(summary, tables)
     chunk_facts = {
         job["name"]: chunks.ChunkFacts(
             _rounds(job, outcome),
@@ -160,7 +160,9 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
-    of_run = _run_metrics(fabric_facts, summary) | _sampled_metrics(run_spec, summary, tables, fabric_facts)
+    run_metrics = _run_metrics(fabric_facts, summary) | _sampled_metrics(
+        run_spec, summary, tables, fabric_facts
+    )
     parts: list[tuple[Mapping[str, Any], Mapping[str, Any], ChunkFacts]] = []
     for job, outcome in zip(jobs, summary["jobs"], strict=True):
         facts = chunk_facts[job["name"]]
@@ -169,10 +171,10 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     return [
         Summary.of(
             job_kind(job),
-            _facts(job, outcome, stalls, _cut_off(fabric_facts.names(job["hosts"]), cuts)),
+            _facts(job, outcome, stalls, _link_texts(fabric_facts.names(job["hosts"]), links_down)),
             _with_lost_at_most(_frames_lost(summary), _job_metrics(run_spec, job, outcome, facts))
             | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
-            | of_run,
+            | run_metrics,
         )
         for job, outcome, facts in parts
     ]
@@ -238,13 +240,13 @@ def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
     from fabricbench.analysis import deadlock
 
     events = [row for batch in tables.batches("events") for row in batch.to_pylist()]
-    circles = deadlock.circles(events)
-    if circles:
-        return [f"PFC deadlock at {deadlock.circle_text(circle)}" for circle in circles]
+    cycles = deadlock.circles(events)
+    if cycles:
+        return [f"PFC deadlock at {deadlock.circle_text(cycle)}" for cycle in cycles]
     return [f"{event['node']} {event['detail']}" for event in events if event["kind"] == STALLED]
 
 
-def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
+def _links_down_at_end(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
     """Return the links that were down at the end of an incomplete run, and since when [ps]."""
     if summary["status"] == COMPLETE:
         return {}
@@ -253,12 +255,14 @@ def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
     return links_down(tables)
 
 
-def _cut_off(hosts: Sequence[str], cuts: Mapping[str, int]) -> list[str]:
+def _link_texts(hosts: Sequence[str], links_down: Mapping[str, int]) -> list[str]:
     """Return a description of the links of some hosts that were down until the end."""
-    own = {link: at_ps for link, at_ps in cuts.items() if not set(hosts).isdisjoint(link.split("-"))}
-    told = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own.items()]
-    more = [f"and {len(told) - _MAX_STALLS} more"] if len(told) > _MAX_STALLS else []
-    return [*told[:_MAX_STALLS], *more]
+    own_links = {
+        link: at_ps for link, at_ps in links_down.items() if not set(hosts).isdisjoint(link.split("-"))
+    }
+    descriptions = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own_links.items()]
+    more = [f"and {len(descriptions) - _MAX_STALLS} more"] if len(descriptions) > _MAX_STALLS else []
+    return [*descriptions[:_MAX_STALLS], *more]
 
 
 def _facts(
@@ -272,8 +276,8 @@ def _facts(
     if status != COMPLETE:
         reason = "; ".join([*cut_off, reason])
     if stalls is not None and status != COMPLETE:
-        status, rest = STALLED, len(stalls) - _MAX_STALLS
-        more = [f"and {rest} more"] if rest > 0 else []
+        status, unnamed = STALLED, len(stalls) - _MAX_STALLS
+        more = [f"and {unnamed} more"] if unnamed > 0 else []
         reason = "; ".join([part for part in (reason,) if part] + [*stalls[:_MAX_STALLS], *more])
     return {
         "status": status,
@@ -368,16 +372,16 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
         rates["delivered_percent"] = 100 * facts.delivered_bytes / facts.offered_bytes
     if job["arrivals"]["process"] == "constant":
         rates["out_of_service_us"] = facts.wire.out_of_service_us(job["arrivals"]["rate_bps"])
-    slowdowns, shares = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
+    slowdowns, fractions = facts.slowdown_values(), list(_SLOWDOWN_SHARES.values())
     if outcome["status"] != COMPLETE or not (len(slowdowns) or facts.slowdown_counts):
         return rates
     if facts.slowdown_counts:
-        values, mean = ranked(facts.slowdown_counts, shares), mean_of_floats(facts.slowdown_counts)
+        values, mean = ranked(facts.slowdown_counts, fractions), mean_of_floats(facts.slowdown_counts)
     else:
-        values = nearest_rank(slowdowns, shares)
+        values = nearest_rank(slowdowns, fractions)
         mean = math.fsum(slowdowns.to_pylist()) / len(slowdowns)
-    found: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, values, strict=True)) | {"mean": mean}
-    return rates | {f"slowdown_{name}": round(value, _DIGITS) for name, value in found.items()}
+    slowdown_metrics: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, values, strict=True)) | {"mean": mean}
+    return rates | {f"slowdown_{name}": round(value, _DIGITS) for name, value in slowdown_metrics.items()}
 
 
 def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: bool) -> dict[str, Any]:
@@ -389,10 +393,10 @@ def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: b
         name: None if count is None else count + late.get(name, 0) for name, count in facts.counters.items()
     }
     rx_frames, out_of_order = counters.pop("rx_frames"), counters.pop("out_of_order")
-    share = None
+    percentage = None
     if rx_frames and out_of_order is not None:
-        share = round(100 * out_of_order / rx_frames, _DIGITS)
-    return counters | {"out_of_order_percent": share} | _flow_completion(facts if is_complete else None)
+        percentage = round(100 * out_of_order / rx_frames, _DIGITS)
+    return counters | {"out_of_order_percent": percentage} | _flow_completion(facts if is_complete else None)
 
 
 def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
@@ -400,12 +404,12 @@ def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
 
     if facts is None or not (facts.fct_ps or facts.fct_counts):
         return {}
-    shares = list(_FCT_SHARES.values())
+    fractions = list(_FCT_SHARES.values())
     if facts.fct_counts:
-        values, mean_ps = ranked(facts.fct_counts, shares), mean_of_integers(facts.fct_counts)
+        values, mean_ps = ranked(facts.fct_counts, fractions), mean_of_integers(facts.fct_counts)
     else:
         times_ps = facts.completion_times_ps()
-        values, mean_ps = nearest_rank(times_ps, shares), total(times_ps) / len(times_ps)
+        values, mean_ps = nearest_rank(times_ps, fractions), total(times_ps) / len(times_ps)
     fairness, rates = facts.fairness(), facts.busbw_gb_per_s()
     of_chunks = {
         f"chunk_busbw_gb_per_s_{name}": round(rate, _DIGITS)

@@ -1,4 +1,4 @@
-"""Failures of a plan that are after the end of a run, which its record therefore does not contain."""
+"""Failures planned for a time after the end of a run: they never happened, so its record lacks them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Unreached:
 
 def unreached_failures(run_spec: Mapping[str, Any], end_ps: int) -> list[str]:
     """Return the failures planned for a time after the end of a run, each as a sentence."""
-    return [each.text for each in unreached(run_spec, end_ps)]
+    return [failure.text for failure in unreached(run_spec, end_ps)]
 
 
 def unreached(run_spec: Mapping[str, Any], end_ps: int) -> list[Unreached]:
@@ -45,16 +45,18 @@ def unreached(run_spec: Mapping[str, Any], end_ps: int) -> list[Unreached]:
     Repairs are left out, as are failures that also happened before at the same location (flapping).
     """
     planned = run_spec.get("fabric", {}).get("failures", [])
-    happened = {_what(failure) for failure in planned if failure["at_ps"] <= end_ps}
+    happened = {_failure_text(failure) for failure in planned if failure["at_ps"] <= end_ps}
     first: dict[str, int] = {}
     for failure in planned:
         if failure["at_ps"] > end_ps and failure["kind"] not in _REPAIRS:
-            first.setdefault(_what(failure), failure["at_ps"])
-    return [Unreached(what, at_ps, end_ps) for what, at_ps in first.items() if what not in happened]
+            first.setdefault(_failure_text(failure), failure["at_ps"])
+    return [Unreached(text, at_ps, end_ps) for text, at_ps in first.items() if text not in happened]
 
 
-def _what(failure: Mapping[str, Any]) -> str:
+def _failure_text(failure: Mapping[str, Any]) -> str:
     """Return a failure and its location as text, such as `link down: spine1-leaf0`."""
     kind = FAILURE_KINDS[failure["kind"].replace("-", "_")]
-    place = next(f"{'host' if name == 'host' else ''}{failure[name]}" for name in _PLACES if name in failure)
-    return f"{kind}: {place}"
+    location = next(
+        f"{'host' if name == 'host' else ''}{failure[name]}" for name in _PLACES if name in failure
+    )
+    return f"{kind}: {location}"

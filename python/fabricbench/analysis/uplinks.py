@@ -77,14 +77,14 @@ class EgressDistribution:
     @property
     def has_marks(self) -> bool:
         """Whether frames were marked at the switch, or on its links from switches above."""
-        at_uplinks = (mark for each in self.uplinks for mark in (each.ecn_marked, each.peer_ecn_marked))
+        at_uplinks = (mark for uplink in self.uplinks for mark in (uplink.ecn_marked, uplink.peer_ecn_marked))
         return any((self.ecn_marked_below, *at_uplinks))
 
     @property
     def usage_percent(self) -> float | None:
         """Mean of the time for which its uplinks were occupied, over the length of the run [%]."""
-        known = [uplink.usage_percent for uplink in self.uplinks if uplink.usage_percent is not None]
-        return sum(known) / len(known) if known else None
+        percentages = [uplink.usage_percent for uplink in self.uplinks if uplink.usage_percent is not None]
+        return sum(percentages) / len(percentages) if percentages else None
 
     @property
     def has_paths(self) -> bool:
@@ -207,11 +207,13 @@ def _distributions(
     for row in rows:
         if 0 < row["tier"] < tiers.get(row["peer"], 0):
             qps = row["egress_qps"] or 0
-            known = measured.uplink(row) if measured else {}
-            uplinks[row["node"]].append(Uplink(row["port"], row["peer"], qps, row["tx_bytes"], **known))
+            measured_fields = measured.uplink(row) if measured else {}
+            uplinks[row["node"]].append(
+                Uplink(row["port"], row["peer"], qps, row["tx_bytes"], **measured_fields)
+            )
         elif measured:
             marked_below[row["node"]] = _sum(marked_below.get(row["node"], 0), row["ecn_marked"])
-    found = [
+    distributions = [
         EgressDistribution(
             switch,
             tiers[switch],
@@ -222,4 +224,4 @@ def _distributions(
         for switch, links in uplinks.items()
         if len(links) > 1
     ]
-    return sorted(found, key=lambda each: each.tier)
+    return sorted(distributions, key=lambda distribution: distribution.tier)

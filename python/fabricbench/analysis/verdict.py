@@ -47,7 +47,11 @@ def judge(
         criteria: Each with `metric`, `min`, `max` and `job`; the latter three may be none.
         ratios: Its ratios to the reference variant and to itself alone, by name; missing ones are unknown.
     """
-    return [_judge(summary, each, ratios) for each in criteria if each["job"] in (None, summary.job)]
+    return [
+        _judge(summary, criterion, ratios)
+        for criterion in criteria
+        if criterion["job"] in (None, summary.job)
+    ]
 
 
 def _judge(summary: Summary, criterion: Mapping[str, Any], ratios: Mapping[str, float | None]) -> Judgement:
@@ -64,4 +68,4 @@ def verdict(judgements: Sequence[Judgement]) -> str | None:
     """Return `pass` if every judgement passed, otherwise `fail`; none if there are none."""
     if not judgements:
         return None
-    return PASS if all(each.passed for each in judgements) else FAIL
+    return PASS if all(judgement.passed for judgement in judgements) else FAIL

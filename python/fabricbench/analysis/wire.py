@@ -1,4 +1,4 @@
-"""Wire rate, losses and sender fractions of a job, from its chunks."""
+"""Wire rate, losses and sender fractions of a job, from its chunks; overhead of a frame on a link."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fabricbench.analysis import kernels
 from fabricbench.analysis.distribution import measured_total, sum_of, total
 
 COLUMNS: Final = ("src_rank", "start_ps", "delivered_ps", "tx_frames", "rx_bytes")
-"""Columns of `chunks` that are read besides those of every summary."""
+"""Columns of `chunks` that are read in addition to those of every summary."""
 _LINK_OVERHEAD_BYTES: Final = {"ethernet": 20, "infiniband": 2}
 _PS_PER_S: Final = 1e12
 _BITS_PER_GB: Final = 8e-9
@@ -74,8 +74,8 @@ class WireFacts:
             for sender, payload_bytes in zip(*(column.to_pylist() for column in lost.columns), strict=True):
                 self.lost_bytes[sender] += payload_bytes
             arrived = kernels.coalesce(kernels.less_equal(ends, self.until_ps), False)
-        wanted = rows.select(["src_rank", "payload_bytes", "start_ps", "delivered_ps"])
-        for sender, payload_bytes, first_ps, last_ps in _by_sender(kernels.filtered(wanted, arrived)):
+        columns = rows.select(["src_rank", "payload_bytes", "start_ps", "delivered_ps"])
+        for sender, payload_bytes, first_ps, last_ps in _by_sender(kernels.filtered(columns, arrived)):
             if self.senders is not None:
                 self.senders.setdefault(sender, _Sender()).add(payload_bytes, first_ps, last_ps)
 
@@ -118,7 +118,7 @@ class WireFacts:
         return {"loss_percent": round(100 * lost / self.tx_frames, _DIGITS), "data_frames_lost": lost}
 
     def _shares(self) -> dict[str, float]:
-        rates = [each.rate(self.until_ps) for each in (self.senders or {}).values()]
+        rates = [sender.rate(self.until_ps) for sender in (self.senders or {}).values()]
         if not rates or not (whole := sum(rates)):
             return {}
         names = {"min": min(rates), "max": max(rates)}
@@ -132,9 +132,9 @@ def _by_sender(rows: pa.RecordBatch) -> Iterator[tuple[int, int, int | None, int
     senders = kernels.unique(rows.column("src_rank")).to_pylist()
     if len(senders) > _FEW_SENDERS:
         groups = pa.Table.from_batches([rows]).group_by("src_rank")
-        found = groups.aggregate([("payload_bytes", "sum"), ("start_ps", "min"), ("delivered_ps", "max")])
+        sums = groups.aggregate([("payload_bytes", "sum"), ("start_ps", "min"), ("delivered_ps", "max")])
         names = ("src_rank", "payload_bytes_sum", "start_ps_min", "delivered_ps_max")
-        yield from zip(*(found.column(name).to_pylist() for name in names), strict=True)
+        yield from zip(*(sums.column(name).to_pylist() for name in names), strict=True)
         return
     for sender in senders:
         own = kernels.filtered(rows, kernels.equal(rows.column("src_rank"), sender))

@@ -1,4 +1,4 @@
-"""fabricbench from Python: load a plan, run it, look at what it measured, compare.
+"""Python interface of fabricbench: load a plan, run it, inspect its results, compare trials.
 
     import fabricbench as fb
 
@@ -8,9 +8,9 @@
     run.plot.cdf()              # a Plotly figure
     fb.compare(run[0], run[1])  # a polars frame: every metric of both, ratio, better or worse
 
-The names here are those of `fabricbench` itself. Frames are polars frames; `frame.to_pandas()` and
-`frame.to_arrow()` make others of them. Everything reads the same records, by the same functions, as the
-command line and the report.
+The package `fabricbench` exports all names of this package. Frames are polars frames; `frame.to_pandas()`
+and `frame.to_arrow()` convert them. The functions read the same records, by the same code, as the command
+line and the report.
 """
 
 from fabricbench.api.campaigns import Campaign

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _PERIOD_S: Final = 0.25
 _NOTEBOOK: Final = "ZMQInteractiveShell"
-"""What IPython calls the shell of a kernel; a terminal has another."""
+"""Name of IPython's shell class in a notebook kernel; terminals have another class."""
 
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
-    """Show a bar in a notebook until the block ends, and give what tells it of progress; none elsewhere."""
+    """Show a bar in a notebook until the block ends, and yield its progress callback; none elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or type(shell).__name__ != _NOTEBOOK:
@@ -36,17 +36,17 @@ def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
 
 
 class _Bar:
-    """A bar for the whole run, and the trials that run in words."""
+    """Progress bar of the whole run, with the running trials as text."""
 
     def __init__(self) -> None:
-        shown: Any = import_module("IPython.display")
-        self._html: Callable[[str], Any] = shown.HTML
-        self._handle: Any = shown.display(shown.HTML(""), display_id=True)
+        display: Any = import_module("IPython.display")
+        self._html: Callable[[str], Any] = display.HTML
+        self._handle: Any = display.display(display.HTML(""), display_id=True)
         self._running: dict[int, Progress] = {}
         self._shown_at = 0.0
 
     def told(self, progress: Progress) -> None:
-        """Take how far a trial is."""
+        """Record the progress of a trial, and redraw the bar at most four times a second."""
         self._running[progress.trial] = progress
         if progress.trial_share >= 1.0:
             del self._running[progress.trial]
@@ -55,12 +55,12 @@ class _Bar:
             self._handle.update(self._html(bar_html(progress.share, list(self._running.values()))))
 
     def clear(self) -> None:
-        """Leave nothing behind."""
+        """Remove the bar."""
         self._handle.update(self._html(""))
 
 
 def bar_html(share: float, running: list[Progress]) -> str:
-    """Return the bar, with the trials that run."""
+    """Return the bar and the running trials as HTML."""
     named = ", ".join(
         f"trial {each.trial} of {each.trials} ({data_size(each.data_size_bytes)}) {each.trial_share:.0%}"
         for each in running

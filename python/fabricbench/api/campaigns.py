@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class Campaign:
-    """The trials of a campaign that a workspace has, and what its factors do to a metric.
+    """A campaign with its trials in a workspace: settings, and effects of its factors on a metric.
 
     Attributes:
         name: Its name.
-        metric: The metric that says most about jobs of their kind, which counts where none is named.
+        metric: Default metric: the main one for the kind of the campaign's jobs.
 
     Example:
         >>> campaign
@@ -36,7 +36,7 @@ class Campaign:
     """
 
     def __init__(self, store: Store, file: Path, job: str | None = None, *, relative: bool = False) -> None:
-        """Take a campaign; `Workspace.campaign` opens one."""
+        """Load a campaign file and read its trials; `Workspace.campaign` calls this."""
         loaded = load_campaign(file)
         members = members_of(loaded)
         self.name = loaded.name
@@ -49,9 +49,9 @@ class Campaign:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for each trial and plan that it is part of: its factors, its status, every metric.
+        """A row for each pair of trial and plan: factors, status, every metric.
 
-        A metric is that of the job that fares worst by it, unless a job was named.
+        Metrics are those of the job with the worst value, unless a job was named.
 
         Example:
             >>> campaign.frame.select("data_size", "status").rows()
@@ -60,7 +60,7 @@ class Campaign:
         return self._report.table.typed
 
     def effects(self, metric: str | None = None) -> pl.DataFrame:
-        """Return what each value of each factor does; docs/campaign.md has the formulas.
+        """Return the effect of each value of each factor; docs/campaign.md has the formulas.
 
         Args:
             metric: Name of a metric.
@@ -107,7 +107,7 @@ class Campaign:
         return _frame(setting_rows(response), response.names, ("mean", "margin"), ("seeds",))
 
     def pareto(self, first: str, second: str) -> pl.DataFrame:
-        """Return the settings that no other is better than in two metrics, the best in the first one first.
+        """Return the Pareto front of two metrics: settings that no other beats in both, ordered by the first.
 
         Args:
             first: Name of a metric.
@@ -124,7 +124,7 @@ class Campaign:
         return _frame(front.rows(), front.names, (first, second))
 
     def figures(self, metric: str | None = None) -> dict[str, go.Figure]:
-        """Return the figures of the report that there are: `effects`, `parallel`, `pair-0` and so on.
+        """Return the figures of the campaign report: `effects`, `parallel`, `pair-0` and so on.
 
         Raises:
             ThresholdError: There is no such metric; a `ValueError`.

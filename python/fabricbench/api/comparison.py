@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> pl.DataFrame:
-    """Set two trials, or the trials of two runs, against each other, metric by metric.
+    """Compare two trials, or the trials of two runs, metric by metric.
 
-    The trials of two runs are paired by data size and iteration, and where both sweep fields by the values of
-    these as well; where one was measured by collective and ranks. Those without a partner are left out.
+    The trials of two runs are paired by data size and iteration; if both runs sweep fields, by the values of
+    these as well; if one was measured, by collective and ranks. Trials without a partner are left out.
 
     Returns:
         One row for each job and metric: `data_size_bytes`, `iteration`, `job`, `metric`, `unit`, `first`,
@@ -26,7 +26,7 @@ def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> 
         value that could not be measured is null, and so is a ratio without both.
 
     Raises:
-        TypeError: One of the two is neither a trial nor several.
+        TypeError: An argument is neither a trial nor a sequence of trials.
         ValueError: The trials have no job in common.
 
     Example:
@@ -37,36 +37,43 @@ def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> 
         >>> dict(changes.select("metric", "verdict").iter_rows())["busbw_gb_per_s"]
         'worse'
     """
-    pairs = [pair for one, other in _matched(_all(first), _all(second)) for pair in _pairs(one, other)]
+    pairs = [
+        pair
+        for first_trial, second_trial in _matched(_all(first), _all(second))
+        for pair in _pairs(first_trial, second_trial)
+    ]
     if not pairs:
         raise ValueError("the trials have no job of the same data size in common")
     return comparison_frame(pairs)
 
 
 def _all(trials: object) -> list[Trial]:
-    found = [trials] if isinstance(trials, Trial) else trials
-    if not isinstance(found, Sequence) or not all(isinstance(trial, Trial) for trial in found):
+    sequence = [trials] if isinstance(trials, Trial) else trials
+    if not isinstance(sequence, Sequence) or not all(isinstance(trial, Trial) for trial in sequence):
         hint = "; `fabricbench.workspace().trial` finds one by its name" if isinstance(trials, str) else ""
         raise TypeError(f"compare takes trials, or those of a run, not {trials!r:.60}{hint}")
-    return list(found)
+    return list(sequence)
 
 
 def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial]]:
-    """Pair the only trials of both sides whatever they are, others by swept values, size and iteration."""
+    """Pair trials by swept values, size and iteration; two single trials are always a pair."""
     if len(first) == len(second) == 1:
         return [(first[0], second[0])]
     if any(trial.stored.is_printed for trial in (*first, *second)):
-        known = {trial.stored.attempt: trial for trial in (*first, *second)}
+        trials_by_attempt = {trial.stored.attempt: trial for trial in (*first, *second)}
         pairs = matched([trial.stored for trial in first], [trial.stored for trial in second])
-        return [(known[one.attempt], known[other.attempt]) for one, other in pairs]
+        return [
+            (trials_by_attempt[left_trial.attempt], trials_by_attempt[right_trial.attempt])
+            for left_trial, right_trial in pairs
+        ]
     has_axes = all(any(trial.axes for trial in side) for side in (first, second))
 
-    def place(trial: Trial) -> tuple[object, ...]:
+    def pairing_key(trial: Trial) -> tuple[object, ...]:
         return trial.stored.facts.point if has_axes else (trial.data_size_bytes, trial.iteration)
 
-    places = {place(trial): trial for trial in second}
-    keyed = [(trial, places.get(place(trial))) for trial in first]
-    return [(one, other) for one, other in keyed if other is not None]
+    partners = {pairing_key(trial): trial for trial in second}
+    candidates = [(trial, partners.get(pairing_key(trial))) for trial in first]
+    return [(left_trial, right_trial) for left_trial, right_trial in candidates if right_trial is not None]
 
 
 def _pairs(first: Trial, second: Trial) -> list[JobPair]:

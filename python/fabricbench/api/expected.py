@@ -1,4 +1,4 @@
-"""`expect`: results of a plan over seeds and placements, criteria from them, checks of measurements."""
+"""`expect`: results of a plan over seeds and placements, criteria, comparison with the packet simulator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Expected:
-    """What a plan should give: ranges of its metrics, what decides them, limits for acceptance.
+    """Expected results of a plan: ranges of metrics, causes of their spread, limits for acceptance.
 
     Example:
         >>> print(expected)
@@ -43,7 +43,7 @@ class Expected:
     """
 
     def __init__(self, told: Expectation) -> None:
-        """Take what is expected; `expect` makes it."""
+        """Take an expectation; `expect` returns one."""
         self._told = told
 
     @property
@@ -51,8 +51,8 @@ class Expected:
         """A row for each variant, job, size and metric: `least`, `lower`, `median`, `upper`, `most`, limits.
 
         `job` is `slowest` for the slowest of several jobs in each trial, and `together` for all of them as
-        one operation. `min` or `max` is the limit, in the metric's unit, and `false_alarm` the probability at
-        most with which it fails a fabric that is as the plan says.
+        one operation. `min` or `max` is the limit, in the metric's unit, and `false_alarm` an upper bound on
+        the probability that it fails a fabric that matches the plan.
 
         Example:
             >>> expected.frame.filter(metric="busbw_gb_per_s").select("trials", "false_alarm").rows()
@@ -64,21 +64,21 @@ class Expected:
 
     @property
     def decides(self) -> list[tuple[str, str, int, str]]:
-        """What decides the times: variant, job, data size [bytes] and a sentence with its evidence.
+        """Causes that decide the times: variant, job, data size [bytes] and a sentence with its evidence.
 
         Example:
             >>> expected.decides
             [('base', 'test', 1048576, 'nothing that is drawn: all 3 trials take the same time')]
         """
         return [
-            (each.variant, each.job, each.data_size_bytes, sentence)
-            for each in self._told.expected
-            for sentence in each.decides
+            (case.variant, case.job, case.data_size_bytes, sentence)
+            for case in self._told.expected
+            for sentence in case.decides
         ]
 
     @property
     def criteria(self) -> list[dict[str, Any]]:
-        """Criteria as a plan has them.
+        """Acceptance criteria in the form of a plan's `criteria`.
 
         Example:
             >>> [each["metric"] for each in expected.criteria]
@@ -88,7 +88,7 @@ class Expected:
 
     @property
     def criteria_yaml(self) -> str:
-        """The same as YAML, to be put into the plan.
+        """The criteria as YAML, to be pasted into the plan.
 
         Example:
             >>> expected.criteria_yaml.splitlines()[2]
@@ -98,17 +98,17 @@ class Expected:
 
     @property
     def nccl_tests(self) -> list[str]:
-        """Command lines of nccl-tests that fail where bandwidth is missing.
+        """Command lines of nccl-tests that fail if the bandwidth is below the limit.
 
         Example:
             >>> expected.nccl_tests
             ['NCCL_TESTS_MIN_BW=41.72 alltoall_perf -b 1M -e 1M -f 2 -g 1 -c 1']
         """
-        return [each.command for each in nccl_tests(self._told, PROGRAMS)]
+        return [program.command for program in nccl_tests(self._told, PROGRAMS)]
 
     @property
     def checked(self) -> list[dict[str, Any]]:
-        """Trials of the first seed beside those of the packet simulator; empty unless `check` asked for it.
+        """Trials of the first seed compared with the packet simulator; empty unless `check` was set.
 
         Each has `variant`, `data_size_bytes`, `time_ms`, `packets_ms` and `deviation_percent`.
 
@@ -135,28 +135,28 @@ def expect(  # noqa: PLR0913 -- each by its name
     jobs: int | None = None,
     force: bool = False,
 ) -> Expected:
-    """Say what a plan should give: ranges over seeds and placements, what decides them, limits to accept.
+    """Return the expected results of a plan: ranges over seeds and placements, causes, acceptance limits.
 
-    Trials are those of `run` with `iterations` set to the seeds; those that the workspace has are not run
-    again.
+    It runs the plan like `run` with `iterations` set to the seeds; trials that are in the workspace are not
+    run again.
 
     Args:
-        plan: The plan, or what `load` takes; its backend carries it out.
-        seeds: Trials of each size and variant, each with a seed.
-        placements: Placements of the jobs on the servers, drawn, each with every seed; 0 for the plan's own.
-        false_alarm: Probability at which a limit may fail a fabric that is as the plan says, up to 0.5.
-        allowance: What limits are looser by, as a share, for what hosts add.
+        plan: The plan, or an argument of `load`; its backend runs it.
+        seeds: Number of trials of each size and variant, each with its own seed.
+        placements: Number of random placements of the jobs, each with every seed; 0 for the plan's own.
+        false_alarm: Probability at which a limit may fail a fabric that matches the plan, up to 0.5.
+        allowance: Fraction by which limits are relaxed, for the overhead of hosts.
         as_one: All jobs are one operation of nccl-tests, as rings on rails are.
         check: Also simulate packets, for the first seed of each size and variant: `Expected.checked`.
-        workspace: Where trials go; by default as for `run`.
-        jobs: How many trials run at once at most; by default as for `run`.
+        workspace: Workspace for the trials; by default as for `run`.
+        jobs: Maximum number of concurrent trials; by default as for `run`.
         force: Run though a trial is estimated to be beyond this machine.
 
     Raises:
         ValueError: A number is out of its range.
-        PlanError: The plan cannot be carried out, has a search, or placements cannot be drawn for it.
+        PlanError: The plan cannot be run, has a search, or allows no random placements.
         StoreError: The workspace cannot be written, or the disk is full.
-        KeyboardInterrupt: The user stopped it; finished trials stay.
+        KeyboardInterrupt: The user stopped it; finished trials stay in the workspace.
 
     Example:
         >>> import fabricbench as fb
@@ -164,21 +164,21 @@ def expect(  # noqa: PLR0913 -- each by its name
         >>> fb.expect(plan, seeds=3, false_alarm=0.25, workspace=workspace).frame["trials"].to_list()
         [3, 3, 3, 3]
     """
-    for name, found, least, most in (
+    for name, value, minimum, maximum in (
         ("seeds", seeds, 1, SEEDS_MAX),
         ("placements", placements, 0, PLACEMENTS_MAX),
         ("false_alarm", false_alarm, 1e-4, 0.5),
         ("allowance", allowance, 0, 0.99),
     ):
-        if not least <= found <= most:
-            raise ValueError(f"{name}: found {found}; allowed: {least} to {most}")
-    chosen = plan if isinstance(plan, Plan) else load(plan)
+        if not minimum <= value <= maximum:
+            raise ValueError(f"{name}: found {value}; allowed: {minimum} to {maximum}")
+    requested_plan = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
-    loading.check_no_search(chosen.loaded, "expect")
-    loaded = loading.reload(chosen.loaded, [f"iterations={seeds}"], limits)
-    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    loading.check_no_search(requested_plan.loaded, "expect")
+    loaded = loading.reload(requested_plan.loaded, [f"iterations={seeds}"], limits)
+    target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     carrier = loading.backend_of(loaded)
-    runner = Runner(kept.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)
+    runner = Runner(target.store, carrier, result_rows, Quiet(), None, resume=True, jobs=jobs)
     draws, stopped = carry_out(runner, loaded, placements)
     if stopped is not None:
         raise KeyboardInterrupt
@@ -186,11 +186,11 @@ def expect(  # noqa: PLR0913 -- each by its name
     if check and carrier.name != SIMULATOR:
         simulated = packets_of(next(placed(loaded, placements)).loaded)
         simulator = loading.backend_of(simulated)
-        judged = Runner(kept.store, simulator, result_rows, Quiet(), None, resume=True, jobs=jobs).run(
+        outcome = Runner(target.store, simulator, result_rows, Quiet(), None, resume=True, jobs=jobs).run(
             simulated
         )
-        if judged.stopped_by is not None:
+        if outcome.stopped_by is not None:
             raise KeyboardInterrupt
-        packets = judged.trials
+        packets = outcome.trials
     settings = Settings(seeds, placements, false_alarm, allowance, as_one=as_one)
     return Expected(expectation(loaded.plan.name, carrier.name, settings, draws, packets))

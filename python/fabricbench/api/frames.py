@@ -16,7 +16,7 @@ def check_table(name: str) -> None:
     """Check that records have a table of this name.
 
     Raises:
-        ValueError: They have none.
+        ValueError: There is no such table.
     """
     if name not in TABLES:
         hint = close_match_hint(name, TABLES)
@@ -24,7 +24,7 @@ def check_table(name: str) -> None:
 
 
 class RecordFrames(ABC):
-    """Something that has the tables of a record; docs/records.md explains their columns."""
+    """Base class with the tables of a record as attributes; docs/records.md explains their columns."""
 
     @abstractmethod
     def frame(self, table: str) -> pl.DataFrame:
@@ -52,7 +52,7 @@ class RecordFrames(ABC):
 
     @property
     def priorities(self) -> pl.DataFrame:
-        """One row for each port and priority that did anything.
+        """One row for each port and priority that was paused, requested a pause or lost frames.
 
         Example:
             >>> run[0].priorities.columns[:3]
@@ -72,7 +72,7 @@ class RecordFrames(ABC):
 
     @property
     def paths(self) -> pl.DataFrame:
-        """One row for each link on the way of a queue pair.
+        """One row for each link on the path of a queue pair.
 
         Example:
             >>> run[0].paths.columns[0]
@@ -102,7 +102,7 @@ class RecordFrames(ABC):
 
     @property
     def connections(self) -> pl.DataFrame:
-        """One row for each TCP connection: what it sent, lost, and how long round trips took.
+        """One row for each TCP connection: sent and lost data, round-trip times.
 
         Example:
             >>> run.connections.height
@@ -112,7 +112,7 @@ class RecordFrames(ABC):
 
     @property
     def events(self) -> pl.DataFrame:
-        """What happened in the course of the run: failures, storms, changes of thresholds.
+        """Events during the run: failures, storms, changes of thresholds.
 
         Example:
             >>> run.events.height

@@ -27,27 +27,27 @@ def import_results(
 ) -> Trials:
     """Import measured results: outputs of nccl-tests, perftest, OSU, Intel MPI Benchmarks or NCCL Inspector.
 
-    Each result becomes a trial of backend `imported`. What a benchmark does not measure is null: `chunks`,
-    `ports` and the other tables have no rows. What is left out of a file, or looks odd, is a warning.
+    Each result becomes a trial of backend `imported`. Values that a benchmark does not measure are null, and
+    `chunks`, `ports` and the other tables have no rows. Lines left out and odd values are warnings.
 
     Args:
         *files: The outputs, text or JSON. Each is imported whole or not at all.
         format: `nccl-tests`, `perftest`, `osu`, `imb` or `nccl-inspector`; detected by default.
-        name: What to call the trials, in place of the benchmark's name.
-        tag: A label to find them again.
-        ranks: Number of ranks, where the output does not say it or says what its bandwidths do not fit.
-        benchmark: Name of the benchmark, likewise.
-        plan: The plan that simulates it, or what `load` takes; the trials bear its name then, and
-            `ideal_percent` is known.
-        workspace: Where the trials go, an open one or its folder, which is made if it does not exist; by
+        name: Name of the trials, in place of the benchmark's name.
+        tag: A label for the trials.
+        ranks: Number of ranks, if the output does not state it or its bandwidths contradict it.
+        benchmark: Name of the benchmark, if the output does not state it.
+        plan: The plan that simulates it, or an argument of `load`; the trials then have its name, and
+            `ideal_percent` is computed.
+        workspace: Workspace for the trials: an open one or its folder, which is created if missing; by
             default as for `run`.
 
     Returns:
         The trials, in the order of the files and their rows.
 
     Raises:
-        MeasuredError: A file cannot be read; its text names the line, what was found and what is expected.
-        PlanError: The plan cannot be carried out, or has a search.
+        MeasuredError: A file cannot be read; the text has the line, its content and the expected form.
+        PlanError: The plan cannot be run, or has a search.
         StoreError: The workspace cannot be written, or the disk is full.
 
     Example:
@@ -72,8 +72,8 @@ def import_results(
         loading.check_no_search(loaded, "measured results")
     options = importing.Options(format, name, tag, importing.Given(ranks, benchmark), loaded)
     sources = [importing.Source.of(Path(path)) for path in files]
-    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    found = [importing.import_results(kept.store, each, result_rows, options) for each in sources]
-    for text in (text for each in found for text in each.warnings):
-        warnings.warn(text, stacklevel=2)
-    return Trials([Trial(trial, kept.store) for each in found for trial in each.trials])
+    target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    imports = [importing.import_results(target.store, source, result_rows, options) for source in sources]
+    for warning in (warning for imported in imports for warning in imported.warnings):
+        warnings.warn(warning, stacklevel=2)
+    return Trials([Trial(trial, target.store) for imported in imports for trial in imported.trials])

@@ -15,18 +15,18 @@ from fabricbench.runner import loading
 from fabricbench.words import close_match_hint
 
 _SHORT_NAMES = {"data_size": "sweep.data_size"}
-"""Keywords of `Plan.with_` that are no fields at the top of a plan."""
+"""Field paths of the keywords of `Plan.with_` that are no top-level fields of a plan."""
 
 
 class Plan:
-    """A test plan that has been checked and can be carried out. It never changes; `with_` makes another.
+    """A checked test plan that can be run. It is immutable; `with_` returns a changed copy.
 
     Attributes:
         name: Its name.
-        title: Its title in words.
+        title: Its title.
         text: Its YAML as it was written.
-        overrides: What was changed since, each `FIELD=VALUE` as the option `-s` of the command line has it.
-        warnings: What can be carried out, but is hardly meant.
+        overrides: Changes since then, each `FIELD=VALUE` in the form of the command-line option `-s`.
+        warnings: Warnings about valid but probably unintended fields.
 
     Example:
         >>> import fabricbench as fb
@@ -35,13 +35,13 @@ class Plan:
     """
 
     def __init__(self, loaded: LoadedPlan) -> None:
-        """Take a loaded plan; `fabricbench.load` makes one."""
+        """Take a loaded plan; `fabricbench.load` returns a `Plan`."""
         self._loaded = loaded
         self.name: str = loaded.plan.name
         self.title: str = loaded.plan.title
         self.text: str = loaded.text
         self.overrides: tuple[str, ...] = loaded.overrides
-        self.warnings: tuple[str, ...] = tuple(each.text("warning") for each in loaded.warnings)
+        self.warnings: tuple[str, ...] = tuple(warning.text("warning") for warning in loaded.warnings)
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Plan:
         """Return the plan with some fields changed.
@@ -52,26 +52,26 @@ class Plan:
             **fields: The same for fields at the top of a plan (`seed=7`, `iterations=5`, `tag="lab"`), and
                 `data_size` for `sweep.data_size`.
 
-        Values are what YAML has: numbers, texts such as `"16MB"`, booleans, lists, mappings.
+        Values have the types of YAML: numbers, texts such as `"16MB"`, booleans, lists, mappings.
 
         Raises:
-            PlanError: The plan cannot be carried out with them; it says which field, what was found and what
-                is allowed.
+            PlanError: The changed plan cannot be run; the text has the field, its value and the allowed
+                values.
 
         Example:
             >>> import fabricbench as fb
             >>> fb.load("jct-alltoall").with_({"fabric.topology.spines": 4}, data_size=["16MB", "1GB"])
             <Plan jct-alltoall: 2 trials, 8 ranks on 8 hosts, data size 16 MB to 1 GB>
         """
-        given = {**(changes or {}), **fields}
+        new_values = {**(changes or {}), **fields}
         texts = {
-            name: f"{_SHORT_NAMES.get(name, name)}={_yaml(name, value)}" for name, value in given.items()
+            name: f"{_SHORT_NAMES.get(name, name)}={_yaml(name, value)}" for name, value in new_values.items()
         }
         try:
             with named_as_written(texts):
                 return Plan(loading.reload(self._loaded, list(texts.values())))
         except PlanError as error:
-            raise PlanError(_with_short_names(each) for each in error.problems) from None
+            raise PlanError(_with_short_names(problem) for problem in error.problems) from None
 
     @property
     def run_specs(self) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def cost(self) -> str:
-        """What all trials are estimated to cost, in words: packet-hops, memory, time of one core.
+        """Estimated cost of all trials, as text: packet-hops, memory, time of one core.
 
         Example:
             >>> import fabricbench as fb
@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def loaded(self) -> LoadedPlan:
-        """The plan as the runner takes it.
+        """The loaded plan, the argument of the runner.
 
         Example:
             >>> import fabricbench as fb
@@ -110,22 +110,22 @@ class Plan:
         return f"<Plan {self.name}: {self._loaded.extent}>"
 
     def _repr_html_(self) -> str:
-        """Return it for the cell of a notebook."""
+        """Return the plan as HTML for the cell of a notebook."""
         return plan_cell(self.name, (self.title, self._loaded.extent), self.overrides, self.warnings)
 
 
 def _yaml(name: str, value: object) -> str:
-    """Write the new value of a field as YAML, of which JSON is a part."""
+    """Return the new value of a field as JSON, which is also YAML."""
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
-        found = f"a value of type {type(value).__name__}: {error}"
+        mismatch = f"a value of type {type(value).__name__}: {error}"
         allowed = "numbers, texts, booleans, lists and mappings"
-        raise PlanError([Problem(Place(name), "", found, allowed)]) from error
+        raise PlanError([Problem(Place(name), "", mismatch, allowed)]) from error
 
 
 def _with_short_names(problem: Problem) -> Problem:
-    """Hint at a keyword of `with_` where the plan itself has no field that is like what was written."""
+    """Add a hint at a keyword of `with_` to an unknown field that resembles no field of the plan."""
     if problem.hint or problem.found != UNKNOWN_KEY:
         return problem
     return replace(problem, hint=close_match_hint(problem.place.source, _SHORT_NAMES))
@@ -138,7 +138,7 @@ def load(plan: str | Path | Mapping[str, Any]) -> Plan:
         plan: A shipped plan's name, a file, or the fields of a plan as a mapping.
 
     Raises:
-        PlanError: It cannot be carried out as it is written; the text names every field that is wrong.
+        PlanError: The plan cannot be run; the text names every wrong field.
 
     Example:
         >>> import fabricbench as fb

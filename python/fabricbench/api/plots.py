@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class NothingToDrawError(ValueError):
-    """A figure for which the record has nothing, such as the bandwidth of trials that did not complete."""
+    """A figure without data in the record, such as the bandwidth of trials that did not complete."""
 
 
 class Plots:
-    """The figures of some trials, as Plotly figures that a notebook shows and `write_image` saves.
+    """Figures of some trials: Plotly figures that a notebook shows and `write_image` saves.
 
     `cdf` and `bandwidth` show all of the trials; the others show one.
 
@@ -33,7 +33,7 @@ class Plots:
         focus: StoredTrial,
         twins: Callable[[], Sequence[StoredTrial]] = tuple,
     ) -> None:
-        """Take trials, the one of them that figures of one trial show, and what finds their twins."""
+        """Take trials, the one shown in figures of one trial, and a function that returns their twins."""
         self._trials = trials
         self._focus = focus
         self._twins = twins
@@ -43,7 +43,7 @@ class Plots:
 
         Args:
             name: Its name.
-            job: Of `timeline` and `ratio`, which job; all of it, or the first, by default.
+            job: Name of the job in `timeline` and `ratio`; by default all jobs, or the first.
 
         Raises:
             ValueError: There is no such figure, or the record has nothing to draw in it.
@@ -56,9 +56,9 @@ class Plots:
         figure = FIGURES.get(name)
         if figure is None:
             raise ValueError(f"found {name!r}; allowed: {', '.join(FIGURES)}")
-        beside = self._twins() if figure.has_twins else ()
+        twins = self._twins() if figure.has_twins else ()
         window = None if job is None else Window(job=job)
-        plot = drawn(name, self._focus, [*self._trials, *beside], window)
+        plot = drawn(name, self._focus, [*self._trials, *twins], window)
         if plot is None:
             raise NothingToDrawError(f"nothing to draw: {figure.missing or figure.section.missing}")
         return plot.figure
@@ -76,7 +76,7 @@ class Plots:
         """Return bus bandwidth against data size.
 
         Args:
-            of_ideal: As a share of the ideal goodput instead [%].
+            of_ideal: Return it as a percentage of the ideal goodput instead [%].
 
         Example:
             >>> run.plot.bandwidth(of_ideal=True).layout.yaxis.title.text
@@ -85,7 +85,7 @@ class Plots:
         return self.figure("ideal-share" if of_ideal else "bandwidth")
 
     def twin(self) -> go.Figure:
-        """Return measured and predicted bus bandwidth against data size, and how far apart they are.
+        """Return measured and predicted bus bandwidth against data size, and their deviation.
 
         Raises:
             ValueError: No trial has both.
@@ -108,7 +108,7 @@ class Plots:
         return self.figure("timeline")
 
     def links(self) -> go.Figure:
-        """Return how busy each link of one trial was, as a matrix of the nodes at its ends.
+        """Return the utilisation of each link of one trial, as a matrix of the nodes at its ends.
 
         Example:
             >>> run[0].plot.links().data[0].type
@@ -117,7 +117,7 @@ class Plots:
         return self.figure("links")
 
     def topology(self) -> go.Figure:
-        """Return the fabric of one trial as a map, its links coloured by how busy they were.
+        """Return the fabric of one trial as a map, its links coloured by utilisation.
 
         Example:
             >>> len(run[0].plot.topology().data) > 1
@@ -135,7 +135,7 @@ class Plots:
         return self.figure("queues")
 
     def link_use(self) -> go.Figure:
-        """Return the sampled use of links of one trial over time.
+        """Return the sampled utilisation of links of one trial over time.
 
         Example:
             >>> run[0].plot.link_use().data[0].type

@@ -26,18 +26,18 @@ from fabricbench.store import TrialFacts
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is.
+    """Progress of a run: a report about one of its trials.
 
     Attributes:
-        trial: Number of the trial that this is about, from 1; others may run beside it.
-        trials: How many there are; of a search at most, as far as that is known.
-        data_size_bytes: Data size of that trial [bytes].
-        trial_share: How much of its payload is delivered, from 0 to 1.
-        simulated_ps: Simulated time of it so far [ps].
-        samples: What was sampled since the last report, in order of time: goodput, queues, marks and pauses.
-            128 at the most; where more were taken, neighbours are joined.
-        run_share: How much of the whole run is done, trials counted alike, from 0 to 1; without it, as if
-            trials ran one after the other.
+        trial: Number of the reported trial, from 1; other trials may run at the same time.
+        trials: Number of trials; of a search the maximum, as far as it is known.
+        data_size_bytes: Data size of the trial [bytes].
+        trial_share: Delivered fraction of its payload, from 0 to 1.
+        simulated_ps: Its simulated time so far [ps].
+        samples: Samples since the last report, in order of time: goodput, queues, marks and pauses. At most
+            128; of more, neighbours are merged.
+        run_share: Finished fraction of the whole run, with equal weight of each trial, from 0 to 1; if none,
+            computed as if trials ran one after the other.
 
     Example:
         >>> import fabricbench as fb
@@ -55,7 +55,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """How much of the whole run is done, trials counted alike, from 0 to 1.
+        """Finished fraction of the whole run, with equal weight of each trial, from 0 to 1.
 
         Example:
             >>> import fabricbench as fb
@@ -68,7 +68,7 @@ class Progress:
 
 
 class _Listener:
-    """Tells a callback what the runner does."""
+    """Listener of the runner that calls a callback with each progress."""
 
     def __init__(self, on_progress: Callable[[Progress], None], trials: int) -> None:
         self._on_progress = on_progress
@@ -79,7 +79,7 @@ class _Listener:
 
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
         self._trials = count
-        if not facts and self._last is not None:  # that was all
+        if not facts and self._last is not None:  # the search has ended
             self._on_progress(replace(self._last, trials=count, samples=(), run_share=self._run_share))
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
@@ -107,12 +107,12 @@ class _Listener:
         self._tell(number, 1.0, (trial.summary or {})["end_ps"])
 
     def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Do nothing: its error comes out of the run."""
+        """Do nothing: `run` raises the error of the trial."""
 
     def _tell(self, number: int, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
         self._shares[number] = share
-        place = number, self._trials, self._sizes[number]
-        self._last = Progress(*place, share, simulated_ps, samples, run_share=self._run_share)
+        position = number, self._trials, self._sizes[number]
+        self._last = Progress(*position, share, simulated_ps, samples, run_share=self._run_share)
         self._on_progress(self._last)
 
     @property
@@ -132,35 +132,36 @@ def run(  # noqa: PLR0913 -- each by its name
     force: bool = False,
     twin: bool = False,
 ) -> Trials:
-    """Run every trial of a plan, or those that its search tries, and keep the records.
+    """Run every trial of a plan, or those chosen by its search, and store the records.
 
     Args:
-        plan: The plan, or what `load` takes.
-        workspace: Where the records go, an open one or its folder, which is made if it does not exist; by
+        plan: The plan, or an argument of `load`.
+        workspace: Workspace for the records: an open one or its folder, which is created if missing; by
             default that of the environment variable FABRICBENCH_WORKSPACE, or else `fabricbench-workspace` in
             the current folder.
         variants: Names of the variants to run; all of the plan's by default.
-        on_progress: Called when a trial begins and ends, and about ten times a second in between, with what
-            was sampled meanwhile. What it raises stops the run and comes out of it. Without it a notebook
-            shows a bar.
-        threads: Worker threads, as many as help without it; the results do not depend on it.
-        jobs: How many trials run at once at most, each in a process of its own; without it, as many as cores
-            and memory allow, where that saves time. The results do not depend on it.
+        on_progress: Called when a trial starts and ends, and about ten times a second in between, with the
+            new samples. An exception of the callback stops the run and is raised by it. Without a callback,
+            a notebook shows a bar.
+        threads: Number of worker threads; by default as many as speed up the trial. The results do not
+            depend on it.
+        jobs: Maximum number of concurrent trials, each in a process of its own; by default as many as cores
+            and memory allow, if that saves time. The results do not depend on it.
         resume: Leave out the trials that are in the workspace already.
         force: Run though a trial is estimated to need more than this machine's memory or an hour.
         twin: Also predict each trial by the simulator, unless its prediction is in the workspace;
-            `Trials.by_twin` sets both beside each other.
+            `Trials.by_twin` compares both.
 
     Returns:
-        The trials, in the order of the plan. Of a plan with a search those that it tried, in their order, and
-        in `Trials.found` what it found; all of them are one run.
+        The trials, in the order of the plan. For a plan with a search, the trials that it chose, in their
+        order, with its results in `Trials.found`; all of them are one run.
 
     Raises:
         ValueError: `threads` or `jobs` is not 1 to 1024.
-        PlanError: The plan cannot be carried out, or is estimated to be beyond this machine; or `twin` of
-            a plan whose backend is the simulator, or that has a search.
+        PlanError: The plan cannot be run, or its estimate exceeds this machine; or `twin` is set for a plan
+            whose backend is the simulator, or that has a search.
         StoreError: The workspace cannot be written, or the disk is full.
-        TrialProcessError: The process of a trial that ran beside others is gone.
+        TrialProcessError: The process of one of several concurrent trials has died.
         KeyboardInterrupt: The user stopped the run; the trials that finished stay in the workspace.
 
     Example:
@@ -173,22 +174,22 @@ def run(  # noqa: PLR0913 -- each by its name
         >>> seen[-1].share
         1.0
     """
-    for name, found, most in (("threads", threads, THREADS_MAX), ("jobs", jobs, JOBS_MAX)):
-        if found is not None and not 1 <= found <= most:
-            raise ValueError(f"{name}: found {found}; allowed: 1 to {most}")
-    chosen = plan if isinstance(plan, Plan) else load(plan)
+    for name, count, maximum in (("threads", threads, THREADS_MAX), ("jobs", jobs, JOBS_MAX)):
+        if count is not None and not 1 <= count <= maximum:
+            raise ValueError(f"{name}: found {count}; allowed: 1 to {maximum}")
+    requested_plan = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else loading.machine_limits()
     with named_as_written({}, variants):
-        loaded = loading.reload(chosen.loaded, limits=limits, chosen=variants)
-    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    parts = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
-    with progress_bar() if on_progress is None else nullcontext(on_progress) as told:
-        for part, is_kept in [*parts, (loaded, resume)]:
-            listener = _Listener(told, len(part.trials)) if told else Quiet()
-            carrier = loading.backend_of(part)
-            runner = Runner(kept.store, carrier, result_rows, listener, threads, is_kept, jobs)
+        loaded = loading.reload(requested_plan.loaded, limits=limits, chosen=variants)
+    target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    phases = [(loading.twin_of(loaded, limits, variants), True)] if twin else []
+    with progress_bar() if on_progress is None else nullcontext(on_progress) as notify:
+        for phase, resumes in [*phases, (loaded, resume)]:
+            listener = _Listener(notify, len(phase.trials)) if notify else Quiet()
+            carrier = loading.backend_of(phase)
+            runner = Runner(target.store, carrier, result_rows, listener, threads, resumes, jobs)
             runner.judge = meets_criteria
-            outcome = runner.run(part)
+            outcome = runner.run(phase)
             if outcome.stopped_by is not None:
                 raise KeyboardInterrupt
-    return Trials([Trial(each, kept.store) for each in outcome.trials], outcome.found)
+    return Trials([Trial(trial, target.store) for trial in outcome.trials], outcome.found)

@@ -9,10 +9,9 @@ from fabricbench.backend.rates import goodput_gb_per_s, paused_mean
 
 @dataclass(frozen=True)
 class Sample:
-    """What happened between two samples of a trial that runs.
+    """Sample of a running trial: counters since the sample before, and the current queue depth.
 
-    The ports are those that the plan samples (`observe.series_ports`); if there are none, what they would say
-    is none.
+    Ports are those that the plan samples (`observe.series_ports`); without any, their three values are none.
 
     Attributes:
         simulated_ps: Simulated time of the sample [ps].
@@ -49,7 +48,7 @@ class Sample:
 
     @property
     def paused_mean(self) -> float | None:
-        """How many priorities of ports were paused, on average, since the sample before.
+        """Mean number of paused priorities of ports since the sample before.
 
         Example:
             >>> import fabricbench as fb

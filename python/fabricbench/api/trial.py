@@ -36,7 +36,7 @@ class Trial(RecordFrames):
     """
 
     def __init__(self, stored: StoredTrial, store: Store) -> None:
-        """Take a trial of a store; `fabricbench.workspace` and `fabricbench.run` make these."""
+        """Take a trial of a store; `fabricbench.workspace` and `fabricbench.run` return trials."""
         self._stored = stored
         self._store = store
 
@@ -62,7 +62,7 @@ class Trial(RecordFrames):
 
     @property
     def tag(self) -> str:
-        """What the user called it; may be empty.
+        """Tag that the user gave to the run; may be empty.
 
         Example:
             >>> run[0].tag
@@ -92,7 +92,7 @@ class Trial(RecordFrames):
 
     @property
     def axes(self) -> dict[str, Any]:
-        """The fields that the plan sweeps, by their dotted paths, each with its value as the plan has it.
+        """Fields that the plan sweeps, by their dotted paths, with their values as the plan writes them.
 
         Example:
             >>> run[0].axes
@@ -122,7 +122,7 @@ class Trial(RecordFrames):
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said of its result: why its backend was chosen, how far a model may be off.
+        """Notes on its result: reason for the choice of its backend, error bound of a model.
 
         Example:
             >>> run[0].notes
@@ -142,7 +142,7 @@ class Trial(RecordFrames):
 
     @property
     def stored(self) -> StoredTrial:
-        """The trial as the workspace has it: message, times, machine, cost of the engine.
+        """The trial in the workspace: message, times, machine, cost of the engine.
 
         Example:
             >>> run[0].stored.engine["packet_hops"] > 100_000
@@ -152,7 +152,7 @@ class Trial(RecordFrames):
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Every metric of each job, as `run --format csv` has them; one row for each job.
+        """Every metric of each job, as in `run --format csv`; one row for each job.
 
         Example:
             >>> run[0].summary["frames_lost"].to_list()
@@ -180,7 +180,7 @@ class Trial(RecordFrames):
         return pl.DataFrame(self.arrow(table))
 
     def lazy(self, table: str) -> pl.LazyFrame:
-        """Return a table of the record unread, so that a filter reads only what it needs.
+        """Return a table of the record as a lazy frame, so that a filter reads only the necessary parts.
 
         Raises:
             ValueError: There is no such table.
@@ -238,10 +238,10 @@ class Trial(RecordFrames):
     def _of_spec(self, table: str) -> pl.DataFrame:
         import polars as pl
 
-        found = table_of_trial(self._stored, table)
-        if found is None:
+        rows = table_of_trial(self._stored, table)
+        if rows is None:
             raise ValueError(f"trial {self.id} was imported and has no ranks at ports")
-        return pl.DataFrame(found)
+        return pl.DataFrame(rows)
 
     @property
     def plot(self) -> Plots:
@@ -254,15 +254,15 @@ class Trial(RecordFrames):
         return Plots([self._stored], self._stored, lambda: self._store.twins([self._stored]))
 
     def twins(self) -> Sequence[Trial]:
-        """Return the trials of the same run spec that other backends carried out, newest first.
+        """Return the trials of the same run spec by other backends, newest first.
 
-        Of a measured trial that is what the simulator predicts, if it was asked for.
+        The twin of a measured trial is its prediction by the simulator, if one was requested.
 
         Example:
             >>> run[0].twins()
             []
         """
-        return [Trial(each, self._store) for each in self._store.twins([self._stored])]
+        return [Trial(twin, self._store) for twin in self._store.twins([self._stored])]
 
     def write_report(self, path: str | Path) -> None:
         """Write the report of the run that this trial belongs to, its detailed plots about this one.
@@ -283,8 +283,8 @@ class Trial(RecordFrames):
     @property
     def _family(self) -> Sequence[StoredTrial]:
         family = self._store.family(self._stored)
-        # Another run may have taken its place in the catalog.
-        return family if self.id in {each.id for each in family} else [*family, self._stored]
+        # In the catalog, a later run of the same trial may have replaced it.
+        return family if self.id in {member.id for member in family} else [*family, self._stored]
 
     def __repr__(self) -> str:
         variant = "" if self.variant == "base" else self.variant
@@ -292,5 +292,5 @@ class Trial(RecordFrames):
         return f"<Trial {self.id} {', '.join(part for part in parts if part)}: {self.status}>"
 
     def _repr_html_(self) -> str:
-        """Return it for the cell of a notebook."""
+        """Return the trial as HTML for the cell of a notebook."""
         return trials_cell(f"Trial {self.id}", stored_reports(self._stored, Beside(self._family)))

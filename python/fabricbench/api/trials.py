@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Trials(RecordFrames, Sequence[Trial]):
-    """Finished trials, such as those of a run, in their order.
+    """Ordered sequence of finished trials, such as those of a run.
 
-    `trials[0]` is the first, `trials[1:]` the others, and a loop goes through all.
+    `trials[0]` is the first, `trials[1:]` the others; a loop iterates over all.
 
     Example:
         >>> run.summary.select("data_size_bytes", "status").rows()
@@ -35,7 +35,7 @@ class Trials(RecordFrames, Sequence[Trial]):
     """
 
     def __init__(self, trials: Sequence[Trial], found: Sequence[Searched] = ()) -> None:
-        """Take trials, and what the search that ran them found."""
+        """Take trials, and the results of their search if there was one."""
         self._trials = tuple(trials)
         self._found = tuple(found)
 
@@ -56,7 +56,7 @@ class Trials(RecordFrames, Sequence[Trial]):
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Every metric of each job of each trial, as `run --format csv` has them.
+        """Every metric of each job of each trial, as in `run --format csv`.
 
         Example:
             >>> [round(each, 1) for each in run.summary["ideal_percent"]]
@@ -66,10 +66,10 @@ class Trials(RecordFrames, Sequence[Trial]):
 
     @cached_property
     def found(self) -> pl.DataFrame:
-        """What the search of the plan found: a row for each variant, size and combination of swept values.
+        """Results of the plan's search: a row for each variant, size and combination of swept values.
 
         `holds` is the value of `field` with which the criteria hold, as a plan writes it, and `fails` the
-        nearest one tried with which they do not; null if no value that was tried does so. `find` is `highest`
+        nearest tried value with which they do not; null if no tried value does so. `find` is `highest`
         or `lowest`, `tried` counts values, and `data_size_bytes` is null where no sizes are swept. After them
         is a column for each swept field, by its dotted path. Without a search there is no row.
 
@@ -91,8 +91,8 @@ class Trials(RecordFrames, Sequence[Trial]):
 
         Returns:
             One row for each job, variant and metric at each size and iteration: `job`, `metric`, `unit`,
-            `first` (the reference), `second` (the variant), `ratio` (second over first), `verdict` and what
-            was compared. A ratio is null where a job is not complete.
+            `first` (the reference), `second` (the variant), `ratio` (second over first), `verdict`, and
+            identity of both trials. A ratio is null where a job is not complete.
 
         Raises:
             ValueError: The trials are of a plan without variants, or none is of the reference.
@@ -114,10 +114,10 @@ class Trials(RecordFrames, Sequence[Trial]):
             raise ValueError(str(error)) from error
 
     def by_twin(self) -> pl.DataFrame:
-        """Set the run beside what the simulator predicts of it, as `compare --by twin` does.
+        """Compare the run with its prediction by the simulator, as `compare --by twin` does.
 
-        The predictions are those of the same run specs in the workspace, as `run(plan, twin=True)` makes
-        them; of a simulated run it is the measurements that are looked for.
+        The predictions are the trials of the same run specs in the workspace, as `run(plan, twin=True)`
+        makes them; a simulated run is compared with its measurements.
 
         Returns:
             One row for each job of each measured trial: `measured_...` and `predicted_...` trial, time [ms]
@@ -170,7 +170,7 @@ class Trials(RecordFrames, Sequence[Trial]):
 
     @property
     def plot(self) -> Plots:
-        """Their figures; those about one trial show the last, and `trials[i].plot` shows another.
+        """Their figures; figures of one trial show the last trial, and `trials[i].plot` another one.
 
         Raises:
             ValueError: There is no trial.
@@ -186,12 +186,12 @@ class Trials(RecordFrames, Sequence[Trial]):
 
     def __repr__(self) -> str:
         lines = [f"  {trial!r}" for trial in self._trials[:20]]
-        more = len(self._trials) - len(lines)
-        rest = [f"  and {more} more"] if more else []
-        return "\n".join([f"<{counted(len(self), 'trial')}>", *lines, *rest])
+        omitted = len(self._trials) - len(lines)
+        omission = [f"  and {omitted} more"] if omitted else []
+        return "\n".join([f"<{counted(len(self), 'trial')}>", *lines, *omission])
 
     def _repr_html_(self) -> str:
-        """Return them for the cell of a notebook."""
+        """Return the trials as HTML for the cell of a notebook."""
         return trials_cell(
             counted(len(self), "trial"), reports_of_run([trial.stored for trial in self._trials])
         )

@@ -41,24 +41,24 @@ class Workspace:
         job: str | None = None,
         view: str | None = None,
     ) -> Trials:
-        """Return the finished trials, oldest first unless another order is asked for.
+        """Return the finished trials, by default the oldest first.
 
-        A trial that several runs have in common is there once: as part of the run that carried it out last,
-        or that did so of the plan that is asked for.
+        A trial shared by several runs is returned once: as part of the last run that executed it, or with
+        `plan`, of the last such run of that plan.
 
         Args:
             plan: Only those of the plan of this name.
             tag: Only those with this tag.
-            where: What metrics have to be, such as `["ideal_percent<50"]`: of the job that fares worst by it.
-            sort: A metric, or a column of the list such as `plan`; trials without a value come last. By
-                default the oldest come first.
-            descending: Whether the largest comes first.
+            where: Thresholds of metrics, such as `["ideal_percent<50"]`, for the job that is worst in it.
+            sort: A metric, or a column of the list such as `plan`; trials without a value are last. By
+                default the oldest are first.
+            descending: Whether the largest is first.
             job: The job whose metrics count in `where` and `sort`, in place of the worst.
-            view: Name of a saved view, to which the others are added, or of which they replace a part.
+            view: Name of a saved view; the other arguments extend it or replace parts of it.
 
         Raises:
             UnknownViewError: There is no such view.
-            ThresholdError: A metric is unknown, or what it has to be cannot be read; a `ValueError`.
+            ThresholdError: A metric is unknown, or a threshold cannot be read; a `ValueError`.
             StoreError: The catalog cannot be read.
 
         Example:
@@ -68,10 +68,10 @@ class Workspace:
             >>> len(fb.workspace(workspace).trials(tag="example", where=["ideal_percent>98"]))
             1
         """
-        given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
-        asked = asked_with(self._store, view, given, descending=descending)
-        found = ordered(self._store, query_of(asked))
-        return Trials([Trial(each, self._store) for each in found if each.is_finished])
+        filters = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
+        query_fields = asked_with(self._store, view, filters, descending=descending)
+        trials = ordered(self._store, query_of(query_fields))
+        return Trials([Trial(trial, self._store) for trial in trials if trial.is_finished])
 
     def trial(self, name: str) -> Trial:
         """Return one finished trial.
@@ -81,7 +81,7 @@ class Workspace:
                 last trial.
 
         Raises:
-            UnknownTrialError: No finished trial answers to it, or several do.
+            UnknownTrialError: No finished trial matches, or several do.
             StoreError: The catalog cannot be read.
 
         Example:
@@ -103,16 +103,16 @@ class Workspace:
             2
         """
         members = self._store.suite(trial.stored)
-        return Trials([Trial(each, self._store) for each in members])
+        return Trials([Trial(member, self._store) for member in members])
 
     def campaign(self, file: str | Path, *, job: str | None = None, relative: bool = False) -> Campaign:
-        """Return what the trials of a campaign came to; nothing is run.
+        """Return the results of a campaign from its stored trials, without running any.
 
         Args:
-            file: The file of the campaign; its trials are found by what they run.
-            job: The job whose metrics count, in place of the one that fares worst.
-            relative: Whether effects and settings are of values as shares of the mean of the same plan and
-                size, so that small sizes count as much as large ones.
+            file: The file of the campaign; its trials are found by their run specs.
+            job: The job whose metrics count, in place of the worst one.
+            relative: Whether effects and settings use values relative to the mean of the same plan and size,
+                so that small sizes count as much as large ones.
 
         Raises:
             PlanError: The file, or a plan of it, cannot be read.
@@ -130,7 +130,7 @@ class Workspace:
 
     @property
     def store(self) -> Store:
-        """The workspace as the runner takes it.
+        """The store of the workspace, the argument of the runner.
 
         Example:
             >>> import fabricbench as fb
@@ -149,10 +149,10 @@ def workspace(root: str | Path | None = None, *, create: bool = False) -> Worksp
     Args:
         root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
             `fabricbench-workspace` in the current folder.
-        create: Make it if it does not exist.
+        create: Create the folder if it does not exist.
 
     Raises:
-        StoreError: It does not exist or cannot be read; its text says what to do.
+        StoreError: The folder does not exist or cannot be read; the text has a hint.
 
     Example:
         >>> import fabricbench as fb

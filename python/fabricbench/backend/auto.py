@@ -50,8 +50,8 @@ class AutoBackend:
 
     def notes(self, planned: PlannedTrial) -> Sequence[str]:
         """Return the reason for the choice and the notes of the chosen backend; see `Announcing.notes`."""
-        carrier, why = self.carrier(planned)
-        return [why, *(carrier.notes(planned) if isinstance(carrier, Announcing) else ())]
+        carrier, reason = self.carrier(planned)
+        return [reason, *(carrier.notes(planned) if isinstance(carrier, Announcing) else ())]
 
     def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:
         """Run one trial; see `Backend.run`.

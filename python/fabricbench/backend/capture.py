@@ -41,7 +41,7 @@ def wiring(planned: PlannedTrial) -> Wiring:
         )
         for pair in described["qps"]
     ]
-    pairs += [_connection(each, hosts) for each in described["connections"]]
+    pairs += [_connection(connection, hosts) for connection in described["connections"]]
     rates_bps = {link["from"]: link["rate_bps"] for link in described["links"]}
     sources = {str(pair["src_lid"]): hosts[pair["src_host"]] for pair in described["qps"]}
     lids = sources | {str(pair["dst_lid"]): hosts[pair["dst_host"]] for pair in described["qps"]}

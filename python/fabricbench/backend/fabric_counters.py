@@ -101,12 +101,18 @@ def fabric_rows(
     """
     import pyarrow as pa
 
-    one, other = ({(each.from_node, each.from_port): each for each in counts} for counts in (before, after))
-    known = _link_rows(description, one, other)
-    links = [row | {"frames": None} for row in known.values()]
+    counts_before, counts_after = (
+        {(counters.from_node, counters.from_port): counters for counters in counts}
+        for counts in (before, after)
+    )
+    link_rows = _link_rows(description, counts_before, counts_after)
+    links = [row | {"frames": None} for row in link_rows.values()]
     yield "links", pa.RecordBatch.from_pylist(links)
-    yield "ports", pa.RecordBatch.from_pylist(_port_rows(description, known, one, other))
-    yield "counters", batch_of([row for end in known for row in _counter_rows(one[end], other[end])])
+    yield "ports", pa.RecordBatch.from_pylist(_port_rows(description, link_rows, counts_before, counts_after))
+    yield (
+        "counters",
+        batch_of([row for end in link_rows for row in _counter_rows(counts_before[end], counts_after[end])]),
+    )
 
 
 def _link_rows(description: Description, before: _Ends, after: _Ends) -> dict[_End, dict[str, Any]]:
@@ -135,19 +141,19 @@ def _port_rows(
     description: Description, links: Mapping[_End, Mapping[str, Any]], before: _Ends, after: _Ends
 ) -> list[dict[str, Any]]:
     """Return the rows of `ports`, ordered by node."""
-    places = {node["name"]: (place, node["tier"]) for place, node in enumerate(description["nodes"])}
+    positions = {node["name"]: (position, node["tier"]) for position, node in enumerate(description["nodes"])}
     rows = []
-    for end in sorted(links, key=lambda each: (places[each[0]][0], each[1])):
+    for end in sorted(links, key=lambda each: (positions[each[0]][0], each[1])):
         link = links[end]
-        back = (link["to"], link["to_port"])
+        opposite_end = (link["to"], link["to_port"])
         row = {
             "node": end[0],
-            "tier": places[end[0]][1],
+            "tier": positions[end[0]][1],
             "port": end[1],
             "peer": link["to"],
             "tx_bytes": link["bytes"],
             "dropped_frames": after[end].drops - before[end].drops,
-            "fcs_error_frames": (after[back].lost or 0) - (before[back].lost or 0),
+            "fcs_error_frames": (after[opposite_end].lost or 0) - (before[opposite_end].lost or 0),
             "ecn_marked": (after[end].marked or 0) - (before[end].marked or 0),
         }
         rows.append(row | dict.fromkeys(_UNKNOWN_OF_PORTS))
@@ -156,13 +162,13 @@ def _port_rows(
 
 def _counter_rows(before: LinkCounts, after: LinkCounts) -> Iterator[dict[str, Any]]:
     """Yield counters whose meaning differs from the columns of `links` and `ports`."""
-    told = {
+    definitions = {
         "tx_packets": ("packets", "Packets sent; a batch of frames that was forwarded whole counts as one."),
         "queue_max_bytes": ("bytes", "Longest queue that a frame has met since the lab was made."),
     }
     device = f"port{after.from_port} to {after.to_node}"
-    for name, (unit, meaning) in told.items():
+    for name, (unit, meaning) in definitions.items():
         values = {"before": getattr(before, name), "after": getattr(after, name)}
         if values["after"] is not None:
-            named = {"host": after.from_node, "device": device, "source": "lab", "vendor_name": name}
-            yield named | {"name": name, "unit": unit, "meaning": meaning} | values
+            identity = {"host": after.from_node, "device": device, "source": "lab", "vendor_name": name}
+            yield identity | {"name": name, "unit": unit, "meaning": meaning} | values

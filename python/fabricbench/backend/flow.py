@@ -105,7 +105,7 @@ def _without_unmeasured(batch: pa.RecordBatch, unmeasured: Sequence[str]) -> pa.
     import pyarrow as pa
 
     for name in unmeasured:
-        place = batch.schema.get_field_index(name)
-        field = batch.schema.field(place).with_nullable(True)
-        batch = batch.set_column(place, field, pa.nulls(batch.num_rows, field.type))
+        index = batch.schema.get_field_index(name)
+        field = batch.schema.field(index).with_nullable(True)
+        batch = batch.set_column(index, field, pa.nulls(batch.num_rows, field.type))
     return batch

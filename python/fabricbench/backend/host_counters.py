@@ -36,21 +36,21 @@ def batch_of(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
 
 def _rows(result: HostResult) -> Iterator[dict[str, Any]]:
     host, counters = result.host, result.collected.counters
-    for each in counters.devices:
+    for counter in counters.devices:
         yield {
             "host": host.name,
-            "device": each.device,
-            "source": each.source,
-            "vendor_name": each.vendor_name,
-            "name": each.name or None,
-            "unit": each.unit or None,
-            "meaning": each.meaning or None,
-            "before": each.before,
-            "after": each.after,
+            "device": counter.device,
+            "source": counter.source,
+            "vendor_name": counter.vendor_name,
+            "name": counter.name or None,
+            "unit": counter.unit or None,
+            "meaning": counter.meaning or None,
+            "before": counter.before,
+            "after": counter.after,
         }
     for name, value in sorted(counters.endpoint.items()):
-        known = look_up(name, "endpoint")
-        if known is not None:
+        definition = look_up(name, "endpoint")
+        if definition is not None:
             row = {"host": host.name, "device": host.driver, "source": "endpoint", "vendor_name": name}
-            told = {"name": known.name, "unit": known.unit, "meaning": known.meaning}
-            yield row | told | {"before": 0, "after": int(value)}
+            description = {"name": definition.name, "unit": definition.unit, "meaning": definition.meaning}
+            yield row | description | {"before": 0, "after": int(value)}

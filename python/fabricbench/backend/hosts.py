@@ -91,11 +91,11 @@ class HostsBackend:
         """
         spec = planned.run_spec
         _check(spec)
-        chosen = self._chosen(planned)
+        run_hosts = self._chosen(planned)
         ranks = sum(len(job["hosts"]) for job in spec["jobs"])
         return [
-            f"{ranks} ranks on {', '.join(host.name for host in chosen[:8])}"
-            + (f" and {len(chosen) - 8} more hosts" if len(chosen) > 8 else "")
+            f"{ranks} ranks on {', '.join(host.name for host in run_hosts[:8])}"
+            + (f" and {len(run_hosts) - 8} more hosts" if len(run_hosts) > 8 else "")
             + f", driver {self._driver}: {_applied(self._driver)} apply as planned",
             *_not_applied(spec, self._driver),
         ]
@@ -118,10 +118,10 @@ class HostsBackend:
         from fabricbench.hosts.control.survey import controller_identity
 
         _check(planned.run_spec)
-        chosen, observed = self._chosen(planned), _Steps(observer)
+        run_hosts, observed = self._chosen(planned), _Steps(observer)
         before = self.read_links() if self.read_links else ()
         try:
-            run = HostsRun(chosen, controller_identity(self._hosts, self.authority))
+            run = HostsRun(run_hosts, controller_identity(self._hosts, self.authority))
             results = run.carry_out(planned.spec_json, observed.take)
         except HostsRefusedError as error:
             raise BackendError(error.found, error.allowed, error.hint, error.field) from error
@@ -139,29 +139,31 @@ class HostsBackend:
         batches: list[pa.RecordBatch] = _core.chunk_rows(
             planned.spec_json,
             driver=self._driver,
-            sent=[each.collected.sent for each in results],
-            received=[each.collected.received for each in results],
+            sent=[result.collected.sent for result in results],
+            received=[result.collected.received for result in results],
             shifts_ps={
                 number: shifts
-                for each in results
-                if (shifts := each.clock.shifts_ps())
-                for number in each.host.plays
+                for result in results
+                if (shifts := result.clock.shifts_ps())
+                for number in result.host.plays
             },
         )
         for batch in batches:
             observer.rows("chunks", batch)
         observer.rows("counters", counter_rows(results))
-        failures = "; ".join(f"host {each.host.name}: {each.failure}" for each in results if each.failure)
+        failures = "; ".join(
+            f"host {result.host.name}: {result.failure}" for result in results if result.failure
+        )
         chunks = pa.Table.from_batches(batches) if batches else _no_chunks()
         wrong = {
-            each.host.name: int(count)
-            for each in results
-            if (count := each.collected.counters.endpoint.get("wrong_bytes", 0))
+            result.host.name: int(count)
+            for result in results
+            if (count := result.collected.counters.endpoint.get("wrong_bytes", 0))
         }
         summary = run_summary(planned.run_spec, chunks, failures or why, wrong)
         if wrong:
             summary["notes"] = [f"`verify`: {wrong_bytes_text(wrong)}"]
-        return RunResult(summary, {"hosts": [_host_facts(each) for each in results]})
+        return RunResult(summary, {"hosts": [_host_facts(result) for result in results]})
 
 
 def _no_chunks() -> pa.Table:
@@ -184,8 +186,10 @@ def _check(spec: Mapping[str, Any]) -> None:
         if job["storage"] is not None:
             raise RefusedError(f"jobs[{number}].storage", "a storage job", allowed)
         if job.get("compute_ps"):
-            found = "time to compute in each round"
-            raise RefusedError(f"jobs[{number}].compute_ps", found, "0 on hosts, whose ranks compute nothing")
+            actual = "time to compute in each round"
+            raise RefusedError(
+                f"jobs[{number}].compute_ps", actual, "0 on hosts, whose ranks compute nothing"
+            )
     if spec["tcp"]:
         raise RefusedError("tcp", "TCP traffic beside the jobs", allowed)
     if (chunks := spec["observe"]["chunks"]) != "all":

@@ -16,11 +16,13 @@ _CORES_OF_VERSION_1 = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
 def available_memory_bytes() -> int | None:
     """Return the memory still available to this process; None if it is not reported.
 
-    It is the minimum of the machine's free memory and of what each control group and the limit of the address
-    space leave.
+    It is the minimum of the machine's free memory, the memory left in each control group, and the memory left
+    by the limit of the address space.
     """
-    known = [bytes_ for bytes_ in (_free(), _address_space(), *_control_groups()) if bytes_ is not None]
-    return max(min(known), 0) if known else None
+    limits_bytes = [
+        bytes_ for bytes_ in (_free(), _address_space(), *_control_groups()) if bytes_ is not None
+    ]
+    return max(min(limits_bytes), 0) if limits_bytes else None
 
 
 def available_cores() -> int:
@@ -36,8 +38,8 @@ def _free() -> int | None:
 def _address_space() -> int | None:
     """Return the memory left by the limit of the address space (getrlimit(2), RLIMIT_AS)."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    taken = _kib(_PROC / "self/status", "VmSize:")
-    return None if limit == resource.RLIM_INFINITY or taken is None else limit - taken
+    used_bytes = _kib(_PROC / "self/status", "VmSize:")
+    return None if limit == resource.RLIM_INFINITY or used_bytes is None else limit - used_bytes
 
 
 def _kib(file: Path, key: str) -> int | None:

@@ -59,14 +59,14 @@ def _rows_of(chunks: pa.Table, job: str) -> pa.Table:
     return chunks.filter(pc.equal(chunks["job"], job))
 
 
-def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary:
+def _job_summary(job: Mapping[str, Any], rows: pa.Table, cause: str) -> JobSummary:
     statuses: Mapping[str, int] = {
-        each["values"]: each["counts"] for each in rows["status"].value_counts().to_pylist()
+        count["values"]: count["counts"] for count in rows["status"].value_counts().to_pylist()
     }
     complete, failed = statuses.get("complete", 0), statuses.get("failed", 0)
-    goes_on = job["repeat"]["kind"] == "until-others-end"
+    is_endless = job["repeat"]["kind"] == "until-others-end"
     # Chunks cut off at the end are no failure of a job that runs until the others end.
-    is_complete = not failed if goes_on else complete == rows.num_rows
+    is_complete = not failed if is_endless else complete == rows.num_rows
     rounds = _Rounds(job, rows)
     summary: JobSummary = {
         "name": job["name"],
@@ -80,28 +80,28 @@ def _job_summary(job: Mapping[str, Any], rows: pa.Table, why: str) -> JobSummary
         "chunks": rows.num_rows,
         "chunks_complete": complete,
         "chunks_failed": failed,
-        "reason": "" if is_complete else _reason(rows, failed, complete, why),
+        "reason": "" if is_complete else _reason(rows, failed, complete, cause),
     }
     if sizes := rounds.size_times():
         summary["size_times"] = sizes
     return summary
 
 
-def _reason(rows: pa.Table, failed: int, complete: int, why: str) -> str:
+def _reason(rows: pa.Table, failed: int, complete: int, cause: str) -> str:
     """Return why a job is incomplete, with the first chunk concerned."""
     import pyarrow.compute as pc
 
     waiting = rows.num_rows - complete - failed
-    told = f"{failed} of {rows.num_rows} chunks failed and {waiting} never completed"
+    counts_text = f"{failed} of {rows.num_rows} chunks failed and {waiting} never completed"
     if not failed:
-        told = f"{waiting} of {rows.num_rows} chunks never completed"
-    wanted = "failed" if failed else "unfinished"
-    first = rows.filter(pc.equal(rows["status"], wanted)).slice(0, 1).to_pylist()
-    place = [
+        counts_text = f"{waiting} of {rows.num_rows} chunks never completed"
+    status = "failed" if failed else "unfinished"
+    first_rows = rows.filter(pc.equal(rows["status"], status)).slice(0, 1).to_pylist()
+    first_text = [
         f"first: rank {row['src_rank']} to rank {row['dst_rank']}, step {row['step']}, queue pair {row['qp']}"
-        for row in first
+        for row in first_rows
     ]
-    return "; ".join([told, *place, *([why] if why else [])])
+    return "; ".join([counts_text, *first_text, *([cause] if cause else [])])
 
 
 class _Rounds:
@@ -125,22 +125,22 @@ class _Rounds:
 
     def times(self) -> dict[str, int] | None:
         """Return the total, shortest and longest time of the counted rounds."""
-        took = self._took()
-        if not took:
+        durations = self._took()
+        if not durations:
             return None
-        found = {"sum_ps": sum(took), "min_ps": min(took), "max_ps": max(took)}
+        round_times = {"sum_ps": sum(durations), "min_ps": min(durations), "max_ps": max(durations)}
         if not self._job["barrier"]:
             # Some ranks may still be in the last warm-up round when others begin the first counted round.
             slowest = max(sum(times) for times in self._of_ranks()) if self._warm_up else None
-            found["sum_ps"] = self.end_ps - self._start_ps if slowest is None else slowest
-        return found
+            round_times["sum_ps"] = self.end_ps - self._start_ps if slowest is None else slowest
+        return round_times
 
     def size_times(self) -> list[dict[str, int]]:
         """Return the same by data size, for jobs with several sizes; the slowest rank sets a round's time."""
         cycle = self._job.get("round_bytes") or ()
         sizes: dict[int, list[int]] = defaultdict(list)
-        for number, took in enumerate(self._took() if cycle else (), self._warm_up):
-            sizes[cycle[number % len(cycle)]].append(took)
+        for number, duration in enumerate(self._took() if cycle else (), self._warm_up):
+            sizes[cycle[number % len(cycle)]].append(duration)
         return [
             {
                 "data_bytes": size,
@@ -158,8 +158,8 @@ class _Rounds:
             return [self._ends[number] - self._begin(number) for number in range(self._warm_up, self.count)]
         if self.count == 1:
             return [self.end_ps - self._start_ps][: self.counted]
-        of_ranks = self._of_ranks()
-        return [max(times[place] for times in of_ranks) for place in range(self.counted)]
+        times_by_rank = self._of_ranks()
+        return [max(times[number] for times in times_by_rank) for number in range(self.counted)]
 
     def _begin(self, number: int) -> int:
         return self._start_ps if number == 0 else self._begins[number]
@@ -173,15 +173,15 @@ class _Rounds:
 
     def _of_ranks(self) -> list[list[int]]:
         """Return the time of each counted round at each rank."""
-        found = []
+        times_by_rank = []
         for ends in self._rank_ends.values():
-            at, times = self._start_ps, []
+            previous_end, times = self._start_ps, []
             for number in range(self.count):
-                end = max(ends.get(number, at), at)
-                times.append(end - at)
-                at = end
-            found.append(times[self._warm_up :])
-        return found
+                end = max(ends.get(number, previous_end), previous_end)
+                times.append(end - previous_end)
+                previous_end = end
+            times_by_rank.append(times[self._warm_up :])
+        return times_by_rank
 
 
 def _complete_rounds(rows: pa.Table) -> int:
@@ -197,10 +197,10 @@ def _complete_rounds(rows: pa.Table) -> int:
 
 
 def _extent(rows: pa.Table) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the start and the end of each round, as far as known."""
+    """Return the start and the end of each round, each `None` if unknown."""
     grouped = rows.group_by("round").aggregate([("start_ps", "min"), ("completed_ps", "max")]).to_pylist()
-    begins = {each["round"]: each["start_ps_min"] for each in grouped}
-    return begins, {each["round"]: each["completed_ps_max"] for each in grouped}
+    begins = {row["round"]: row["start_ps_min"] for row in grouped}
+    return begins, {row["round"]: row["completed_ps_max"] for row in grouped}
 
 
 def _rank_ends(rows: pa.Table) -> dict[int, dict[int, int]]:
@@ -210,7 +210,7 @@ def _rank_ends(rows: pa.Table) -> dict[int, dict[int, int]]:
         grouped: Sequence[Mapping[str, Any]] = (
             rows.group_by([rank, "round"]).aggregate([(time, "max")]).to_pylist()
         )
-        for each in grouped:
-            known = ends[each[rank]]
-            known[each["round"]] = max(known.get(each["round"], 0), each[f"{time}_max"] or 0)
+        for row in grouped:
+            rank_ends = ends[row[rank]]
+            rank_ends[row["round"]] = max(rank_ends.get(row["round"], 0), row[f"{time}_max"] or 0)
     return dict(ends)

@@ -27,8 +27,8 @@ class BackendError(UserError):
     """
 
     def __init__(self, found: str, allowed: str = "", hint: str = "", field: str = "") -> None:
-        place = f"{field}: " if field else ""
-        super().__init__(f"{place}found {found}" + (f"; allowed: {allowed}" if allowed else ""))
+        prefix = f"{field}: " if field else ""
+        super().__init__(f"{prefix}found {found}" + (f"; allowed: {allowed}" if allowed else ""))
         self.found = found
         self.allowed = allowed
         self.hint = hint
@@ -94,16 +94,16 @@ def get_backend(name: str, settings: Mapping[str, Any] | None = None) -> Backend
     Raises:
         BackendError: There is none, a prerequisite of it is missing, or it does not have a setting.
     """
-    known = BACKENDS.get(name)
-    if known is None:
+    entry = BACKENDS.get(name)
+    if entry is None:
         hint = close_match_hint(name, BACKENDS)
         raise BackendError(f'no backend "{name}"', ", ".join(sorted(BACKENDS)), hint)
-    unknown = sorted(set(settings or ()) - set(known.settings))
+    unknown = sorted(set(settings or ()) - set(entry.settings))
     if unknown:
-        allowed = ", ".join(known.settings) or "none"
-        found = f"setting `{unknown[0]}` for backend {name}"
-        raise BackendError(found, f"{allowed}, the settings of {name}", "leave the option out")
-    return known.make(**(settings or {}))
+        allowed = ", ".join(entry.settings) or "none"
+        actual = f"setting `{unknown[0]}` for backend {name}"
+        raise BackendError(actual, f"{allowed}, the settings of {name}", "leave the option out")
+    return entry.make(**(settings or {}))
 
 
 def capturing(name: str) -> Capturing:

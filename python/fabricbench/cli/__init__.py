@@ -2,7 +2,7 @@
 
 import gc
 
-gc.disable()  # what is loaded here stays: there is no garbage in it
+gc.disable()  # modules loaded here are never freed, so the collector need not check them
 from fabricbench.cli.main import main  # noqa: E402
 
 gc.enable()

@@ -1,4 +1,4 @@
-"""The command `agent`: carries out this host's part of runs."""
+"""The command `agent`: runs the agent of this host, which executes the host's part of runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
-"""Peers that are always allowed: nobody else is reached there."""
+"""Peers that are always allowed: these addresses reach only the host itself."""
 
 AgentFolderOption = Annotated[
     Path | None,
@@ -88,12 +88,12 @@ def agent_command(
     if join is not None:
         identity = join_controller(join, AgentFolder(home))
         note(f"joined as {identity.name}, until {identity.expires:%Y-%m-%d}; certificates in {home}")
-    where = _listen_address(listen, has_tls=not no_tls)
+    address = _listen_address(listen, has_tls=not no_tls)
     policy = Policy(os.uname().nodename, _networks(allow or []), _rate_bps(rate_limit))
-    agent = Agent(AgentSettings(where, home, not no_tls, policy), CoreDataPlane(), __version__)
+    agent = Agent(AgentSettings(address, home, not no_tls, policy), CoreDataPlane(), __version__)
     networks = ", ".join(map(str, policy.networks))
-    told = f"agent at {where}, process {os.getpid()}; peers allowed: {networks}"
-    ended_by = agent.serve(lambda: note(told))
+    message = f"agent at {address}, process {os.getpid()}; peers allowed: {networks}"
+    ended_by = agent.serve(lambda: note(message))
     raise typer.Exit(SIGNALLED + ended_by)
 
 
@@ -111,14 +111,14 @@ def _listen_address(text: str | None, *, has_tls: bool) -> Address:
 def _networks(texts: list[str]) -> list[IPv4Network | IPv6Network]:
     from ipaddress import ip_network
 
-    found = [ip_network(text) for text in _LOOPBACK]
+    accepted = [ip_network(text) for text in _LOOPBACK]
     for text in texts:
         try:
-            found.append(ip_network(text))
+            accepted.append(ip_network(text))
         except ValueError as error:
             allowed = "a network such as 10.0.0.0/16, no bits set beyond its prefix"
             raise RefusedError("--allow", f'"{text}"', allowed) from error
-    return found
+    return accepted
 
 
 def _rate_bps(text: str | None) -> int:

@@ -1,4 +1,4 @@
-"""The command `calibrate`."""
+"""The command `calibrate`: point-to-point sweeps between hosts, and the host profile that they give."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each optio
     if plan is None and (hosts is None or scale is not None or in_lab):
         raise typer.BadParameter("found no PLAN; without one, --hosts names what to measure")
     check_writable_target(out)
-    loaded, names = _base(
+    loaded, names = _measured_plan(
         plan, hosts, scale or (LAB_SCALE if in_lab else None), overrides or (), in_lab=in_lab
     )
-    choice = sweeps.Options(_chosen(pairs, names), iterations, _size(size_max))
+    choice = sweeps.Options(_host_pairs(pairs, names), iterations, _size(size_max))
     with _hosts_settings(loaded, hosts, in_lab=in_lab) as settings:
         backend = _backend(loaded, settings, authority_folder(workspace, authority))
         measured, trials = _measure(loaded, choice, backend, Workspace.open(workspace, create=True), plan)
@@ -100,11 +100,11 @@ def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each optio
     if output is Format.JSON:
         write(json.dumps(profile, indent=2))
     else:
-        write(_written(_rows(profile), output))
+        write(_formatted(_rows(profile), output))
     note(f"wrote {out}: `fabricbench run PLAN --profile {out}` uses it")
 
 
-def _base(
+def _measured_plan(
     plan: str | None, hosts: Path | None, scale: int | None, overrides: Sequence[str], *, in_lab: bool
 ) -> tuple[LoadedPlan, list[str]]:
     """Return the plan whose fabric is measured, and the names of its hosts.
@@ -112,24 +112,26 @@ def _base(
     Raises:
         PlanError: The plan, or the file of hosts, cannot be as it is.
     """
-    told = [f"scale={scale}"] if scale else []
-    told += ["backend=hosts"] if hosts is not None or in_lab else []
+    option_overrides = [f"scale={scale}"] if scale else []
+    option_overrides += ["backend=hosts"] if hosts is not None or in_lab else []
     if hosts is None:
-        loaded = loading.load(plan or "", [*overrides, *told])
+        loaded = loading.load(plan or "", [*overrides, *option_overrides])
         return loaded, [f"host{number}" for number in range(loaded.plan.fabric.topology.host_count)]
     require_libraries()
 
-    known = {number: each.name for each in load_hosts(hosts).hosts for number in each.plays}
-    count = max(known) + 1
+    names_by_number = {number: host.name for host in load_hosts(hosts).hosts for number in host.plays}
+    count = max(names_by_number) + 1
     if plan is None:
-        loaded = loading.load_text(sweeps.base_plan(max(count, 2)), "<calibrate>", [*overrides, *told])
+        loaded = loading.load_text(
+            sweeps.base_plan(max(count, 2)), "<calibrate>", [*overrides, *option_overrides]
+        )
     else:
-        loaded = loading.load(plan, [*overrides, *told])
+        loaded = loading.load(plan, [*overrides, *option_overrides])
     hosts_of_plan = loaded.plan.fabric.topology.host_count
-    return loaded, [known.get(number, "") for number in range(min(count, hosts_of_plan))]
+    return loaded, [names_by_number.get(number, "") for number in range(min(count, hosts_of_plan))]
 
 
-def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
+def _host_pairs(pairs: str | None, names: Sequence[str]) -> list[Pair]:
     """Return the pairs of hosts by their numbers.
 
     Raises:
@@ -139,9 +141,11 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
     if len(numbers) < 2:
         raise typer.BadParameter(f"found {counted(len(numbers), 'host')}; two or more are needed")
     if pairs is None:
-        known = list(numbers.values())
-        return [(known[first], known[second]) for first, second in default_pairs(len(known))]
-    chosen: list[Pair] = []
+        host_numbers = list(numbers.values())
+        return [
+            (host_numbers[first], host_numbers[second]) for first, second in default_pairs(len(host_numbers))
+        ]
+    host_pairs: list[Pair] = []
     for text in pairs.split(","):
         match = _PAIR.fullmatch(text.strip())
         if match is None or match[1] == match[2]:
@@ -156,10 +160,10 @@ def _chosen(pairs: str | None, names: Sequence[str]) -> list[Pair]:
                     f'--pairs: found host "{name}"; allowed: {allowed}' + (f"; {hint}" if hint else "")
                 )
         pair = (numbers[match[1]], numbers[match[2]])
-        if pair in chosen or pair[::-1] in chosen:
+        if pair in host_pairs or pair[::-1] in host_pairs:
             raise typer.BadParameter(f'--pairs: found "{text.strip()}" again; allowed: each pair once')
-        chosen.append(pair)
-    return chosen
+        host_pairs.append(pair)
+    return host_pairs
 
 
 def _size(text: str) -> int:
@@ -175,9 +179,9 @@ def _size(text: str) -> int:
 
 
 @contextmanager
-def _hosts_settings(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> Iterator[dict[str, Any]]:
+def _hosts_settings(loaded: LoadedPlan, hosts_file: Path | None, *, in_lab: bool) -> Iterator[dict[str, Any]]:
     if not in_lab:
-        yield {"hosts": str(given)} if given else {}
+        yield {"hosts": str(hosts_file)} if hosts_file else {}
         return
 
     with built(blueprint_of_loaded(loaded, scale=1), driver=None) as settings:
@@ -186,8 +190,8 @@ def _hosts_settings(loaded: LoadedPlan, given: Path | None, *, in_lab: bool) -> 
 
 def _backend(loaded: LoadedPlan, settings: Mapping[str, Any], authority: Path) -> Backend:
 
-    told = {**settings, "hosts_authority": str(authority)} if settings else {}
-    return loading.backend_of(loaded, told)
+    backend_settings = {**settings, "hosts_authority": str(authority)} if settings else {}
+    return loading.backend_of(loaded, backend_settings)
 
 
 def _measure(
@@ -199,16 +203,18 @@ def _measure(
         CalibrationError: A trial is not complete.
         typer.Exit: A signal ended it.
     """
-    run = {}
+    trials_by_sweep = {}
     for name, sweep in sweeps.sweeps(loaded, choice):
         note(f"{name}: {counted(len(sweep.trials), 'trial')}")
-        run[name] = _run(sweep, backend, store)
-    found = Sweeps(run)
-    rates = found.rates()
-    link_bps = found.link_bps(rates)
+        trials_by_sweep[name] = _run(sweep, backend, store)
+    sweep_results = Sweeps(trials_by_sweep)
+    rates = sweep_results.rates()
+    link_bps = sweep_results.link_bps(rates)
     fabric = sweeps.reference(loaded, choice, None if plan else round(link_bps))
     idle = _run(fabric, loading.backend_of(fabric), store)
-    return calibrated(found, link_bps, rates, idle), [trial for each in run.values() for trial in each]
+    return calibrated(sweep_results, link_bps, rates, idle), [
+        trial for trials_of_sweep in trials_by_sweep.values() for trial in trials_of_sweep
+    ]
 
 
 def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Trial]:
@@ -224,12 +230,12 @@ def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Tria
 def _profile(
     measured: Calibration, trials: Sequence[Trial], loaded: LoadedPlan, iterations: int, names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the profile as its file has it."""
+    """Return the content of the profile's file."""
     from datetime import UTC, datetime
 
     hosts = _host_facts(trials)
-    errors = [error for each in hosts if (error := each.get("clock_error_ns")) is not None]
-    made = {
+    errors = [error for host in hosts if (error := host.get("clock_error_ns")) is not None]
+    provenance = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "fabricbench": __version__,
         "backend": trials[0].facts.backend,
@@ -238,11 +244,11 @@ def _profile(
         "iterations": iterations,
     }
     if errors:
-        made["clock_error_ns"] = max(errors)
+        provenance["clock_error_ns"] = max(errors)
     rows = [{**row.told, "from": names[row.way[0]], "to": names[row.way[1]]} for row in measured.rows]
     return {
         "fabricbench_profile": 1,
-        "made": made,
+        "made": provenance,
         "hosts": hosts,
         "parameters": _parameters(measured),
         "sweeps": rows,
@@ -250,7 +256,7 @@ def _profile(
 
 
 def _parameters(measured: Calibration) -> dict[str, Any]:
-    def told(fit: Fit, value: Any) -> dict[str, Any]:
+    def parameter_entry(fit: Fit, value: Any) -> dict[str, Any]:
         from statistics import median
 
         return {
@@ -262,23 +268,23 @@ def _parameters(measured: Calibration) -> dict[str, Any]:
         }
 
     parameters = {
-        name: told(fit, time_text(round(fit.value)))
+        name: parameter_entry(fit, time_text(round(fit.value)))
         for name in ("send_overhead", "receive_overhead", "latency")
         if (fit := getattr(measured, name))
     }
-    parameters["rate"] = told(measured.rate, rate_text(round(measured.rate.value)))
+    parameters["rate"] = parameter_entry(measured.rate, rate_text(round(measured.rate.value)))
     if measured.window is not None:
-        parameters["window"] = told(measured.window, round(measured.window.value))
+        parameters["window"] = parameter_entry(measured.window, round(measured.window.value))
     return parameters
 
 
 def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return what the records say of each host, with the largest error of its clock."""
-    known: dict[str, dict[str, Any]] = {}
+    """Return the recorded facts of each host, with the largest error of its clock."""
+    facts_by_host: dict[str, dict[str, Any]] = {}
     for trial in trials:
         for host in trial.engine.get("hosts", ()):
             facts: Mapping[str, Any] = host.get("facts", {})
-            own = known.setdefault(
+            entry = facts_by_host.setdefault(
                 host["host"],
                 {
                     "name": host["host"],
@@ -288,8 +294,8 @@ def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
                     "clock_error_ns": 0,
                 },
             )
-            own["clock_error_ns"] = max(own["clock_error_ns"], int(host["clock_error_ns"]))
-    return list(known.values())
+            entry["clock_error_ns"] = max(entry["clock_error_ns"], int(host["clock_error_ns"]))
+    return list(facts_by_host.values())
 
 
 def _write_profile(profile: Mapping[str, Any], path: Path) -> None:
@@ -309,24 +315,24 @@ def _rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "parameter": name,
-            "value": each["value"],
-            "residual_median_percent": each["residual_median"],
-            "residual_max_percent": each["residual_max"],
-            "samples": each["samples"],
-            "basis": each["basis"],
+            "value": fit["value"],
+            "residual_median_percent": fit["residual_median"],
+            "residual_max_percent": fit["residual_max"],
+            "samples": fit["samples"],
+            "basis": fit["basis"],
         }
-        for name, each in profile["parameters"].items()
+        for name, fit in profile["parameters"].items()
     ]
 
 
-def _written(rows: Sequence[dict[str, Any]], output: Format) -> str:
+def _formatted(rows: Sequence[dict[str, Any]], output: Format) -> str:
 
     if output is Format.CSV:
         return rows_csv(list(rows[0]), rows)
-    heads = ("parameter", "value", "residual", "residual", "samples", "measured by")
+    headers = ("parameter", "value", "residual", "residual", "samples", "measured by")
     units = ("", "", "median %", "max %", "", "")
     columns = [
-        Column((head, unit), place in (0, 5))
-        for place, (head, unit) in enumerate(zip(heads, units, strict=True))
+        Column((header, unit), index in (0, 5))
+        for index, (header, unit) in enumerate(zip(headers, units, strict=True))
     ]
-    return render(columns, [Row([str(each) for each in row.values()]) for row in rows], colour=has_colour())
+    return render(columns, [Row([str(value) for value in row.values()]) for row in rows], colour=has_colour())

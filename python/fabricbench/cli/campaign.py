@@ -35,9 +35,9 @@ from fabricbench.words import counted
 
 _TRIALS_MAX: Final = 10_000
 _HOURS_MAX: Final = 24
-"""More trials, or more estimated hours of one core, are hardly meant, and so have to be asked for."""
+"""Limits without `--force`: more trials, or more estimated hours of one core, are probably a mistake."""
 _COUNTED_MAX: Final = 5 * _TRIALS_MAX
-"""Trials, which plans may have in common, from which on the rest of a campaign is not counted."""
+"""Number of trials, before removal of duplicates, from which on further plans are not counted."""
 _SHOWN: Final = 5
 
 
@@ -67,7 +67,7 @@ def campaign_command(
     trial that fails stops no other. Exit status: 0 if all have a record, else 2.
     """
     if status:
-        _tell_status(file, workspace, output)
+        _write_status(file, workspace, output)
         return
     is_free = force or dry_run
     limits = Limits(None, None if force else time_limit * 60_000)
@@ -78,7 +78,7 @@ def campaign_command(
     cost = f"{trials} of {plans}, up to {duration(cost_ms)} of one core"
     if dry_run:
         counts = {"name": campaign.name, "trials": len(units), "plans": len(campaign.plans)}
-        _tell_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
+        _write_values(counts | {"cost_ms": cost_ms}, f"{campaign.name}: {cost}", output)
         return
     if campaign.uncounted:
         cost = f"{cost}, and {counted(campaign.uncounted, 'more plan')} that are not counted"
@@ -95,20 +95,20 @@ def campaign_command(
     with announced(store, campaign.name, len(units)) as noted, _display(campaign.name) as shown:
         keep_known(store, campaign, file)
 
-        def told(progress: Progress) -> None:
-            noted(progress)
-            shown(progress)
+        def on_progress(state: Progress) -> None:
+            noted(state)
+            shown(state)
 
-        progress = drive(store, units, on, result_rows, told)
-    _tell(progress, campaign.name, output)
+        progress = drive(store, units, on, result_rows, on_progress)
+    _write_result(progress, campaign.name, output)
     if progress.failed:
         raise typer.Exit(USER_ERROR)
 
 
 def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
-    """Let others know which trials the campaign has: the web shows what they come to."""
+    """Store the trials of the campaign in the workspace, for the results in the web application."""
     members = members_of(campaign)
-    told = CampaignTrials(
+    campaign_trials = CampaignTrials(
         title=campaign.title,
         source=read_input_text(file),
         factors=members.factors,
@@ -117,32 +117,32 @@ def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
         alone=members.alone,
         members=members.frame.to_arrow(),
     )
-    keep_trials(store.root, campaign.name, told)
+    keep_trials(store.root, campaign.name, campaign_trials)
 
 
-def _tell_status(file: Path, workspace: Path | None, output: Format) -> None:
+def _write_status(file: Path, workspace: Path | None, output: Format) -> None:
 
     name = campaign_name(file)
-    found = [each for each in campaigns(Workspace.open(workspace).root) if each.name == name]
-    if not found:
+    states = [state for state in campaigns(Workspace.open(workspace).root) if state.name == name]
+    if not states:
         note(
             f"error: campaign {name} has not run in this workspace\n"
             f"hint: `fabricbench campaign {file}` runs it"
         )
         raise typer.Exit(USER_ERROR)
-    _tell_values(asdict(found[0]), f"{name}: {found[0].state}, {_line(found[0])}", output)
+    _write_values(asdict(states[0]), f"{name}: {states[0].state}, {_line(states[0])}", output)
 
 
-def _tell_values(values: dict[str, Any], text: str, output: Format) -> None:
+def _write_values(values: dict[str, Any], text: str, output: Format) -> None:
     if output is Format.JSON:
         write(json.dumps(values, indent=2))
     else:
         write(_row(values) if output is Format.CSV else text)
 
 
-def _tell(progress: Progress, name: str, output: Format) -> None:
-    """Write what came of a campaign; why trials failed is data of JSON, and otherwise a message."""
-    told = {
+def _write_result(progress: Progress, name: str, output: Format) -> None:
+    """Write the result of a campaign; reasons of failed trials are data in JSON, otherwise messages."""
+    summary = {
         "name": name,
         "trials": progress.trials,
         "kept": progress.kept,
@@ -153,21 +153,21 @@ def _tell(progress: Progress, name: str, output: Format) -> None:
         "nodes": dict(sorted(progress.nodes.items())),
     }
     if output is Format.JSON:
-        write(json.dumps(told, indent=2))
+        write(json.dumps(summary, indent=2))
         return
     for facts, error in progress.failed[:_SHOWN]:
         note(f"failed: {facts.id}, {facts.plan}: {type(error).__name__}: {error}")
     if len(progress.failed) > _SHOWN:
         note(f"and {len(progress.failed) - _SHOWN} more: `fabricbench trials` has them all")
     if output is Format.CSV:
-        write(_row(told | {"failed": len(progress.failed), "nodes": len(progress.nodes)}))
+        write(_row(summary | {"failed": len(progress.failed), "nodes": len(progress.nodes)}))
         return
     kept = f", {progress.kept} had their record" if progress.kept else ""
     failed = f", {len(progress.failed)} failed" if progress.failed else ""
     busy = f"; {progress.cores} cores worked on trials {progress.busy_percent:.0f} % of the time"
     write(
-        f"{name}: {progress.finished} of {progress.trials} trials in {progress.elapsed_s:.1f} s{kept}{failed}"
-        + (busy if progress.busy_s else "")
+        f"{name}: {progress.finished} of {progress.trials} trials in "
+        f"{progress.elapsed_s:.1f} s{kept}{failed}" + (busy if progress.busy_s else "")
     )
 
 
@@ -177,7 +177,7 @@ def _row(values: dict[str, Any]) -> str:
 
 
 class _Waits:
-    """Says once of each trouble that something is waited for."""
+    """Progress listener without a terminal: notes each new reason for waiting once."""
 
     def __init__(self) -> None:
         self._said = ""
@@ -191,19 +191,19 @@ class _Waits:
 
 @contextmanager
 def _display(name: str) -> Iterator[Callable[[Progress], None]]:
-    """Show how far a campaign is until the block ends, while standard error is a terminal."""
+    """Show the progress of a campaign until the block ends, while standard error is a terminal."""
     if not sys.stderr.isatty():
         yield _Waits()
         return
     with bar() as shown:
         task = shown.add_task(name, total=1, detail="")
-        yield lambda told: shown.update(
-            task, completed=told.share, detail=_line(state_of(name, RUNNING, told))
+        yield lambda progress: shown.update(
+            task, completed=progress.share, detail=_line(state_of(name, RUNNING, progress))
         )
 
 
 def _line(campaign: CampaignState) -> str:
-    """Say how far a campaign is."""
+    """Return the progress of a campaign in one line."""
     done = campaign.kept + campaign.finished + campaign.failed
     parts = [f"{done:,} of {campaign.trials:,} trials", f"{campaign.percent:.0f} % of the estimated work"]
     if campaign.failed:

@@ -1,4 +1,4 @@
-"""The commands `campaign report` and `campaign show`: what a campaign came to."""
+"""The commands `campaign report` and `campaign show`: effects of a campaign's factors, and its settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fabricbench.words import counted
 
 
 class CampaignFormat(StrEnum):
-    """How a campaign is written."""
+    """Output format of a campaign."""
 
     TABLE = "table"
     JSON = "json"
@@ -144,25 +144,27 @@ def _report(
     relative: bool = False,
     with_all: bool = False,
 ) -> CampaignReport:
-    """Analyse a campaign; what has no record is told, and none at all is an error."""
-    both = _both(pareto) if pareto is not None else []
-    for name in [*metrics, *both]:
+    """Analyse a campaign. Note how many trials have no record; it is an error if none has one."""
+    pareto_metrics = _pareto_metrics(pareto) if pareto is not None else []
+    for name in [*metrics, *pareto_metrics]:
         check_metric(name)
     store = Workspace.open(workspace)
     campaign = load_campaign(file)
     members = members_of(campaign)
     if job is not None and job not in members.job_names:
         raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(members.job_names)}')
-    chosen = list(dict.fromkeys(metrics or [main_metric(members.jobs).name]))
-    wanted = None if with_all else [*chosen, *both]
-    table = campaign_table(store, members.frame, members.factors, wanted, job)
+    response_names = list(dict.fromkeys(metrics or [main_metric(members.jobs).name]))
+    metric_names = None if with_all else [*response_names, *pareto_metrics]
+    table = campaign_table(store, members.frame, members.factors, metric_names, job)
     report = CampaignReport(
         campaign.name,
         campaign.title,
         read_input_text(file),
         table,
-        [] if with_all else [table.response(BY_NAME[name], relative=relative) for name in chosen],
-        (table.response(BY_NAME[both[0]]), table.response(BY_NAME[both[1]])) if both else None,
+        [] if with_all else [table.response(BY_NAME[name], relative=relative) for name in response_names],
+        (table.response(BY_NAME[pareto_metrics[0]]), table.response(BY_NAME[pareto_metrics[1]]))
+        if pareto_metrics
+        else None,
         members.alone,
     )
     if not report.recorded:
@@ -175,8 +177,8 @@ def _report(
     return report
 
 
-def _both(pareto: str) -> list[str]:
-    """Return the two metrics that are set against each other."""
+def _pareto_metrics(pareto: str) -> list[str]:
+    """Return the two metrics to plot against each other."""
     names = [name.strip() for name in pareto.split(",")]
     if len(names) != 2 or names[0] == names[1]:
         raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""The command `compare`."""
+"""The command `compare`: trials, variants of a run, sizes of two runs, or a run and its prediction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fabricbench.store import Workspace
 
 
 class By(StrEnum):
-    """What runs are compared by: the variants of one, the sizes of two, or one and its prediction."""
+    """Kind of comparison: the variants of one run, the sizes of two, or a run and its prediction."""
 
     VARIANT = "variant"
     SIZE = "size"
@@ -67,19 +67,19 @@ def compare_command(
         write(twins_written(_twins(store, trials or ["latest"], reference), output))
         return
     if by is By.VARIANT:
-        found = by_variant(store, trials or ["latest"], reference)
+        comparison = by_variant(store, trials or ["latest"], reference)
     elif by is By.SIZE:
-        found = _by_size(store, trials or [], reference)
+        comparison = _by_size(store, trials or [], reference)
     else:
-        found = _trial_by_trial(store, trials or [], reference)
+        comparison = _trial_by_trial(store, trials or [], reference)
     if output is Format.JSON:
-        write(formats.comparison_json(found))
+        write(formats.comparison_json(comparison))
     elif output is Format.CSV:
-        write(formats.comparison_csv(found))
+        write(formats.comparison_csv(comparison))
     elif by is By.SIZE:
-        write(sizes_text(found, colour=has_colour()))
+        write(sizes_text(comparison, colour=has_colour()))
     else:
-        write(comparison_text(found, colour=has_colour()))
+        write(comparison_text(comparison, colour=has_colour()))
 
 
 def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -> Comparison:
@@ -95,10 +95,10 @@ def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -
         raise typer.BadParameter(
             f"{' and '.join(names)} name the same trial; trials are compared with others"
         )
-    found = of_trials(trials)
-    if not found.pairs:
+    comparison = of_trials(trials)
+    if not comparison.pairs:
         raise typer.BadParameter("the trials have no job in common")
-    return found
+    return comparison
 
 
 def _by_size(store: Workspace, names: list[str], reference: str | None) -> Comparison:
@@ -110,10 +110,10 @@ def _by_size(store: Workspace, names: list[str], reference: str | None) -> Compa
         raise typer.BadParameter(
             f"{' and '.join(names)} are of the same run; --by size takes a trial of each of two runs"
         )
-    found = of_sizes(first, second)
-    if not found.pairs:
+    comparison = of_sizes(first, second)
+    if not comparison.pairs:
         raise typer.BadParameter("the runs have no collective, number of ranks and data size in common")
-    return found
+    return comparison
 
 
 def _twins(store: Workspace, names: list[str], reference: str | None) -> list[TwinGroup]:
@@ -128,7 +128,7 @@ def _twins(store: Workspace, names: list[str], reference: str | None) -> list[Tw
 
 
 def twins_written(groups: Sequence[TwinGroup], output: Format) -> str:
-    """Return measured jobs beside their predictions in a format."""
+    """Return measured jobs and their predictions in a format."""
     if output is Format.JSON:
         return twins_json(groups)
     if output is Format.CSV:

@@ -1,4 +1,4 @@
-"""Completion for shells: what a word on the command line may be, and the command `completion`."""
+"""Completion for shells: candidates for a word on the command line, and the command `completion`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fabricbench.metrics import METRICS
 from fabricbench.store.names import WORKSPACE_VARIABLE, last_trials, view_names
 
 VARIABLE: Final = "_FABRICBENCH_COMPLETE"
-"""With this in its environment the program says what a word may be, for the function that a shell has."""
+"""Environment variable with which a shell's completion function requests the candidates for a word."""
 _INSTALLED: Final = {
     "bash": 'eval "$(fabricbench completion bash)"   # in ~/.bashrc',
     "zsh": 'eval "$(fabricbench completion zsh)"   # in ~/.zshrc, after compinit',
@@ -59,10 +59,10 @@ def complete_words() -> list[str]:
 
 
 def complete(app: typer.Typer) -> int:
-    """Write what the last word of a command line may be, and return the exit status; never say more."""
+    """Write the candidates for the last word of a command line and nothing else; return the exit status."""
     from typer import _completion_classes, completion
 
-    # Our help has no markup, and rich takes long to load.
+    # Our help has no markup, and rich is slow to load.
     _completion_classes._sanitize_help_text = lambda text: text
     _completion_classes.completion_init()
     instruction = os.environ.pop(VARIABLE)
@@ -71,13 +71,13 @@ def complete(app: typer.Typer) -> int:
             command = typer.main.get_command(app)
             status = completion.shell_complete(command, {}, "fabricbench", VARIABLE, instruction)
             sys.stdout.flush()
-    except Exception:  # noqa: BLE001 -- a user who types is not to be told
+    except Exception:  # noqa: BLE001 -- no message while the user types
         return 1
     return status
 
 
 def plans(incomplete: str) -> Iterator[tuple[str, str]]:
-    """Yield the shipped plans and the files of plans in this folder that begin so."""
+    """Yield the shipped plans and the plan files of this folder that begin with a text."""
     from fabricbench.plan.document.shipped import shipped_plans
 
     for name in shipped_plans():
@@ -89,36 +89,42 @@ def plans(incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def trials(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Yield the trials of the workspace that begin so, the newest first, each with its plan."""
-    found = last_trials(_workspace(context))
-    for name, meaning in [("latest", "the trial that finished last"), *found] if found else ():
+    """Yield the trials of the workspace that begin with a text, the newest first, each with its plan."""
+    trials_and_plans = last_trials(_workspace(context))
+    for name, description in (
+        [("latest", "the trial that finished last"), *trials_and_plans] if trials_and_plans else ()
+    ):
         if name.startswith(incomplete):
-            yield name, meaning
-    for plan in dict.fromkeys(plan for _, plan in found):
+            yield name, description
+    for plan in dict.fromkeys(plan for _, plan in trials_and_plans):
         if plan.startswith(incomplete):
             yield plan, "its last trial"
 
 
 def views(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the saved views of the workspace that begin so."""
+    """Return the saved views of the workspace that begin with a text."""
     return [name for name in view_names(_workspace(context)) if name.startswith(incomplete)]
 
 
 def _workspace(context: typer.Context) -> Path | None:
-    """Return the folder that the command line names, or the user's default; none for that of the program."""
+    """Return the folder from the command line or the user's defaults; `None` for the built-in default."""
     root: Path | None = context.params.get("workspace")
-    if root is None and not os.environ.get(WORKSPACE_VARIABLE) and "workspace" in (known := read_config()):
-        root = Path(str(known["workspace"]))
+    if (
+        root is None
+        and not os.environ.get(WORKSPACE_VARIABLE)
+        and "workspace" in (file_values := read_config())
+    ):
+        root = Path(str(file_values["workspace"]))
     return root
 
 
 def metrics(incomplete: str) -> list[tuple[str, str]]:
-    """Return the metrics that begin so, each with its title."""
+    """Return the metrics that begin with a text, each with its title."""
     return [(metric.name, metric.title) for metric in METRICS if metric.name.startswith(incomplete)]
 
 
 def fields(incomplete: str) -> list[str]:
-    """Return the fields of a plan that begin so, with the equals sign that a value follows."""
+    """Return the fields of a plan that begin with a text, each followed by an equals sign."""
     from fabricbench.plan._fields import FIELDS
 
     return [f"{field}=" for field in FIELDS if field.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""The commands `config`: each default that the user has set, and where it comes from."""
+"""The commands `config`: list, get, set and unset the user's defaults, each with its source."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def list_command(context: typer.Context, output: FormatOption = Format.TABLE) ->
     """
     if context.invoked_subcommand is not None:
         return
-    found = config_file.read_config()
-    rows = [_row(key, found) for key in SETTINGS]
+    file_values = config_file.read_config()
+    rows = [_row(key, file_values) for key in SETTINGS]
     if output is Format.JSON:
         write(json.dumps({"file": str(config_file.config_path()), "settings": rows}, indent=2))
     elif output is Format.CSV:
@@ -49,13 +49,13 @@ def list_command(context: typer.Context, output: FormatOption = Format.TABLE) ->
         )
 
 
-def _row(key: str, found: Mapping[str, Value]) -> dict[str, object]:
-    """Return the value of a setting and where it comes from."""
+def _row(key: str, file_values: Mapping[str, Value]) -> dict[str, object]:
+    """Return the value of a setting and its source."""
     setting = SETTINGS[key]
-    if given := os.environ.get(setting.variable):
-        return {"key": key, "value": given, "from": setting.variable}
-    if key in found:
-        return {"key": key, "value": found[key], "from": str(config_file.config_path())}
+    if environment_value := os.environ.get(setting.variable):
+        return {"key": key, "value": environment_value, "from": setting.variable}
+    if key in file_values:
+        return {"key": key, "value": file_values[key], "from": str(config_file.config_path())}
     return {"key": key, "value": setting.default, "from": "default"}
 
 
@@ -96,30 +96,30 @@ def _check_key(key: str) -> None:
     """
     if key not in SETTINGS:
         hint = close_match_hint(key.replace("-", "_"), SETTINGS)
-        more = f"; {hint}" if hint else ""
-        raise typer.BadParameter(f"found the key {key!r}; allowed: {', '.join(SETTINGS)}{more}")
+        hint_text = f"; {hint}" if hint else ""
+        raise typer.BadParameter(f"found the key {key!r}; allowed: {', '.join(SETTINGS)}{hint_text}")
 
 
-def _edit(key: str, line: str | None, wanted: Mapping[str, Value] | None) -> None:
-    """Put a line in place of that of a key, or take it out; all other lines stay.
+def _edit(key: str, line: str | None, expected_values: Mapping[str, Value] | None) -> None:
+    """Replace or remove the line of a key; all other lines stay.
 
     Raises:
-        PlanError: The file would not say what is wanted, since it is written in an unusual way.
+        typer.BadParameter: The changed file would not have the expected values: the key is in several lines.
     """
-    path = config_file.config_path().resolve()  # of a link, the file that it leads to
+    path = config_file.config_path().resolve()  # the target, if it is a link
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    lines, at = text.splitlines(), config_file.line_of(key, text)
-    if at is not None:
-        lines[at - 1 : at] = [] if line is None else [line]
+    lines, line_number = text.splitlines(), config_file.line_of(key, text)
+    if line_number is not None:
+        lines[line_number - 1 : line_number] = [] if line is None else [line]
     elif line is not None:
         lines.append(line)
-    new = "".join(f"{each}\n" for each in lines)
-    if wanted is not None and config_file.values_in(new, path) != wanted:
+    new_text = "".join(f"{new_line}\n" for new_line in lines)
+    if expected_values is not None and config_file.values_in(new_text, path) != expected_values:
         raise typer.BadParameter(f"{path} has {key} in more than one line; change it there")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(f"{path}.{os.getpid()}.partial")
     try:
-        partial.write_text(new, encoding="utf-8")
+        partial.write_text(new_text, encoding="utf-8")
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

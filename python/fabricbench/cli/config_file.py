@@ -1,7 +1,7 @@
 """The user's file of defaults: a value for an option that neither the command line nor the environment has.
 
-It is `fabricbench/config.toml` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set, or what
-FABRICBENCH_CONFIG names. Nothing is read or imported for it where it does not exist.
+It is `fabricbench/config.toml` in `$XDG_CONFIG_HOME`, which is `~/.config` unless set, or the file that
+FABRICBENCH_CONFIG names. If it does not exist, nothing is read or imported for it.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ Value = str | int
 
 
 class _RefusedError(ValueError):
-    """A value that a setting cannot have; the text is what it may be."""
+    """A value that a setting cannot have; the text lists the allowed values."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a file can give a default for.
+    """A key of the file: the option or environment variable whose default it is.
 
     Attributes:
-        default: What holds without it, in words.
-        read: Returns what a value of TOML or a word of the command line means; raises `_RefusedError`.
-        option: The option that it is the default of; none if it has only a variable.
-        commands: The commands whose option that is; all that have it if empty.
-        variable: The environment variable that says the same.
+        default: The built-in default, in words.
+        read: Parses a value of TOML or of the command line; raises `_RefusedError`.
+        option: The option whose default it is; empty if there is only a variable.
+        commands: The commands to whose option it applies; empty for all that have the option.
+        variable: The environment variable for the same value; may be empty.
     """
 
     default: str
@@ -72,13 +72,13 @@ def _format(value: object) -> Value:
     raise _RefusedError(", ".join(_FORMATS))
 
 
-def _number(most: int) -> Callable[[object], Value]:
+def _number(maximum: int) -> Callable[[object], Value]:
     def read(value: object) -> Value:
         with suppress(ValueError):
             number = int(value) if isinstance(value, str) else value
-            if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most:
+            if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= maximum:
                 return number
-        raise _RefusedError(f"1 to {most}")
+        raise _RefusedError(f"1 to {maximum}")
 
     return read
 
@@ -97,18 +97,18 @@ SETTINGS: Final[Mapping[str, Setting]] = {
 
 def config_path() -> Path:
     """Return the file, whether it exists or not."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named)
+    path_from_environment = os.environ.get(VARIABLE)
+    if path_from_environment:
+        return Path(path_from_environment)
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(base).expanduser() / "fabricbench" / "config.toml"
 
 
 def read_config() -> dict[str, Value]:
-    """Return what the file says; nothing if there is none.
+    """Return the values of the file; empty if there is no file.
 
     Raises:
-        PlanError: It is no TOML, or says what no setting is.
+        PlanError: It is no TOML, or has an unknown key or a value that is not allowed.
     """
     path = config_path()
     try:
@@ -124,24 +124,25 @@ def values_in(text: str, path: Path) -> dict[str, Value]:
     """Return the values of a text of TOML.
 
     Raises:
-        PlanError: It is no TOML, or says what no setting is; `path` names it in the message.
+        PlanError: It is no TOML, or has an unknown key or a value that is not allowed; the message names
+            `path`.
     """
     if not text.strip():
         return {}
     import tomllib
 
     try:
-        found = tomllib.loads(text)
+        toml_values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         line = _LINE.search(str(error))
         raise _error(
             path, int(line[1]) if line else None, "", f"no TOML: {error}", 'KEY = "VALUE"'
         ) from error
-    return {key: read_value(key, value, path, line_of(key, text)) for key, value in found.items()}
+    return {key: read_value(key, value, path, line_of(key, text)) for key, value in toml_values.items()}
 
 
 def read_value(key: str, value: object, path: Path | str, line: int | None = None) -> Value:
-    """Return what a value means for a setting.
+    """Return the parsed value of a setting.
 
     Raises:
         PlanError: There is no such setting, or it cannot have that value.
@@ -153,49 +154,51 @@ def read_value(key: str, value: object, path: Path | str, line: int | None = Non
     try:
         return setting.read(value)
     except _RefusedError as error:
-        shown = f'"{value}"' if isinstance(value, str) else str(value)
-        raise _error(path, line, key, shown[:200], str(error)) from error
+        value_text = f'"{value}"' if isinstance(value, str) else str(value)
+        raise _error(path, line, key, value_text[:200], str(error)) from error
 
 
 def line_of(key: str, text: str) -> int | None:
-    """Return the line of a key, from 1; none where it is written in another way than `KEY = VALUE`."""
-    written = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=|\s*\[+{re.escape(key)}[\].]""")
-    lines = (number for number, line in enumerate(text.splitlines(), 1) if written.match(line))
+    """Return the line of a key, from 1; `None` if it is not written as `KEY = VALUE`."""
+    key_pattern = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=|\s*\[+{re.escape(key)}[\].]""")
+    lines = (number for number, line in enumerate(text.splitlines(), 1) if key_pattern.match(line))
     return next(lines, None)
 
 
 def _error(
-    path: Path | str, line: int | None, key: str, found: str, allowed: str, hint: str = ""
+    path: Path | str, line: int | None, key: str, actual: str, allowed: str, hint: str = ""
 ) -> PlanError:
     from fabricbench.plan.errors import Place, PlanError, Problem
 
-    return PlanError([Problem(Place(str(path), line), key, found, allowed, hint)])
+    return PlanError([Problem(Place(str(path), line), key, actual, allowed, hint)])
 
 
 def take_defaults(context: typer.Context) -> None:
-    """Have options and variables that are not given take what the file says.
+    """Apply the file's values to options and environment variables that the user has not set.
 
     Raises:
         PlanError: The file cannot be used.
     """
-    found = read_config()
-    if not found:
+    file_values = read_config()
+    if not file_values:
         return
-    for key, value in found.items():
+    for key, value in file_values.items():
         setting = SETTINGS[key]
         if setting.variable and not setting.option and not os.environ.get(setting.variable):
             os.environ[setting.variable] = str(value)
-    context.default_map = _defaults(context.command, found)
+    context.default_map = _defaults(context.command, file_values)
 
 
-def _defaults(command: Any, found: Mapping[str, Value]) -> dict[str, Any]:
-    """Return the values of the parameters of a command, and of the commands below it by their names."""
-    below = getattr(command, "commands", {})
-    values: dict[str, Any] = {name: _defaults(each, found) for name, each in below.items()}
-    for key, value in found.items():
+def _defaults(command: Any, file_values: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the values of the parameters of a command and, by name, of its subcommands."""
+    subcommands = getattr(command, "commands", {})
+    values: dict[str, Any] = {
+        name: _defaults(subcommand, file_values) for name, subcommand in subcommands.items()
+    }
+    for key, value in file_values.items():
         setting = SETTINGS[key]
         if setting.commands and command.name not in setting.commands:
             continue
-        names = [each.name for each in command.params if setting.option and setting.option in each.opts]
+        names = [option.name for option in command.params if setting.option and setting.option in option.opts]
         values |= dict.fromkeys(names, value)
     return values

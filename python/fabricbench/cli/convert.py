@@ -1,4 +1,4 @@
-"""The command `convert`."""
+"""The command `convert`: configuration of real devices as fields of a plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINE_LENGTH_MAX: Final = 2_000
 
 
 class DeviceFormat(StrEnum):
-    """What a file is."""
+    """Format of a device's configuration."""
 
     SONIC = "sonic"
     CONTAINERLAB = "containerlab"
@@ -33,7 +33,7 @@ class DeviceFormat(StrEnum):
 
 
 class Shown(StrEnum):
-    """How to write what came of it."""
+    """Output format of the converted fields."""
 
     TABLE = "table"
     YAML = "yaml"
@@ -70,21 +70,21 @@ def convert_command(
     if priority is not None and data_dscp is not None:
         raise typer.BadParameter("--priority and --data-dscp both say which priority carries data: give one")
     kind = None if source_format is None else source_format.value
-    asked = Asked(kind, data_dscp, cnp_dscp, priority, servers)
+    read_options = Asked(kind, data_dscp, cnp_dscp, priority, servers)
     is_input = str(file) == "-"
     content = sys.stdin.buffer.read(FILE_BYTES_MAX) if is_input else content_of(file, str(file))
-    fragment = read_device(content, "<stdin>" if is_input else str(file), asked)
+    fragment = read_device(content, "<stdin>" if is_input else str(file), read_options)
     if output is Shown.JSON:
         write(json.dumps(fragment.told(), indent=2))
         return
     if output is Shown.YAML:
         write(_yaml(fragment))
-        for each in fragment.warnings:
-            note(f"warning: {each}")
-        for each in fragment.left_out:
-            note(f"not modelled: {each}")
+        for text in fragment.warnings:
+            note(f"warning: {text}")
+        for text in fragment.left_out:
+            note(f"not modelled: {text}")
         return
-    write("\n".join(one_line(each, _LINE_LENGTH_MAX) for each in _table(fragment)))
+    write("\n".join(one_line(text, _LINE_LENGTH_MAX) for text in _table(fragment)))
 
 
 def _yaml(fragment: Fragment) -> str:
@@ -102,18 +102,18 @@ def _yaml(fragment: Fragment) -> str:
 def _table(fragment: Fragment) -> Iterator[str]:
 
     yield f"{fragment.format}: {fragment.source}"
-    yield from (f"  {each}" for each in fragment.read)
+    yield from (f"  {sentence}" for sentence in fragment.read)
     yield ""
-    rows = [(each.field, value_text(each.value), each.origin) for each in fragment.values]
+    rows = [(sentence.field, value_text(sentence.value), sentence.origin) for sentence in fragment.values]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     yield f"{counted(len(rows), 'field')} of a plan"
     for field, value, origin in rows:
         yield f"  {field:{widths[0]}}  {value:{min(widths[1], 40)}}  from {origin}"
-    for title, told in (
+    for title, sentences in (
         ("in another way than in the file", fragment.warnings),
         ("not modelled", fragment.left_out),
     ):
-        if told:
+        if sentences:
             yield ""
             yield title
-            yield from (f"  {each}" for each in told)
+            yield from (f"  {sentence}" for sentence in sentences)

@@ -1,4 +1,4 @@
-"""The command `counters`."""
+"""The command `counters`: definitions of the counters of adapters and switches, and files with counters."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def counters_command(
         write(counters_text(switch_counters([Path(name) for name in names or ()], before or ()), output))
         return
 
-    found: list[Counter] = [] if names else list(counters())
+    matches: list[Counter] = [] if names else list(counters())
     unknown = []
     for name in names or ():
-        known = list(find(name))
-        found += known
-        if not known:
+        counters_of_name = list(find(name))
+        matches += counters_of_name
+        if not counters_of_name:
             unknown.append(name)
-    if found or not unknown:
-        write(_text(found, output))
+    if matches or not unknown:
+        write(_text(matches, output))
     for name in unknown:
-        hint = close_match_hint(name, (each.vendor_name for each in counters()))
+        hint = close_match_hint(name, (counter.vendor_name for counter in counters()))
         note(f'error: "{one_line(name, _SHOWN_MAX)}": found no counter of that name that is known')
         note(f"hint: {hint or '`fabricbench counters` lists all'}")
     if unknown:
@@ -70,7 +70,7 @@ def counters_command(
 
 
 def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
-    """Tell whether files are meant: one is there, or a name is only files have, or `--before` is given."""
+    """Return whether the names are files: one exists or ends like a file, or `--before` is set."""
     if before and not names:
         raise typer.BadParameter(
             "found no FILE beside it; name the file of the later moment", param_hint="--before"
@@ -80,15 +80,18 @@ def _are_files(names: Sequence[str], before: Sequence[Path] | None) -> bool:
     )
 
 
-def _text(found: list[Counter], output: Format) -> str:
-    rows = [{column: getattr(each, column) for column in _COLUMNS} for each in found]
+def _text(selected: list[Counter], output: Format) -> str:
+    rows = [{column: getattr(counter, column) for column in _COLUMNS} for counter in selected]
     if output is Format.JSON:
         return json.dumps({"counters": rows}, indent=2)
     if output is Format.CSV:
         return rows_csv(list(_COLUMNS), rows)
     lines = []
-    for each in found:
-        unit = f" [{each.unit}]" if each.unit else ""
-        lines.append(f"{each.vendor_name} ({each.family}, {each.source}): {each.name}, {each.counts}{unit}")
-        lines.append(f"  {each.meaning}")
+    for counter in selected:
+        unit = f" [{counter.unit}]" if counter.unit else ""
+        lines.append(
+            f"{counter.vendor_name} ({counter.family}, {counter.source}): "
+            f"{counter.name}, {counter.counts}{unit}"
+        )
+        lines.append(f"  {counter.meaning}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What `counters FILE` shows: each counter, what it counts, and ours that counts the same."""
+"""Output of `counters FILE`: each counter with its value, definition, and our metric that counts the same."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ _COLUMNS: Final = (
 def counters_text(switches: Sequence[SwitchCounters], output: Format) -> str:
     """Return the counters of switches in a format."""
     if output is Format.TABLE:
-        return "\n\n".join(_text(each) for each in switches)
+        return "\n\n".join(_text(switch) for switch in switches)
     if output is Format.CSV:
-        return rows_csv(list(_COLUMNS), [_row(each, one) for each in switches for one in each.changes])
+        return rows_csv(
+            list(_COLUMNS), [_row(switch, change) for switch in switches for change in switch.changes]
+        )
     content = [
         {
-            "switch": each.switch,
-            "kind": each.kind,
-            "file": each.file,
-            "before": each.before or None,
-            "forms": list(each.forms),
-            "notes": list(each.notes),
+            "switch": switch.switch,
+            "kind": switch.kind,
+            "file": switch.file,
+            "before": switch.before or None,
+            "forms": list(switch.forms),
+            "notes": list(switch.notes),
             "counters": [
-                {name: value for name, value in _row(each, one).items() if name != "switch"}
-                for one in each.changes
+                {name: value for name, value in _row(switch, change).items() if name != "switch"}
+                for change in switch.changes
             ],
         }
-        for each in switches
+        for switch in switches
     ]
     return json.dumps({"switches": content}, indent=2, allow_nan=False)
 
@@ -62,29 +64,29 @@ def _row(switch: SwitchCounters, change: Change) -> dict[str, Any]:
 
 
 def _text(switch: SwitchCounters) -> str:
-    since = f"since {switch.before}" if switch.before else "as they stand: --before FILE gives the growth"
-    head = f"{switch.switch}: {', '.join(switch.forms)}; {since}"
+    period = f"since {switch.before}" if switch.before else "as they stand: --before FILE gives the growth"
+    title = f"{switch.switch}: {', '.join(switch.forms)}; {period}"
     by_name: dict[str, list[Change]] = {}
-    for each in switch.changes:
-        by_name.setdefault(each.vendor_name, []).append(each)
-    known = [changes for changes in by_name.values() if changes[0].counter and not _is_idle(changes)]
+    for change in switch.changes:
+        by_name.setdefault(change.vendor_name, []).append(change)
+    defined = [changes for changes in by_name.values() if changes[0].counter and not _is_idle(changes)]
     idle = [name for name, changes in by_name.items() if changes[0].counter and _is_idle(changes)]
-    unknown = [changes for changes in by_name.values() if not changes[0].counter]
-    lines = [styled(head, Style.BOLD, colour=has_colour()), *switch.notes]
-    lines += [line for changes in known for line in _lines(changes)]
+    undefined = [changes for changes in by_name.values() if not changes[0].counter]
+    lines = [styled(title, Style.BOLD, colour=has_colour()), *switch.notes]
+    lines += [line for changes in defined for line in _lines(changes)]
     if idle:
         lines.append(f"0 wherever they are counted: {', '.join(idle)}")
-    if unknown:
+    if undefined:
         lines.append("not known, by their vendor's names:")
-        lines += [f"{changes[0].vendor_name}: {_values(changes)}" for changes in unknown]
+        lines += [f"{changes[0].vendor_name}: {_values(changes)}" for changes in undefined]
     return "\n".join(lines)
 
 
 def _is_idle(changes: Sequence[Change]) -> bool:
-    """Tell whether there is nothing to say of a counter: it is 0, or the device does not have it."""
+    """Return whether a counter is omitted: it is 0, or the device does not have it."""
     return all(
-        not each.value if each.value is not None else each.after is None and not each.least
-        for each in changes
+        not change.value if change.value is not None else change.after is None and not change.least
+        for change in changes
     )
 
 
@@ -93,28 +95,30 @@ def _lines(changes: Sequence[Change]) -> Iterator[str]:
     if counter is None:
         return
     unit = f" [{counter.unit}]" if counter.unit else ""
-    ours = f"ours: {counter.metric}" if counter.metric else "nothing of ours counts this"
-    yield f"{changes[0].vendor_name}: {counter.name}, {counter.counts}{unit}; {ours}"
+    metric_text = f"ours: {counter.metric}" if counter.metric else "nothing of ours counts this"
+    yield f"{changes[0].vendor_name}: {counter.name}, {counter.counts}{unit}; {metric_text}"
     yield f"  {counter.meaning}"
     yield f"  {_values(changes)}"
 
 
 def _values(changes: Sequence[Change]) -> str:
-    """Write the values of a counter: the largest by their places, and how many are 0 or not known."""
-    known = [each for each in changes if each.value is not None]
-    grown = {place: value for place, value in totals(known).items() if value}
-    texts = [f"{place} {_number(value)}" for place, value in list(grown.items())[:_SHOWN]]
-    texts += [f"{len(grown) - _SHOWN:,} more"] if len(grown) > _SHOWN else []
-    texts += [f"{len(known) - len(grown):,} with 0"] if len(known) > len(grown) else []
+    """Return the values of a counter: the largest by port or queue, and how many are 0 or unknown."""
+    counted = [change for change in changes if change.value is not None]
+    nonzero = {location: value for location, value in totals(counted).items() if value}
+    texts = [f"{location} {_number(value)}" for location, value in list(nonzero.items())[:_SHOWN]]
+    texts += [f"{len(nonzero) - _SHOWN:,} more"] if len(nonzero) > _SHOWN else []
+    texts += [f"{len(counted) - len(nonzero):,} with 0"] if len(counted) > len(nonzero) else []
     reasons: dict[str, int] = {}
-    for each in changes:
-        if each.value is None:
-            reasons[each.note] = reasons.get(each.note, 0) + 1
+    for change in changes:
+        if change.value is None:
+            reasons[change.note] = reasons.get(change.note, 0) + 1
     texts += [f"{count:,} {reason}" for reason, count in reasons.items()]
-    least = [f"{each.place} {_number(each.least)}" for each in changes if each.least]
-    if least:
-        more = [f"{len(least) - _SHOWN:,} more"] if len(least) > _SHOWN else []
-        texts.append(f"at least, since it was cleared: {', '.join([*least[:_SHOWN], *more])}")
+    lower_bounds = [f"{change.place} {_number(change.least)}" for change in changes if change.least]
+    if lower_bounds:
+        remainder_text = [f"{len(lower_bounds) - _SHOWN:,} more"] if len(lower_bounds) > _SHOWN else []
+        texts.append(
+            f"at least, since it was cleared: {', '.join([*lower_bounds[:_SHOWN], *remainder_text])}"
+        )
     return ", ".join(texts)
 
 

@@ -1,4 +1,4 @@
-"""The command `doctor`: is everything here that fabricbench needs?"""
+"""The command `doctor`: checks of the requirements of fabricbench on this machine."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _PYTHON_MIN = (3, 11)
 _DISK_FREE_MIN_BYTES = 1 << 30
 _MEMORY_MIN_BYTES = 1 << 30
 _POLARS_FLAGS = {"avx", "avx2", "bmi1", "bmi2", "fma", "movbe", "pclmulqdq", "sse4_2"}
-"""What the usual build of polars takes for granted on x86-64, as Linux spells it."""
+"""Processor features that the usual build of polars requires on x86-64, as Linux spells them."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at.
+    """Result of the check of one requirement.
 
     Attributes:
-        name: What.
-        ok: Whether it is as it should be.
-        needed: Whether fabricbench cannot do without it.
-        found: What was found.
-        hint: What to do if it is not; may be empty.
+        name: Name of the requirement.
+        ok: Whether it is met.
+        needed: Whether fabricbench cannot work without it.
+        found: Description of the actual state.
+        hint: How to fix it; may be empty.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _engine() -> Check:
 
 
 def _processor() -> Iterator[Check]:
-    """Look whether the libraries are built for this processor; the engine runs on any."""
+    """Check that the libraries are built for this processor; the engine runs on any."""
     from importlib.util import find_spec
 
     flags = _processor_flags()
@@ -113,7 +113,7 @@ def _processor() -> Iterator[Check]:
 
 
 def _processor_flags() -> set[str]:
-    """Return what Linux says an x86 processor can do; nothing on others."""
+    """Return the features of an x86 processor as reported by Linux; empty on others."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -122,7 +122,7 @@ def _processor_flags() -> set[str]:
 
 
 def _workspace(workspace: Path | None) -> Check:
-    """Open the workspace if there is one; if not, look whether it could be made."""
+    """Check that the workspace can be opened or, if there is none, created."""
     folder = workspace_folder(workspace)
     if folder.is_file() or holds_workspace(folder):
         try:
@@ -131,26 +131,26 @@ def _workspace(workspace: Path | None) -> Check:
             return Check("workspace", False, True, str(error), error.hint)
         return Check("workspace", True, True, f"{folder}, {counted(count, 'trial')}")
     hint = "name another folder with --workspace or FABRICBENCH_WORKSPACE"
-    reason = _why_not_made(folder)
+    reason = _creation_error(folder)
     if reason:
         return Check("workspace", False, True, f"{folder} cannot be made: {reason}", hint)
     return Check("workspace", True, True, f"{folder} is made by the first run", hint)
 
 
-def _why_not_made(folder: Path) -> str:
-    """Return why nothing can be made where a folder would be; empty if it can."""
+def _creation_error(folder: Path) -> str:
+    """Return why a folder cannot be created; empty if it can."""
     import tempfile
 
-    # Permissions alone do not tell: those of /proc would let root make folders.
+    # Permissions are not sufficient: those of /proc would let root make folders.
     try:
-        with tempfile.TemporaryDirectory(prefix=".fabricbench-", dir=_existing(folder)):
+        with tempfile.TemporaryDirectory(prefix=".fabricbench-", dir=_existing_parent(folder)):
             return ""
     except OSError as error:
         return error.strerror or str(error)
 
 
 def _tables() -> Iterator[Check]:
-    """Look at the place of records, if it is another than the workspace."""
+    """Check the storage of records, if it is not the workspace."""
     try:
         location = tables_location()
         if location is not None:
@@ -160,7 +160,7 @@ def _tables() -> Iterator[Check]:
         yield Check("tables", False, True, str(error), error.hint)
 
 
-def _existing(folder: Path) -> Path:
+def _existing_parent(folder: Path) -> Path:
     """Return the nearest folder that exists."""
     return next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
 
@@ -169,7 +169,7 @@ def _memory() -> Check:
     available_bytes = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        # Unlike the free pages, this counts what the page cache would give back.
+        # Unlike the free pages, this includes memory that the page cache would release.
         available_bytes = next(
             int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")
         )
@@ -183,9 +183,9 @@ def _memory() -> Check:
 
 def _disk(workspace: Path | None) -> Check:
 
-    free_bytes = shutil.disk_usage(_existing(workspace_folder(workspace))).free
-    found = f"{_gib(free_bytes)} free for the workspace"
-    return Check("disk", free_bytes >= _DISK_FREE_MIN_BYTES, False, found, "large runs write about 1 GiB")
+    free_bytes = shutil.disk_usage(_existing_parent(workspace_folder(workspace))).free
+    free_text = f"{_gib(free_bytes)} free for the workspace"
+    return Check("disk", free_bytes >= _DISK_FREE_MIN_BYTES, False, free_text, "large runs write about 1 GiB")
 
 
 def _gib(size_bytes: int) -> str:
@@ -193,8 +193,8 @@ def _gib(size_bytes: int) -> str:
 
 
 def _program(name: str, candidates: tuple[str, ...], hint: str) -> Check:
-    found = next((path for candidate in candidates if (path := shutil.which(candidate))), None)
-    return Check(name, found is not None, False, found or "not found", hint)
+    program_path = next((path for candidate in candidates if (path := shutil.which(candidate))), None)
+    return Check(name, program_path is not None, False, program_path or "not found", hint)
 
 
 def _table(checks: list[Check]) -> str:

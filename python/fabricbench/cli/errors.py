@@ -1,4 +1,4 @@
-"""What an error means: a message for the user and the exit status."""
+"""Exit statuses, and the translation of errors into messages for the user and exit statuses."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from fabricbench.words import install_hint, one_line
 OUR_BUG = 1
 USER_ERROR = 2
 NOT_MET = 3
-"""A criterion of the plan is not met; nothing went wrong."""
+"""Exit status: a criterion of the plan is not met, without any error."""
 SIGNALLED = 128
-"""What is added to a signal's number, as shells do."""
+"""Offset from a signal's number to the exit status, as in shells."""
 
 OLD_PROCESSOR = "Missing required CPU features"
-"""How the warning of polars begins where this processor lacks what it is built for."""
+"""Beginning of the warning of polars about processor features that are missing here."""
 
 OUT_OF_MEMORY = (
     "error: out of memory: the run needs more than this process can get\n"
     "hint: finished trials are intact, and --resume runs only the rest; `fabricbench plan check PLAN` "
     "estimates what a trial needs"
 )
-"""Where Python runs out; the core says the same for itself (crates/python/src/allocator.rs)."""
+"""Message when Python has no memory left; the core has the same one (crates/python/src/allocator.rs)."""
 
 _PYDANTIC = "Value error, "
-"""What typer leaves in a message from the library that checks options."""
+"""Prefix of pydantic's errors, which typer leaves in its messages."""
 
 _NAMELESS = "Invalid value: "
-"""What typer puts before a message that says itself what is wrong."""
+"""Prefix of typer that is redundant before our messages."""
 
 DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
 
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""What the system says of a file, or of standard output, that takes no more."""
+"""Error numbers of a file or a standard output to which no more can be written."""
 _PROGRAM: Final = Path(__file__).parents[1]
 _PATH_LENGTH_MAX: Final = 500
 
 
-# What pyarrow says when there is no memory for the stack of a thread of its pool.
+# Message of pyarrow when there is no memory for the stack of a thread of its pool.
 THREAD_WITHOUT_MEMORY = "Failed to launch worker thread"
 
 
 def exit_status(error: BaseException, *, debug: bool) -> int:
-    """Tell the user what went wrong and return the exit status.
+    """Write the message of an error for the user and return the exit status.
 
     Args:
-        error: What ended the command.
+        error: The error that ended the command.
         debug: Show the traceback of an unexpected error.
     """
     if isinstance(error, typer.Exit):
@@ -79,7 +79,7 @@ def exit_status(error: BaseException, *, debug: bool) -> int:
         note(text)
         return USER_ERROR
     if isinstance(error, Exception):
-        _tell_bug(error, debug=debug)
+        _note_bug(error, debug=debug)
         return OUR_BUG
     raise error
 
@@ -107,17 +107,17 @@ def _about_processor(error: Exception) -> str | None:
 
 
 def _about_file(error: Exception) -> str | None:
-    """Return the text of what the system says of a file or a folder, other than one of the program's own."""
+    """Return the text of a system error about a file or a folder, except for the program's own files."""
     if not isinstance(error, OSError) or not isinstance(error.filename, str | bytes | Path):
         return None
     path = Path(os.fsdecode(error.filename))
     if path.is_relative_to(_PROGRAM):
         return None
-    shown = one_line(str(path), _PATH_LENGTH_MAX)
-    return f"error: {shown}: {error.strerror}\nhint: name another file or folder, or mend this one"
+    path_text = one_line(str(path), _PATH_LENGTH_MAX)
+    return f"error: {path_text}: {error.strerror}\nhint: name another file or folder, or mend this one"
 
 
-def _tell_bug(error: Exception, *, debug: bool) -> None:
+def _note_bug(error: Exception, *, debug: bool) -> None:
     note(f"error: this is a bug in fabricbench: {type(error).__name__}: {error}")
     if debug or os.environ.get(DEBUG_VARIABLE):
         note("".join(traceback.format_exception(error)).rstrip())
@@ -126,5 +126,5 @@ def _tell_bug(error: Exception, *, debug: bool) -> None:
 
 
 def _silence_stdout() -> None:
-    """Keep the interpreter from complaining when it flushes a standard output that takes nothing."""
+    """Prevent an error of the interpreter when it flushes a standard output that cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

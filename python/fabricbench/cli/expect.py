@@ -1,4 +1,4 @@
-"""The command `expect`."""
+"""The command `expect`: ranges of a plan's results over seeds and placements, and limits to accept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SEEDS, FALSE_ALARM_PERCENT = 50, 5.0
 
 
 class ExpectFormat(StrEnum):
-    """How expected values are written."""
+    """Output format of expected values."""
 
     TABLE = "table"
     JSON = "json"
@@ -119,18 +119,20 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench.report import expected as report
 
-    own = {"--seeds": f"iterations={seeds}"}
-    own |= {"--backend": f'backend="{backend}"'} if backend else {}
+    option_overrides = {"--seeds": f"iterations={seeds}"}
+    option_overrides |= {"--backend": f'backend="{backend}"'} if backend else {}
     limits = None if force else loading.machine_limits(time_limit)
-    with named_as_written(own):
-        loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
+    with named_as_written(option_overrides):
+        loaded = loading.load(
+            plan, [*(overrides or ()), *option_overrides.values()], limits, variants or (), quick=quick
+        )
     loading.check_no_search(loaded, "expect")
     warn(loaded)
     if as_one:
-        _check_as_one([job for each in loaded.trials if not each.is_solo for job in each.run_spec["jobs"]])
+        _check_as_one([job for trial in loaded.trials if not trial.is_solo for job in trial.run_spec["jobs"]])
     carrier = loading.backend_of(loaded)
-    for told in loading.notes_of(loaded, carrier):
-        note(f"note: {told}")
+    for sentence in loading.notes_of(loaded, carrier):
+        note(f"note: {sentence}")
     store = Workspace.open(workspace, create=True)
     with display() as listener:
         runner = Runner(store, carrier, result_rows, listener, None, resume=True, jobs=jobs)
@@ -139,23 +141,26 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         if check and stopped is None and carrier.name != SIMULATOR:
             simulated = packets_of(next(placed(loaded, placements)).loaded)
             simulator = loading.backend_of(simulated)
-            judged = Runner(store, simulator, result_rows, listener, None, resume=True, jobs=jobs).run(
-                simulated
+            packet_outcome = Runner(
+                store, simulator, result_rows, listener, None, resume=True, jobs=jobs
+            ).run(simulated)
+            packets, stopped = (
+                packet_outcome.trials,
+                packet_outcome if packet_outcome.stopped_by is not None else None,
             )
-            packets, stopped = judged.trials, judged if judged.stopped_by is not None else None
     if stopped is not None:
         note(f"interrupted: {counted(len(draws), 'trial')} finished and stay in {store.root}")
         note("hint: the same command goes on with the rest")
         raise typer.Exit(128 + (stopped.stopped_by or 2))
     settings = report.Settings(seeds, placements, false_alarm / 100, allowance / 100, as_one=as_one)
-    told_all = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
-    write(_written(told_all, output, importing.PROGRAMS))
-    if far := report.far_text(told_all):
-        note(f"warning: {far}")
+    expectation = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
+    write(_formatted(expectation, output, importing.PROGRAMS))
+    if warning := report.far_text(expectation):
+        note(f"warning: {warning}")
 
 
 def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse to take jobs together that do not do the same."""
+    """Check that jobs to be combined do the same."""
     kinds = {(job["collective"], job["start_ps"]) for job in jobs}
     if len(kinds) > 1:
         texts = ", ".join(sorted({str(collective) for collective, _ in kinds}))
@@ -166,17 +171,17 @@ def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _written(told: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
+def _formatted(expectation: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
     from fabricbench.report import expected as report
 
     match output:
         case ExpectFormat.JSON:
-            return report.expectation_json(told, programs)
+            return report.expectation_json(expectation, programs)
         case ExpectFormat.CSV:
-            return report.expectation_csv(told)
+            return report.expectation_csv(expectation)
         case ExpectFormat.YAML:
-            return report.criteria_yaml(told)
+            return report.criteria_yaml(expectation)
         case ExpectFormat.NCCL:
-            return report.nccl_text(told, programs)
+            return report.nccl_text(expectation, programs)
         case ExpectFormat.TABLE:
-            return report.expectation_text(told, colour=has_colour())
+            return report.expectation_text(expectation, colour=has_colour())

@@ -1,4 +1,4 @@
-"""The command `explain`."""
+"""The command `explain`: causes of a slow trial or measurement, and trials of remedies (`--try`)."""
 
 from __future__ import annotations
 
@@ -116,35 +116,39 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             raise typer.BadParameter("--try runs remedies of a trial, and this is a file; leave it out")
         hardware = _hardware(adapters, rate)
         switches = _switches(counters or (), before or (), uplinks or ())
-        asked = Asked(
+        file_options = Asked(
             plan, overrides or (), workspace, Given(ranks, benchmark), hardware, switches, uplinks or ()
         )
-        write(explained(Path(trial), asked, output))
+        write(explained(Path(trial), file_options, output))
         return
-    of_file = {
+    options_for_files = {
         "plan": plan,
         "adapters": adapters,
         "rate": rate,
         "ranks": ranks,
         "benchmark": benchmark or None,
     }
-    _check_is_trial(trial, **of_file, counters=counters, before=before, uplinks=uplinks)
+    _check_is_trial(trial, **options_for_files, counters=counters, before=before, uplinks=uplinks)
     store = Workspace.open(workspace)
-    found = store.find(trial)
+    stored_trial = store.find(trial)
     if tries:
-        _check_simulated(store, found)
-    told = Explanation(found, current_reports(found, Beside()), insight_of(found))
+        _check_simulated(store, stored_trial)
+    explanation = Explanation(stored_trial, current_reports(stored_trial, Beside()), insight_of(stored_trial))
     stopped_by: int | None = None
     if tries:
-        told, stopped_by = _tried(store, told, None if force else time_limit)
-    write(explanation_json(told) if output is Format.JSON else explanation_text(told, colour=has_colour()))
+        explanation, stopped_by = _with_attempts(store, explanation, None if force else time_limit)
+    write(
+        explanation_json(explanation)
+        if output is Format.JSON
+        else explanation_text(explanation, colour=has_colour())
+    )
     if stopped_by is not None:
         note("interrupted\nhint: the same command goes on with the rest")
         raise typer.Exit(128 + stopped_by)
 
 
 def _hardware(adapters: int | None, rate: str | None) -> Hardware:
-    """Return what the user says of hosts."""
+    """Return the adapters of a host and their rate from the options."""
     if rate is None:
         return Hardware(adapters, None, "--adapters" if adapters else "")
     try:
@@ -159,7 +163,7 @@ def _hardware(adapters: int | None, rate: str | None) -> Hardware:
 def _switches(
     counters: Sequence[Path], before: Sequence[Path], uplinks: Sequence[str]
 ) -> list[SwitchCounters]:
-    """Read what switches counted, and check that uplinks are among their ports.
+    """Read the counters of switches, and check that uplinks are among their ports.
 
     Raises:
         MeasuredError: A file cannot be read.
@@ -179,7 +183,7 @@ def _switches(
 
 
 def _check_is_trial(trial: str, **options: object) -> None:
-    """Refuse what is said of a file where there is none of the name."""
+    """Check that a name is that of a trial: without options for files, and unlike the name of a file."""
     for name, value in options.items():
         if value is not None:
             raise typer.BadParameter(
@@ -194,55 +198,57 @@ def _check_is_trial(trial: str, **options: object) -> None:
 
 
 def _check_simulated(store: Workspace, trial: Trial) -> None:
-    """Refuse to try remedies on what was measured: a gain over it would be that of the simulator as well."""
+    """Refuse remedies of a measured trial: the gain would include the error of the simulator."""
     if trial.facts.backend == SIMULATOR:
         return
-    twins = [each.id for each in store.twins([trial]) if each.facts.backend == SIMULATOR]
+    twins = [twin.id for twin in store.twins([trial]) if twin.facts.backend == SIMULATOR]
     if trial.is_printed:
-        how = "`run PLAN` of the same fabric, and explain that"
+        advice = "`run PLAN` of the same fabric, and explain that"
     elif twins:
-        how = f"`explain {twins[0]} --try` does so with its prediction"
+        advice = f"`explain {twins[0]} --try` does so with its prediction"
     else:
-        how = "`run PLAN --backend NAME --twin` predicts it, and `explain` takes the prediction"
-    made = "was measured elsewhere" if trial.is_printed else f"was made by backend {trial.facts.backend}"
+        advice = "`run PLAN --backend NAME --twin` predicts it, and `explain` takes the prediction"
+    source = "was measured elsewhere" if trial.is_printed else f"was made by backend {trial.facts.backend}"
     raise typer.BadParameter(
-        f"trial {trial.id} {made}, and remedies are tried in the simulator, whose times do not compare with "
-        f"it; {how}"
+        f"trial {trial.id} {source}, and remedies are tried in the simulator, whose times do not compare "
+        f"with it; {advice}"
     )
 
 
-def _tried(store: Workspace, told: Explanation, time_limit: int | None) -> tuple[Explanation, int | None]:
-    """Run the most promising remedies; also return the signal that ended it early."""
+def _with_attempts(
+    store: Workspace, explanation: Explanation, time_limit: int | None
+) -> tuple[Explanation, int | None]:
+    """Return the explanation with trials of the most promising remedies, and the signal that stopped them."""
     from fabricbench.report.explanation import best_first
 
     limits = None if time_limit is None else loading.machine_limits(time_limit)
-    tried: list[Tried] = []
+    attempts: list[Tried] = []
     stopped_by: int | None = None
     with display() as listener:
-        for one, loaded in _loaded(told, limits):
+        for attempt, loaded in _loaded(explanation, limits):
             if loaded is None:
-                tried.append(one)
+                attempts.append(attempt)
                 continue
             jobs, stopped_by = _run(store, loaded, listener)
-            tried += [replace(one, jobs=jobs)] if jobs else []
+            attempts += [replace(attempt, jobs=jobs)] if jobs else []
             if stopped_by is not None:
                 break
-    return replace(told, tried=best_first(tried, told.unhealthy)), stopped_by
+    return replace(explanation, tried=best_first(attempts, explanation.unhealthy)), stopped_by
 
 
-def _loaded(told: Explanation, limits: Limits | None) -> Iterator[tuple[Tried, LoadedPlan | None]]:
-    """Yield each remedy to try with the plan that it makes; none where that cannot be run."""
+def _loaded(explanation: Explanation, limits: Limits | None) -> Iterator[tuple[Tried, LoadedPlan | None]]:
+    """Yield each remedy to try with its changed plan; `None` if that plan cannot be run."""
     from fabricbench.report.insight import record_of
 
-    plan = record_of(told.trial).plan
+    plan = record_of(explanation.trial).plan
     if plan is None:
         return
-    for one in told.to_try():
+    for attempt in explanation.to_try():
         try:
-            yield one, plan.load(one.remedy.changes, limits)
+            yield attempt, plan.load(attempt.remedy.changes, limits)
         except PlanError as error:
             problem = error.problems[0]
-            yield replace(one, refused=f"{problem.found}; allowed: {problem.allowed}"), None
+            yield replace(attempt, refused=f"{problem.found}; allowed: {problem.allowed}"), None
 
 
 def _run(store: Workspace, loaded: LoadedPlan, listener: Listener) -> tuple[list[JobReport], int | None]:

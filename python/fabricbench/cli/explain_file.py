@@ -1,4 +1,4 @@
-"""What `explain FILE` shows: measured beside expected, and causes with what tells them apart."""
+"""Output of `explain FILE`: measured and expected bandwidths, and causes with tests that separate them."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user says of a file.
+    """Options for the explanation of a file.
 
     Attributes:
-        plan: The plan of its fabric; none to look for one in the workspace.
+        plan: The plan of its fabric; `None` to search the workspace for one.
         overrides: Changes of that plan.
         workspace: Folder of the trials.
-        given: Ranks and benchmark.
+        given: Ranks and benchmark, if the file does not have them.
         hardware: Adapters of a host and their rate.
-        switches: What switches counted.
+        switches: Counters of switches.
         uplinks: Names of their ports towards the next tier, or patterns of them.
     """
 
@@ -56,39 +56,41 @@ class Asked:
 
 
 def explained(path: Path, asked: Asked, output: Format) -> str:
-    """Return why a file's results are as they are, in a format.
+    """Return the explanation of a file's results in a format.
 
     Raises:
         MeasuredError: It cannot be read.
-        PlanError: The plan cannot be carried out.
+        PlanError: The plan cannot be run.
         StoreError: The workspace cannot be read.
     """
     loaded = loading.load(asked.plan, asked.overrides) if asked.plan else None
     if loaded is not None:
         loading.check_no_search(loaded, "measured results")
-    found = importing.look_into(Source.of(path), given=asked.given)
+    parsed = importing.look_into(Source.of(path), given=asked.given)
     store = Workspace.open(asked.workspace, create=True)
-    fabric = importing.fabric_of(found, asked.hardware, loaded, store)
-    case = found.examined(fabric.hardware, fabric.ranges, asked.switches, asked.uplinks)
+    fabric = importing.fabric_of(parsed, asked.hardware, loaded, store)
+    case = parsed.examined(fabric.hardware, fabric.ranges, asked.switches, asked.uplinks)
     causes = importing.suspects(case)
     if output is Format.JSON:
-        return _json(path, found, case, fabric, causes)
-    return _text(path, found, case, fabric, causes)
+        return _json(path, parsed, case, fabric, causes)
+    return _text(path, parsed, case, fabric, causes)
 
 
-def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+def _text(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
     colour = has_colour()
-    parts = [styled(_heading(path, found), Style.BOLD, colour=colour), *_warnings(found, case)]
+    parts = [styled(_heading(path, parsed), Style.BOLD, colour=colour), *_warnings(parsed, case)]
     parts += [_table(case, colour=colour)] if case.points else []
     if case.ras is None:
-        parts.append("\n".join([*_run_lines(case), *_fabric_lines(found, case, fabric)]))
+        parts.append("\n".join([*_run_lines(case), *_fabric_lines(parsed, case, fabric)]))
     lines = [styled("causes, the likeliest first", Style.BOLD, colour=colour)]
-    for number, each in enumerate(causes[:_SHOWN], 1):
-        lines.append(f"{number}. {each.cause} ({CONFIDENCE[each.confidence]}): {each.sentence}")
-        lines += [f"   evidence: {text}" for text in each.evidence]
-        lines.append(f"   to tell: {each.tells}")
+    for number, suspect in enumerate(causes[:_SHOWN], 1):
+        lines.append(f"{number}. {suspect.cause} ({CONFIDENCE[suspect.confidence]}): {suspect.sentence}")
+        lines += [f"   evidence: {text}" for text in suspect.evidence]
+        lines.append(f"   to tell: {suspect.tells}")
     if len(causes) > _SHOWN:
-        lines.append(f"{len(causes) - _SHOWN} more: {', '.join(each.cause for each in causes[_SHOWN:])}")
+        lines.append(
+            f"{len(causes) - _SHOWN} more: {', '.join(suspect.cause for suspect in causes[_SHOWN:])}"
+        )
     if not causes:
         lines.append(
             "none: nothing in the file says that something is wrong, and what to expect is not known"
@@ -96,22 +98,22 @@ def _text(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
     return "\n\n".join([*parts, "\n".join(lines)])
 
 
-def _warnings(found: Look, case: Examined) -> list[str]:
-    """Return what is doubtful of the file, and uplinks that cannot be compared."""
+def _warnings(parsed: Look, case: Examined) -> list[str]:
+    """Return the warnings about the file, and about uplinks whose loads are missing."""
     ports = importing.missing_loads(case.switches, case.uplinks)
     text = "no bytes or packets sent of these ports in the counters: how evenly they were used is not known"
-    return [*found.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
+    return [*parsed.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
 
 
-def _heading(path: Path, found: Look) -> str:
-    facts = found.facts
-    texts = [f"{table.benchmark}, {table.ranks} ranks" for table in found.tables]
+def _heading(path: Path, parsed: Look) -> str:
+    facts = parsed.facts
+    texts = [f"{table.benchmark}, {table.ranks} ranks" for table in parsed.tables]
     hosts = len(facts.hosts) or facts.nodes
     texts += [counted(hosts, "host")] if hosts else []
-    texts += found.ras.summary if found.ras is not None else []
+    texts += parsed.ras.summary if parsed.ras is not None else []
     if facts.adapters:
         texts.append(f"adapters {', '.join(list(facts.adapters)[:8])}")
-    return f"{path.name}: {found.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"
+    return f"{path.name}: {parsed.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"
 
 
 def _table(case: Examined, *, colour: bool) -> str:
@@ -123,32 +125,34 @@ def _table(case: Examined, *, colour: bool) -> str:
     ]
     columns += [Column(("expected", "GB/s"), is_text=True), Column(("of least", "%"))]
     points = [point for point in case.points if point.busbw]
-    known = [point for point in points if point.size_bytes in case.expected]
-    shown = (known or points)[-_ROWS_MAX:]
+    points_with_range = [point for point in points if point.size_bytes in case.expected]
+    shown_points = (points_with_range or points)[-_ROWS_MAX:]
     rows = []
-    for point in shown:
-        least, most = case.expected.get(point.size_bytes, (0.0, 0.0))
-        span = f"{least:.4g} to {most:.4g}" if least else "-"
-        share = f"{100 * (point.busbw or 0.0) / least:.0f}" if least else "-"
+    for point in shown_points:
+        expected_min, expected_max = case.expected.get(point.size_bytes, (0.0, 0.0))
+        span = f"{expected_min:.4g} to {expected_max:.4g}" if expected_min else "-"
+        share = f"{100 * (point.busbw or 0.0) / expected_min:.0f}" if expected_min else "-"
         time = "-" if point.time_us is None else f"{point.time_us:.5g}"
         cells = [data_size(point.size_bytes), point.placement, time, f"{point.busbw:.4g}", span, share]
-        rows.append(Row(cells, Style.RED if least and (point.busbw or 0) < least else Style.PLAIN))
+        rows.append(
+            Row(cells, Style.RED if expected_min and (point.busbw or 0) < expected_min else Style.PLAIN)
+        )
     return render(columns, rows, colour=colour)
 
 
-def _fabric_lines(found: Look, case: Examined, fabric: Fabric) -> list[str]:
-    """Say what the figures are set beside, and what is missing and how to give it."""
+def _fabric_lines(parsed: Look, case: Examined, fabric: Fabric) -> list[str]:
+    """Return the source of the expected values, and the missing inputs with their options."""
     hardware, lines = fabric.hardware, []
     if fabric.plan:
         sizes = f"{counted(fabric.trials, 'trial')} of {counted(len(fabric.ranges), 'size')}"
         lines.append(f"expected: plan {fabric.plan}, {sizes} in the workspace")
-        if not fabric.ranges and found.tables:
+        if not fabric.ranges and parsed.tables:
             lines.append(f"hint: `fabricbench expect {fabric.plan}` gives the range; then explain again")
         elif case.points and not any(point.size_bytes in fabric.ranges for point in case.points):
-            wanted = sorted({point.size_bytes for point in case.points if point.busbw})[-3:]
+            measured_sizes = sorted({point.size_bytes for point in case.points if point.busbw})[-3:]
             lines.append(
                 f"hint: none of its sizes is here: `fabricbench expect {fabric.plan} -s "
-                f"sweep.data_size={wanted}`"
+                f"sweep.data_size={measured_sizes}`"
             )
     elif fabric.candidates:
         lines.append(
@@ -174,24 +178,28 @@ def _fabric_lines(found: Look, case: Examined, fabric: Fabric) -> list[str]:
 
 
 def _run_lines(case: Examined) -> Iterator[str]:
-    """Say in which settings the runs of a file differ, what each reached, and which are not judged."""
+    """Yield the differing settings of the runs of a file, their bandwidths, and which are not judged."""
     runs: dict[tuple[str, int], dict[str, list[Point]]] = {}
     for point in case.points:
         if point.differs and point.busbw:
             name = described(point.differs)
             runs.setdefault((point.benchmark, point.ranks), {}).setdefault(name, []).append(point)
-    judged = {id(point) for point in case.judged}
-    for (benchmark, ranks), each in runs.items():
-        yield f"{benchmark}, {ranks} ranks, {len(each)} runs that differ, none a repetition of another:"
-        for name, points in list(each.items())[:_RUNS_MAX]:
-            most = max(point.busbw or 0.0 for point in points)
-            other = "" if id(points[0]) in judged else "; not judged: GPUs compute another type or operation"
-            yield f"  {name}: {most:.4g} GB/s at most{other}"
-        if len(each) > _RUNS_MAX:
-            yield f"  and {len(each) - _RUNS_MAX} more"
+    judged_points = {id(point) for point in case.judged}
+    for (benchmark, ranks), by_setting in runs.items():
+        yield f"{benchmark}, {ranks} ranks, {len(by_setting)} runs that differ, none a repetition of another:"
+        for name, points in list(by_setting.items())[:_RUNS_MAX]:
+            busbw_max = max(point.busbw or 0.0 for point in points)
+            other = (
+                ""
+                if id(points[0]) in judged_points
+                else "; not judged: GPUs compute another type or operation"
+            )
+            yield f"  {name}: {busbw_max:.4g} GB/s at most{other}"
+        if len(by_setting) > _RUNS_MAX:
+            yield f"  and {len(by_setting) - _RUNS_MAX} more"
         by_nic = {
             point.differs["nic"]: point
-            for points in each.values()
+            for points in by_setting.values()
             for point in points
             if "nic" in point.differs and not _is_other_end(point)
         }
@@ -208,12 +216,12 @@ def _run_lines(case: Examined) -> Iterator[str]:
 
 
 def _is_other_end(point: Point) -> bool:
-    """Tell whether a result is of the second end of a test that the file has as well."""
+    """Return whether a result is from the second end of a test whose first end is in the file too."""
     return point.settings.get("end", "").startswith("other of")
 
 
 def _bound_lines(case: Examined) -> Iterator[str]:
-    """Say what bus bandwidth the line rate is, where they differ, or why that is not known."""
+    """Yield the bus bandwidth of the line rate if the two differ, or the missing input for it."""
     best = case.best
     if best is None or case.expected:
         return
@@ -229,22 +237,24 @@ def _bound_lines(case: Examined) -> Iterator[str]:
 
 
 def _switch_lines(case: Examined) -> Iterator[str]:
-    """Say what switches counted since when, and what cannot be said of it."""
-    for each in case.switches:
-        since = (
-            f"since {each.before}" if each.before else "since they were cleared: --before gives the growth"
+    """Yield the formats and the period of the counters of switches, and the limits of their use."""
+    for switch in case.switches:
+        period = (
+            f"since {switch.before}"
+            if switch.before
+            else "since they were cleared: --before gives the growth"
         )
-        yield f"counters of {each.switch}: {', '.join(each.forms)}, {since}"
-        yield from (f"  {note}" for note in each.notes)
-    if any(each.kind == "switch" for each in case.switches) and not case.uplinks:
+        yield f"counters of {switch.switch}: {', '.join(switch.forms)}, {period}"
+        yield from (f"  {note}" for note in switch.notes)
+    if any(switch.kind == "switch" for switch in case.switches) and not case.uplinks:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
-def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+def _json(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
     content: dict[str, Any] = {
         "file": path.name,
-        "format": found.format,
-        "warnings": _warnings(found, case),
+        "format": parsed.format,
+        "warnings": _warnings(parsed, case),
         "results": [
             {
                 "benchmark": point.benchmark,
@@ -270,24 +280,24 @@ def _json(path: Path, found: Look, case: Examined, fabric: Fabric, causes: Seque
         "reached": case.ratio,
         "switches": [
             {
-                "switch": each.switch,
-                "kind": each.kind,
-                "file": each.file,
-                "before": each.before or None,
-                "forms": list(each.forms),
-                "notes": list(each.notes),
+                "switch": switch.switch,
+                "kind": switch.kind,
+                "file": switch.file,
+                "before": switch.before or None,
+                "forms": list(switch.forms),
+                "notes": list(switch.notes),
             }
-            for each in case.switches
+            for switch in case.switches
         ],
         "causes": [
             {
-                "cause": each.cause,
-                "confidence": CONFIDENCE[each.confidence],
-                "sentence": each.sentence,
-                "evidence": list(each.evidence),
-                "to_tell": each.tells,
+                "cause": suspect.cause,
+                "confidence": CONFIDENCE[suspect.confidence],
+                "sentence": suspect.sentence,
+                "evidence": list(suspect.evidence),
+                "to_tell": suspect.tells,
             }
-            for each in causes
+            for suspect in causes
         ],
     }
     return json.dumps(content, indent=2, allow_nan=False)

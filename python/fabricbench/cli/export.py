@@ -1,4 +1,4 @@
-"""The command `export`."""
+"""The command `export`: a table, comparison, timeline or port map of a trial as CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fabricbench.store import Workspace
 from fabricbench.store.columns import COLUMNS
 
 TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison", "timeline", "port_map", "queue_pairs"])  # type: ignore[misc]
-"""What can be exported."""
+"""Names of the tables for `--table`."""
 _TIMELINE = TableName("timeline")
 
 
 class FileFormat(StrEnum):
-    """How a table is written."""
+    """File format of a table."""
 
     CSV = "csv"
     JSON = "json"
@@ -84,33 +84,33 @@ def export_command(
 
 
 def _format_of(target: Path | None) -> FileFormat:
-    """Return the format that the ending of a file names, CSV if it has none or is that of a text."""
+    """Return the format for the ending of a file; CSV for no ending or that of a text file."""
     ending = target.suffix[1:].lower() if target else ""
     if ending in _TEXT_ENDINGS:
         return FileFormat.CSV
-    for each in FileFormat:
-        if each.value == ending:
-            return each
-    known = ", ".join(f".{each.value}" for each in FileFormat)
+    for file_format in FileFormat:
+        if file_format.value == ending:
+            return file_format
+    endings = ", ".join(f".{file_format.value}" for file_format in FileFormat)
     raise typer.BadParameter(
-        f"-o {target}: tables are written as {known}; name it so, or say which by --format"
+        f"-o {target}: tables are written as {endings}; name it so, or say which by --format"
     )
 
 
 def _writer(
     trial: str, table: TableName, output: FileFormat, workspace: Path | None
 ) -> Callable[[IO[bytes]], None]:
-    """Find what is to be written, and return what writes it."""
+    """Return the function that writes a table of a trial to a stream."""
     store = Workspace.open(workspace)
     if table is TableName("comparison"):
-        found = by_variant(store, [trial], None)
-        return lambda stream: export_comparison(found, output.value, stream)
+        comparison = by_variant(store, [trial], None)
+        return lambda stream: export_comparison(comparison, output.value, stream)
     stored = store.find(trial)
     if table.value in TABLES:
-        found_table = table_of_trial(stored, table.value)
-        if found_table is None:
+        rows = table_of_trial(stored, table.value)
+        if rows is None:
             raise typer.BadParameter(f"trial {stored.id} was imported and has no ranks at ports")
-        return lambda stream: write_table(found_table, output.value, stream)
+        return lambda stream: write_table(rows, output.value, stream)
     tables = stored.tables
     return lambda stream: export_table(tables, table.value, output.value, stream)
 
@@ -122,7 +122,7 @@ def _timeline_writer(
     target: Path | None,
     workspace: Path | None,
 ) -> Callable[[IO[bytes]], None]:
-    """Return what writes the trace of a trial, compressed where the name of the file says so."""
+    """Return the function that writes the trace of a trial, compressed if the file's name ends in .gz."""
     import gzip
 
     from fabricbench.report.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, has_chunks, write_trace
@@ -130,27 +130,29 @@ def _timeline_writer(
     name = target.name.lower() if target else ".json"
     if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):
         raise typer.BadParameter("a timeline is written as JSON; name the file .json or .json.gz")
-    found = Workspace.open(workspace).find(trial)
-    if not has_chunks(found):
-        raise typer.BadParameter(f"trial {found.id} has no rows of chunks: its plan observes a summary alone")
+    stored_trial = Workspace.open(workspace).find(trial)
+    if not has_chunks(stored_trial):
+        raise typer.BadParameter(
+            f"trial {stored_trial.id} has no rows of chunks: its plan observes a summary alone"
+        )
     jobs, ranks = chosen
-    known = [job["name"] for job in found.facts.run_spec["jobs"]]
+    job_names = [job["name"] for job in stored_trial.facts.run_spec["jobs"]]
     for job in jobs:
-        if job not in known:
-            raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(known)}')
-    most = max((len(job["hosts"]) for job in found.facts.run_spec["jobs"]), default=0)
-    picked = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks, most)))
+        if job not in job_names:
+            raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(job_names)}')
+    rank_count = max((len(job["hosts"]) for job in stored_trial.facts.run_spec["jobs"]), default=0)
+    choice = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks, rank_count)))
 
     def write(stream: IO[bytes]) -> None:
         try:
             if name.endswith(".gz"):
                 with gzip.GzipFile("", "wb", 6, stream, 0) as packed:
-                    write_trace(found, picked, packed)  # type: ignore[arg-type]
+                    write_trace(stored_trial, choice, packed)  # type: ignore[arg-type]
             else:
-                write_trace(found, picked, stream)
+                write_trace(stored_trial, choice, stream)
         except TooManyChunksError as error:
             raise typer.BadParameter(
-                f"trial {found.id}: found {error.count:,} chunks; allowed: {CHUNKS_MAX:,} in a trace; "
+                f"trial {stored_trial.id}: found {error.count:,} chunks; allowed: {CHUNKS_MAX:,} in a trace; "
                 "choose some by --ranks 0-7 or --job"
             ) from error
 

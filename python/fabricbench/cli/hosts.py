@@ -1,4 +1,4 @@
-"""The commands about real hosts: let them join, and look whether they can carry a run."""
+"""The commands about real hosts: `hosts token`, `hosts check` and `hosts schema`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from fabricbench.hosts.control.survey import HostReport
 
 _LIBRARIES: Final = ("grpc", "google.protobuf", "cryptography")
-_LOOK_S: Final = 0.2
+_POLL_S: Final = 0.2
 
 HostsArgument = Annotated[Path, typer.Argument(metavar="HOSTS.yaml", help="The file of hosts.")]
 
 
 def require_libraries() -> None:
-    """Check that the libraries are there that runs on hosts need.
+    """Check that the libraries for runs on hosts are installed.
 
     Raises:
         RefusedError: One is missing.
@@ -65,19 +65,21 @@ def token_command(
     """
     require_libraries()
 
-    reached = parse_address(address, JOIN_PORT, "--address")
+    join_address = parse_address(address, JOIN_PORT, "--address")
     signer = Authority(authority_folder(workspace, authority))
     tokens = Tokens(signer.folder)
-    given = {name: tokens.issue(name, signer.fingerprint, minutes * 60) for name in names}
-    joined: queue.SimpleQueue[str] = queue.SimpleQueue()
-    everywhere = "::" if ":" in reached.host else "0.0.0.0"
-    listen = reached if reached.is_private else Address(everywhere, reached.port)
-    server = serve_enrolment(signer, listen, joined.put)
+    host_tokens = {name: tokens.issue(name, signer.fingerprint, minutes * 60) for name in names}
+    joined_names: queue.SimpleQueue[str] = queue.SimpleQueue()
+    any_address = "::" if ":" in join_address.host else "0.0.0.0"
+    listen = join_address if join_address.is_private else Address(any_address, join_address.port)
+    server = serve_enrolment(signer, listen, joined_names.put)
     try:
-        for token in given.values():
-            write(f"fabricbench agent --join {token}@{reached}")
-        note(f"waiting for {len(given)} of them, for {minutes} min at most; authority in {signer.folder}")
-        missing = _wait(set(given), joined, time.monotonic() + minutes * 60)
+        for token in host_tokens.values():
+            write(f"fabricbench agent --join {token}@{join_address}")
+        note(
+            f"waiting for {len(host_tokens)} of them, for {minutes} min at most; authority in {signer.folder}"
+        )
+        missing = _wait(set(host_tokens), joined_names, time.monotonic() + minutes * 60)
     finally:
         server.stop(1.0).wait()
     if missing:
@@ -85,11 +87,11 @@ def token_command(
         raise typer.Exit(2)
 
 
-def _wait(missing: set[str], joined: queue.SimpleQueue[str], until: float) -> set[str]:
-    """Wait until everybody has joined; return who has not when the time is over."""
-    while missing and time.monotonic() < until:
+def _wait(missing: set[str], joined_names: queue.SimpleQueue[str], deadline: float) -> set[str]:
+    """Wait until all hosts have joined; return those that have not at the deadline."""
+    while missing and time.monotonic() < deadline:
         try:
-            name = joined.get(timeout=_LOOK_S)
+            name = joined_names.get(timeout=_POLL_S)
         except queue.Empty:
             continue
         missing.discard(name)

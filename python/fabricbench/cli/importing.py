@@ -1,4 +1,4 @@
-"""The command `import`."""
+"""The command `import`: measured results of benchmarks as trials of backend `imported`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ResultFormat(StrEnum):
-    """Whose output a file is."""
+    """Program whose output a file is."""
 
     NCCL_TESTS = "nccl-tests"
     PERFTEST = "perftest"
@@ -71,17 +71,17 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     loaded = loading.load(plan, overrides or ()) if plan is not None else None
     if loaded is not None:
         loading.check_no_search(loaded, "measured results")
-    given = importing.Given(ranks, benchmark)
-    options = importing.Options(result_format and result_format.value, name, tag, given, loaded)
+    ranks_and_benchmark = importing.Given(ranks, benchmark)
+    options = importing.Options(result_format and result_format.value, name, tag, ranks_and_benchmark, loaded)
     sources = [importing.Source.of(path) for path in files]
     store = Workspace.open(workspace, create=True)
     trials: list[Trial] = []
     for source in sources:
-        found = importing.import_results(store, source, result_rows, options)
-        trials += found.trials
-        for warning in found.warnings:
+        imported = importing.import_results(store, source, result_rows, options)
+        trials += imported.trials
+        for warning in imported.warnings:
             note(f"warning: {warning}")
-        note(f"imported {source.name}: {found.format}, {counted(len(found.trials), 'trial')}")
+        note(f"imported {source.name}: {imported.format}, {counted(len(imported.trials), 'trial')}")
     if benchmark and all(trial.results[0][BUS_BANDWIDTH.name] is None for trial in trials):
         note(f'warning: "{benchmark}" is no benchmark that is known, so there is no bus bandwidth')
     write(render(reports_of_run(trials), output))
@@ -90,9 +90,9 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial], file: str) -> str:
-    """Return the commands that simulate the same sizes and set both side by side."""
+    """Return the commands that simulate the same sizes and compare both."""
     kind, sizes = plan_sizes(loaded, trials)
-    changes = "".join(f" -s '{each}'" for each in loaded.overrides)
+    changes = "".join(f" -s '{override}'" for override in loaded.overrides)
     swept = ", ".join(map(str, sizes))
     compare = f"compare --by size {trials[0].id} latest"
     if pooled_jobs(trials[0]) > 1:

@@ -70,17 +70,17 @@ def up_command(
     It stays until `lab down`. Nothing is left of one that cannot be built, or is interrupted.
     """
     build.check_rights()
-    wanted = blueprint_of(plan, overrides or (), variant, scale, name)
+    lab_blueprint = blueprint_of(plan, overrides or (), variant, scale, name)
     with Interrupts() as interrupts:
         try:
-            lab = build.up(wanted, interrupts.check)
+            lab = build.up(lab_blueprint, interrupts.check)
             if agents:
                 endpoints.start_or_remove(lab, interrupts.check)
         except KeyboardInterrupt as error:
-            note(f"interrupted: nothing is left of lab {wanted.name}")
+            note(f"interrupted: nothing is left of lab {lab_blueprint.name}")
             raise typer.Exit(SIGNALLED + (interrupts.received or signal.SIGINT)) from error
     tell(lab)
-    hosts, switches = len(wanted.hosts), len(wanted.switches)
+    hosts, switches = len(lab_blueprint.hosts), len(lab_blueprint.switches)
     write(f"lab {lab.name}: {counted(hosts, 'host')}, {_switches(switches)}, scale {scale:,}")
     if agents:
         write(f"file of hosts: {endpoints.hosts_file(lab)}")
@@ -92,7 +92,7 @@ def blueprint_of(
     """Return the lab that a plan describes.
 
     Raises:
-        PlanError: The plan cannot be carried out.
+        PlanError: The plan cannot be run.
         LabError: Its fabric differs among variants, or no lab can have it.
     """
     loaded = loading.load(plan, overrides, None, (variant,) if variant else ())
@@ -113,9 +113,9 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
     for trial in trials:
         if trial.run_spec["fabric"] != first.run_spec["fabric"]:
             raise _different_fabrics(loaded, trial.case.axes != first.case.axes)
-    described, choices = engine.describe(first.spec_json), engine.path_choices(first.spec_json)
+    description, choices = engine.describe(first.spec_json), engine.path_choices(first.spec_json)
     own_name = name or default_name(loaded.plan.name)
-    return blueprint(own_name, loaded.plan.name, first.run_spec, described, scale, choices)
+    return blueprint(own_name, loaded.plan.name, first.run_spec, description, scale, choices)
 
 
 def _searched_fabric(loaded: LoadedPlan) -> LabError:
@@ -132,21 +132,21 @@ def _different_fabrics(loaded: LoadedPlan, is_swept: bool) -> LabError:
     if is_swept:
         hint = "give each swept field of the fabric one value: -s 'sweep.FIELD=[VALUE]'"
         return LabError(f"the swept values of {loaded.plan.name} give different fabrics", hint)
-    names = ", ".join(each.name for each in loaded.plan.variants)
+    names = ", ".join(variant.name for variant in loaded.plan.variants)
     return LabError(
         f"the variants of {loaded.plan.name} have different fabrics", f"choose one by --variant: {names}"
     )
 
 
 def default_name(plan: str) -> str:
-    """Return the name of a lab without one of its own: what of the plan's name can be one."""
+    """Return the default name of a lab: the plan's name, reduced to allowed characters."""
     import re
 
     return re.sub(r"[^A-Za-z0-9]+", "-", plan).strip("-")[:24].rstrip("-") or "lab"
 
 
 def tell(lab: Lab) -> None:
-    """Tell the user what of the plan a lab does not have."""
+    """Note the parts of the plan that a lab does not have."""
     for omission in lab.blueprint.omissions:
         note(f"not as in the plan: {omission.field}: {omission.text}")
     if lab.without_order:
@@ -160,14 +160,14 @@ def tell(lab: Lab) -> None:
 def down_command(name: NameArgument = None) -> None:
     """Remove a lab, with everything that runs in it; what a crash has left of one, too."""
     build.check_rights()
-    known = state.names()
-    if not known or (name is not None and name not in known):
+    lab_names = state.names()
+    if not lab_names or (name is not None and name not in lab_names):
         note(f"no lab {name} is up" if name else "no lab is up")
         return
-    chosen = state.choose(name)
-    removed = removal.down(chosen)
-    ended = f" and {removed.processes} processes" if removed.processes else ""
-    write(f"lab {chosen}: {counted(removed.namespaces, 'namespace')}{ended} removed")
+    lab_name = state.choose(name)
+    removed = removal.down(lab_name)
+    ended_text = f" and {removed.processes} processes" if removed.processes else ""
+    write(f"lab {lab_name}: {counted(removed.namespaces, 'namespace')}{ended_text} removed")
 
 
 def list_command(output: FormatOption = Format.TABLE) -> None:
@@ -183,11 +183,11 @@ def _row(lab: Lab) -> dict[str, Any]:
     import time
 
     nodes = lab.blueprint.nodes
-    there = sum(namespaces.path_of(node.namespace).exists() for node in nodes)
-    state = lab.phase if there == len(nodes) else f"{there} of {len(nodes)} namespaces"
+    present = sum(namespaces.path_of(node.namespace).exists() for node in nodes)
+    state = lab.phase if present == len(nodes) else f"{present} of {len(nodes)} namespaces"
     if lab.phase == "building" and not lab.is_being_built:
         state = "cut short"
-    sent = _sent_bytes(lab) if state == "up" else None
+    traffic = _traffic(lab) if state == "up" else None
     return {
         "name": lab.name,
         "plan": lab.blueprint.plan,
@@ -197,13 +197,13 @@ def _row(lab: Lab) -> dict[str, Any]:
         "state": state,
         "agents": sum(agent.is_running for agent in agents.running(lab)),
         "age_s": int(time.time() - lab.made_at),
-        "sent_bytes": None if sent is None else sent[0],
-        "drops": None if sent is None else sent[1],
+        "sent_bytes": None if traffic is None else traffic[0],
+        "drops": None if traffic is None else traffic[1],
     }
 
 
-def _sent_bytes(lab: Lab) -> tuple[int, int] | None:
-    """Return what all links have sent and dropped; none without the right to look."""
+def _traffic(lab: Lab) -> tuple[int, int] | None:
+    """Return bytes sent and frames dropped by all links; `None` without the right to read them."""
     import os
 
     if os.geteuid() != 0:
@@ -251,7 +251,7 @@ def exec_command(
 
     build.check_rights()
     lab = state.find(name)
-    nodes = {each.name: each for each in lab.blueprint.nodes}
+    nodes = {each_node.name: each_node for each_node in lab.blueprint.nodes}
     if node not in nodes:
         hint = close_match_hint(node, nodes) or f"`fabricbench lab show {lab.name}` lists all"
         raise LabError(f'lab {lab.name} has no node "{node}"', hint)
@@ -259,10 +259,10 @@ def exec_command(
     os.execv(entering[0], entering)
 
 
-def _write_rows(what: str, rows: Sequence[dict[str, Any]], output: Format) -> None:
+def _write_rows(key: str, rows: Sequence[dict[str, Any]], output: Format) -> None:
     """Write rows in a format."""
     if output is Format.JSON:
-        write(json.dumps({what: rows}, indent=2))
+        write(json.dumps({key: rows}, indent=2))
     elif output is Format.CSV:
         write(rows_csv(list(rows[0]) if rows else [], rows))
     else:

@@ -1,4 +1,4 @@
-"""`run --lab`: the labs of a plan one after the other, each for as long as its trials run."""
+"""Labs of `run --lab`: plan and scale for labs; builds them one after the other while their trials run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Measure(Protocol):
     """Runs the trials of a plan on the hosts of a lab."""
 
     def __call__(self, one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
-        """Run them, as part of a run if one is given."""
+        """Run them, as part of the run `suite` if there is one."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,10 @@ class LabPlan:
     def alike(self, predicted: LoadedPlan) -> LoadedPlan:
         """Return the prediction of the plan without the parts that labs lack, of the trials that labs run."""
         run_specs = {trial.spec_json for trial in self.loaded.trials}
-        kept = [each for each in lab_trials(predicted.trials).trials if each.spec_json in run_specs]
-        return replace(predicted, trials=kept, suite=tuple(lab_trials(predicted.suite).trials))
+        trials = [
+            lab_trial for lab_trial in lab_trials(predicted.trials).trials if lab_trial.spec_json in run_specs
+        ]
+        return replace(predicted, trials=trials, suite=tuple(lab_trials(predicted.suite).trials))
 
     def measure(self, measure: Measure) -> Outcome:
         """Run the trials of each lab while it is up."""
@@ -87,12 +89,12 @@ def fitting_scale(loaded: LoadedPlan) -> int:
 
 
 def _can_have(run_spec: RunSpec, scale: int) -> bool:
-    """Tell whether all values of a run spec are within their limits at a scale."""
+    """Return whether all values of a run spec are within their limits at a scale."""
     return not engine.check(canonical_json(scaled(run_spec, scale)))
 
 
 def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
-    """Return a plan, whose rates are scaled already, as labs run it; tell what is left out.
+    """Return a plan, whose rates are scaled already, as labs run it, and note the omitted parts.
 
     Raises:
         LabError: No lab can run any of its trials, or the rights to build one are missing.
@@ -100,36 +102,40 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
     from fabricbench.lab.parts import lab_trials, parts
 
     build.check_rights()
-    found = lab_trials(loaded.trials)
+    selection = lab_trials(loaded.trials)
     pinned = driver in {None, ROCE}
     name = default_name(loaded.plan.name)
-    labs, too_large = parts(name, loaded.plan.name, found.trials, 1, pinned=pinned)
-    _check_any(loaded, [*found.excluded, *too_large], labs)
-    for omission, count in found.omissions.items():
-        told = "" if count == len(loaded.trials) else f"{count} of {counted(len(loaded.trials), 'trial')}: "
-        note(f"left out in the lab and its prediction: {told}{omission.field}: {omission.text}")
-    kept = sorted((trial for lab in labs for trial in lab.trials), key=lambda trial: trial.index)
+    labs, too_large = parts(name, loaded.plan.name, selection.trials, 1, pinned=pinned)
+    _check_any(loaded, [*selection.excluded, *too_large], labs)
+    for omission, count in selection.omissions.items():
+        affected = (
+            "" if count == len(loaded.trials) else f"{count} of {counted(len(loaded.trials), 'trial')}: "
+        )
+        note(f"left out in the lab and its prediction: {affected}{omission.field}: {omission.text}")
+    trials = sorted((trial for lab in labs for trial in lab.trials), key=lambda trial: trial.index)
     suite = tuple(lab_trials(loaded.suite).trials)
-    return LabPlan(replace(loaded, trials=kept, suite=suite), labs, driver)
+    return LabPlan(replace(loaded, trials=trials, suite=suite), labs, driver)
 
 
 def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[LabPart]) -> None:
 
     reasons: dict[str, list[str]] = {}
-    for each in excluded:
-        reasons.setdefault(each.reason, []).append(each.trial.variant)
-    told = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
+    for exclusion in excluded:
+        reasons.setdefault(exclusion.reason, []).append(exclusion.trial.variant)
+    reason_lines = [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
     if not labs:
         only = next(iter(reasons), "it has no trials")
-        text = only if len(reasons) <= 1 else "; ".join(told)
-        raise LabError(f"no lab can run {loaded.plan.name}: {text}", "docs/lab.md lists what a lab lacks")
-    for reason in told:
+        reason_text = only if len(reasons) <= 1 else "; ".join(reason_lines)
+        raise LabError(
+            f"no lab can run {loaded.plan.name}: {reason_text}", "docs/lab.md lists what a lab lacks"
+        )
+    for reason in reason_lines:
         note(f"not run in a lab: {reason}")
 
 
 @contextmanager
 def built(blueprint: Blueprint, driver: str | None) -> Iterator[dict[str, Any]]:
-    """Have a lab for as long as the block takes; give its file of hosts and what reads its links.
+    """Run a block with a lab; yield the path of its hosts file and the function that reads its links.
 
     Raises:
         LabError: The lab cannot be made; nothing is left of it.

@@ -1,4 +1,4 @@
-"""The program `fabricbench`: its commands and its exit status."""
+"""The program `fabricbench`: table of its commands, loading of the one that runs, and exit status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Command(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Commands of one name, each by its own; "" is the group without one of them."""
+    """Commands under one name, by their second name; "" is the group without a subcommand."""
 
     commands: Mapping[str, Command]
     summary: str
@@ -127,7 +127,7 @@ _COMMANDS: Final[Mapping[str, Command | Group]] = {
 }
 """The commands, in the order of the help."""
 _RUN_BY_DEFAULT: Final = {"campaign": "run"}
-"""What a group takes arguments for that name none of its commands."""
+"""Command of each group that runs if the arguments name none of the group's commands."""
 
 
 def program(name: str | None = None) -> typer.Typer:
@@ -148,11 +148,11 @@ def program(name: str | None = None) -> typer.Typer:
         rich_markup_mode=None,  # its tables cut long words; plain text wraps at any width
     )
     app.callback(invoke_without_command=True)(_program)
-    for each, entry in _COMMANDS.items():
-        if name in (None, each):
-            _add(app, each, entry)
+    for command_name, entry in _COMMANDS.items():
+        if name in (None, command_name):
+            _add(app, command_name, entry)
         else:
-            app.command(each, short_help=entry.summary)(_listed)
+            app.command(command_name, short_help=entry.summary)(_listed)
     return app
 
 
@@ -162,7 +162,7 @@ def named_command(words: Sequence[str]) -> str:
 
 
 def _listed() -> None:
-    """Stand for a command that is not loaded."""
+    """Placeholder for a command that is not loaded."""
     raise AssertionError
 
 
@@ -171,23 +171,25 @@ def _add(app: typer.Typer, name: str, entry: Command | Group) -> None:
     if isinstance(entry, Group):
         kind = defaulting(_RUN_BY_DEFAULT[name]) if name in _RUN_BY_DEFAULT else PlainGroup
         group = typer.Typer(cls=kind, help=entry.summary, short_help=entry.summary)
-        for each, command in entry.commands.items():
-            _add(group, each, command)
+        for command_name, command in entry.commands.items():
+            _add(group, command_name, command)
         app.add_typer(group, name=name)
         return
     module, _, function = entry.function.partition(":")
     command = getattr(import_module(f"fabricbench.cli.{module}"), function)
-    # Typer reads them twice, and would have them evaluated each time.
+    # Typer reads the annotations twice and would evaluate them each time.
     command.__annotations__ = get_annotations(command, eval_str=True)
-    help_text = "\n\n".join(" ".join(each.split()) for each in cleandoc(command.__doc__ or "").split("\n\n"))
+    help_text = "\n\n".join(
+        " ".join(paragraph.split()) for paragraph in cleandoc(command.__doc__ or "").split("\n\n")
+    )
     if name:
         app.command(name, cls=PlainCommand, help=help_text, short_help=entry.summary)(command)
     else:
         app.callback(invoke_without_command=True, help=help_text)(command)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         write(f"fabricbench {__version__}")
         raise typer.Exit
 
@@ -214,14 +216,14 @@ def main() -> None:
     It is 0 when done, 1 for a fault of ours, 2 for one that the user can mend, 3 when the plan's criteria are
     not met, 128 + n after signal n.
     """
-    # The libraries make a hundred thousand objects that stay. Looking for garbage among them at every 700th
-    # new one costs a small run a sixth of its time, and looking again before the end a tenth.
+    # The libraries create a hundred thousand permanent objects. Collecting garbage at every 700th new object
+    # costs a small run a sixth of its time, and the last collection before the end a tenth.
     gc.set_threshold(200_000, 20, 100)
-    # The plans' models need no plugin of pydantic, which would be looked for among all that is installed.
+    # The plans' models need no plugin of pydantic; the search for one reads all installed packages.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if VARIABLE in os.environ:
         sys.exit(complete(program(named_command(complete_words()))))
-    # Where polars warns of the processor, it would die of an instruction that is not there.
+    # After its warning about the processor, polars would crash with an illegal instruction.
     warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 -- until the process ends
@@ -242,11 +244,11 @@ def run(arguments: list[str]) -> int:
             arguments, prog_name="fabricbench", standalone_mode=False
         )
         sys.stdout.flush()
-    except BaseException as error:  # noqa: BLE001 -- the one place that turns every error into a status
+    except BaseException as error:  # noqa: BLE001 -- every error becomes an exit status here
         try:
             return exit_status(error, debug=debug)
-        except OSError as another:  # what was written before cannot be, which is found as the error is told
-            return exit_status(another, debug=debug)
+        except OSError as later_error:  # output that was buffered before cannot be written
+            return exit_status(later_error, debug=debug)
     return status if isinstance(status, int) else 0
 
 
@@ -254,9 +256,10 @@ def _check_text(arguments: Sequence[str]) -> None:
     """Check that arguments are text: names, paths and values go into messages, catalogs and files of UTF-8.
 
     Raises:
-        typer.BadParameter: Python has kept a byte of one that is no text here as half of a surrogate pair.
+        typer.BadParameter: One has a byte that is no text here, which Python represents as half of a
+            surrogate pair.
     """
     for argument in arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):
-            shown, encoding = one_line(argument, 200), sys.getfilesystemencoding()
-            raise typer.BadParameter(f'the argument "{shown}" is no text in {encoding}')
+            argument_text, encoding = one_line(argument, 200), sys.getfilesystemencoding()
+            raise typer.BadParameter(f'the argument "{argument_text}" is no text in {encoding}')

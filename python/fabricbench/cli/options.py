@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options and arguments that several commands share, as annotated types; folder of the authority."""
 
 from __future__ import annotations
 
@@ -98,5 +98,5 @@ JobsOption = Annotated[
 
 
 def authority_folder(workspace: Path | None, authority: Path | None) -> Path:
-    """Return the folder of the authority: that of the user, or one of the workspace."""
+    """Return the folder of the authority: from the option, or `authority/` of the workspace."""
     return authority if authority is not None else workspace_folder(workspace) / "authority"

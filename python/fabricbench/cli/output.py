@@ -1,4 +1,4 @@
-"""The only writers of the command line: data to standard output, everything else to standard error."""
+"""Output formats, and the only writers: data to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE_LENGTH_MAX: Final = 4_000
 
 
 class Format(StrEnum):
-    """How results are written."""
+    """Output format of results."""
 
     TABLE = "table"
     JSON = "json"
@@ -25,29 +25,29 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Write data, ending with a line feed; what the encoding of standard output has not, as an escape."""
+    """Write data, ending with a line feed; characters missing in the output's encoding are escaped."""
     text = text if text.endswith("\n") else f"{text}\n"
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def note(text: str) -> None:
-    """Write a message for the user; what a name or a file brought along never steers the terminal."""
+    """Write a message for the user; control characters from names or files never reach the terminal."""
     sys.stdout.flush()
     try:
         sys.stderr.write("".join(f"{one_line(line, _LINE_LENGTH_MAX)}\n" for line in text.split("\n")))
     except BrokenPipeError:
         raise
     except OSError:
-        return  # where standard error takes nothing either, the exit status has to say it
+        return  # if standard error cannot be written either, only the exit status is left
 
 
 def warn(loaded: LoadedPlan) -> None:
-    """Write what is odd about a plan."""
+    """Write the warnings of a plan."""
     for warning in loaded.warnings:
         note(warning.text("warning"))
 
 
 def has_colour() -> bool:
-    """Tell whether data goes to a terminal that may be shown styles (see no-color.org)."""
+    """Return whether standard output is a terminal that accepts styles (see no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -1,8 +1,8 @@
-"""Values of the command line that need no check beyond what they are.
+"""Fast conversion of simple command-line values, without loading pydantic.
 
-Typer builds a validator of pydantic for every value, and loading pydantic takes longer than listing trials. A
-text or several, a path, a number in digits, or a member of a choice written as in the help is taken as it is.
-Whatever else is given goes to typer, which converts it or says what is wrong.
+Typer builds a validator of pydantic for every value, and loading pydantic takes longer than listing trials.
+Texts, lists of texts, paths, numbers in digits, and members of a choice written as in the help are converted
+here. All other values are passed to typer, which converts them or reports the error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DIGITS_MAX: Final = 18
 
 
 class PlainCommand(TyperCommand):
-    """A command that takes plain values itself."""
+    """A command that converts plain values itself."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, `--help` included."""
@@ -27,7 +27,7 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """A group of commands that takes plain values itself."""
+    """A group of commands that converts plain values itself."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, `--help` included."""
@@ -35,20 +35,25 @@ class PlainGroup(TyperGroup):
 
 
 def defaulting(name: str) -> type[PlainGroup]:
-    """Return a group that gives arguments to one of its commands unless they begin with another's name."""
+    """Return a group that runs one of its commands unless the arguments begin with another's name."""
 
     class DefaultingGroup(PlainGroup):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Put the name of the command before arguments that have none."""
+            """Insert the name of the default command before arguments without a command."""
             is_own = not args or args[0] in self.commands or args[0] in ctx.help_option_names
             return super().parse_args(ctx, args if is_own else [name, *args])
 
         def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-            """Return the commands, and the options of the one by default."""
-            found = super().shell_complete(ctx, incomplete)
-            own = self.commands[name].shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
-            known = {each.value for each in found}
-            return [*found, *(each for each in own if each.value not in known)]
+            """Return the commands, and the options of the default command."""
+            completions = super().shell_complete(ctx, incomplete)
+            option_completions = (
+                self.commands[name].shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
+            )
+            values = {completion.value for completion in completions}
+            return [
+                *completions,
+                *(completion for completion in option_completions if completion.value not in values),
+            ]
 
     return DefaultingGroup
 
@@ -73,14 +78,14 @@ def _take_plain(parameter: TyperArgument | TyperOption) -> None:
 
 
 def _absent(parameter: TyperArgument | TyperOption) -> Any:
-    """Return what a parameter is that was left out."""
+    """Return the value of an omitted parameter."""
     if parameter.required:
         return _OTHER
     return () if parameter.multiple or parameter.nargs == -1 else None
 
 
 def _plain(descriptor: Any, value: Any) -> Any:
-    """Return a value, or a default, as one of a type."""
+    """Return a value converted to the type of a parameter, or `_OTHER` if typer has to convert it."""
     annotation = descriptor.annotation
     if annotation is str and isinstance(value, str):
         return value
@@ -97,7 +102,7 @@ def _plain(descriptor: Any, value: Any) -> Any:
 
 
 def _plain_number(info: Any, value: Any) -> Any:
-    """Return a whole number that is within its limits."""
+    """Return an integer within its limits, or `_OTHER`."""
     is_text = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS_MAX
     if type(value) is not int and not is_text:
         return _OTHER

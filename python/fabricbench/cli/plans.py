@@ -49,7 +49,7 @@ def plan_schema_command() -> None:
 
 
 def _row(file: str, summary: PlanSummary) -> dict[str, Any]:
-    """Return what a list says about a plan, its file after its title."""
+    """Return the row of a plan in the list: its file after its title."""
     return {"name": summary.name, "title": summary.title, "file": file} | vars(summary)
 
 

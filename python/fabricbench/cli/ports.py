@@ -1,4 +1,4 @@
-"""The command `plan ports`, and the port map in the formats of `show`."""
+"""The command `plan ports`, and the writer of port maps, which `show --ports` uses too."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_ports(rows: PortMap, output: Format) -> None:
     if output is Format.JSON:
         write(json.dumps({"ports": port_map_object(rows)}, indent=2))
     elif output is Format.CSV:
-        found = table_of({}, "port_map", rows)
-        write(rows_csv(found.schema.names, found.to_pylist()))
+        table = table_of({}, "port_map", rows)
+        write(rows_csv(table.schema.names, table.to_pylist()))
     else:
         write(port_map_text(rows, colour=has_colour()))

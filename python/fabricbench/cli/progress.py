@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _PS_PER_MS = 1e9
 
 
-_BEYOND = 10
-"""A trial with so many times the packet-hops of its estimate is said to be far beyond it."""
+_EXCESS_RATIO = 10
+"""Ratio of a trial's packet-hops to their estimate from which on a warning is written."""
 EVERY_S = 30.0
 """Time between two lines of progress where there is no terminal."""
 LONG_MS = 10_000
-"""A run that is estimated to take longer says so before it begins, where there is no terminal."""
-_MOST_SHOWN = 3
-_LEAST_HOPS = 20_000_000
-"""And no sooner: about a second."""
+"""Without a terminal, a run with a longer estimate [ms] writes the estimate before it begins."""
+_SHOWN_MAX = 3
+_HOPS_MIN = 20_000_000
+"""Packet-hops before which no warning is written: about a second."""
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def display() -> Iterator[Listener]:
 
 
 def bar() -> Bar:
-    """Return the bars of a terminal: each task has a description, a share and, as `detail`, a text."""
+    """Return the bars of a terminal: each task has a description, a percentage and, as `detail`, a text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -73,20 +73,20 @@ class _Running:
 
 
 class _Warning:
-    """Says once of a trial that it is far beyond its estimate, and why; or that it failed beside others."""
+    """Warns once per trial that it is far beyond its estimate, and why, or that it failed in parallel."""
 
     def __init__(self) -> None:
         self._running: dict[int, _Running] = {}
 
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
-        """Do nothing: each is told of when it begins."""
+        """Do nothing: each trial is shown when it begins."""
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         self._running[number] = _Running(_name(facts, number, count), facts.run_spec)
 
     def trial_progressed(self, progress: Progress, number: int) -> None:
         trial = self._running[number]
-        if trial.is_told or progress.get("packet_hops", 0) < _LEAST_HOPS:
+        if trial.is_told or progress.get("packet_hops", 0) < _HOPS_MIN:
             return
         if trial.hops is None:
             trial.hops = _estimated_hops(trial.spec)
@@ -109,10 +109,10 @@ class _Warning:
 
 
 class ProgressLines(_Warning):
-    """Writes a line each 30 seconds: how many trials have finished, and how far those are that run."""
+    """Writes a line each 30 seconds: number of finished trials, and progress of the running ones."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start to count the time.
+        """Start the clock.
 
         Args:
             clock: Returns a time that only grows [s].
@@ -124,7 +124,7 @@ class ProgressLines(_Warning):
         self._count = 0
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Take how many trials there are."""
+        """Store the number of trials."""
         super().trial_started(facts, number, count)
         self._count = count
 
@@ -138,20 +138,20 @@ class ProgressLines(_Warning):
             self._tell(self._line())
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
-        """Count it."""
+        """Count the finished trial."""
         self._finished += 1
         super().trial_finished(trial, number, resumed=resumed)
 
     def _line(self) -> str:
-        """Write how far everything is; of many trials at once the first few."""
+        """Return the progress of the run and its trials; of many trials the first few."""
         texts = [
-            f"{each.name}: {_percent(each.progress)}, {progress_text(each.progress)}"
-            for each in self._running.values()
-            if each.progress is not None
+            f"{trial.name}: {_percent(trial.progress)}, {progress_text(trial.progress)}"
+            for trial in self._running.values()
+            if trial.progress is not None
         ]
-        more = [f"and {len(texts) - _MOST_SHOWN} more"] if len(texts) > _MOST_SHOWN else []
+        remainder_text = [f"and {len(texts) - _SHOWN_MAX} more"] if len(texts) > _SHOWN_MAX else []
         done = f"progress: {self._finished} of {self._count} trials finished"
-        return "; ".join([done, *texts[:_MOST_SHOWN], *more])
+        return "; ".join([done, *texts[:_SHOWN_MAX], *remainder_text])
 
 
 def _percent(progress: Progress) -> str:
@@ -160,7 +160,7 @@ def _percent(progress: Progress) -> str:
 
 
 class _Display(_Warning):
-    """Shows each trial that runs: which of how many, bytes delivered, simulated time, speed, time left."""
+    """Bars of the running trials: number and count, bytes delivered, simulated time, speed, time left."""
 
     def __init__(self, bar: Bar) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ class _Display(_Warning):
                 total=progress["total_bytes"],
                 completed=progress["delivered_bytes"],
                 detail=progress_text(progress),
-                # Done before those ahead of it, it waits for them.
+                # A complete trial that waits for earlier ones is not shown.
                 visible=len(self._running) == 1 or progress["delivered_bytes"] < progress["total_bytes"],
             )
 
@@ -195,7 +195,7 @@ class _Display(_Warning):
         super().trial_failed(facts, number, count)
 
     def _hide(self, number: int) -> None:
-        """Take the line of a trial away while others have theirs; the last stays until the next begins."""
+        """Remove the bar of a trial while others have one; the last one stays until the next trial begins."""
         trial = self._running.get(number)
         if trial is None or trial.task is None:
             return
@@ -209,13 +209,13 @@ class _Display(_Warning):
 
 def _name(facts: TrialFacts, number: int, count: int) -> str:
 
-    alone = solo_job(facts.variant)
+    job = solo_job(facts.variant)
     size = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
-    return f"{size}, {alone} alone" if alone else size
+    return f"{size}, {job} alone" if job else size
 
 
 def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
-    """Return the packet-hops that a trial is estimated to take; 0 where that is not known."""
+    """Return the estimated packet-hops of a trial; 0 if unknown."""
     import json
 
     estimate = engine.estimate(json.dumps(run_spec))
@@ -223,30 +223,30 @@ def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
 
 
 def beyond_text(progress: Progress, estimated_hops: int) -> str:
-    """Say that a trial is far beyond its estimate, and why; nothing of one that is not."""
+    """Return the warning that a trial is far beyond its estimate, and why; empty if it is not."""
     hops = progress["packet_hops"]
-    if not estimated_hops or hops < max(_BEYOND * estimated_hops, _LEAST_HOPS):
+    if not estimated_hops or hops < max(_EXCESS_RATIO * estimated_hops, _HOPS_MIN):
         return ""
-    beyond = f"{count(hops)} packet-hops so far, {hops // estimated_hops} times its estimate"
+    excess = f"{count(hops)} packet-hops so far, {hops // estimated_hops} times its estimate"
     open_chunks = counted(progress["open_chunks"], "chunk")
     waiting, patience = (progress[name] / _PS_PER_MS for name in ("waiting_ps", "patience_ps"))
     if progress["waiting_ps"] > progress["patience_ps"] / 100:
         return (
-            f"{beyond}; nothing was delivered for {waiting:.3f} ms of simulated time, and {open_chunks} not "
+            f"{excess}; nothing was delivered for {waiting:.3f} ms of simulated time, and {open_chunks} not "
             f"complete: after {patience:.3f} ms it is ended as stalled"
         )
-    return f"{beyond}; payload still arrives, {open_chunks} not complete: look for losses and retransmissions"
+    return f"{excess}; payload still arrives, {open_chunks} not complete: look for losses and retransmissions"
 
 
 def progress_text(progress: Progress) -> str:
     """Return the time left of a trial; of a simulated one simulated time and speed as well."""
     wall_s, delivered = progress["wall_s"], progress["delivered_bytes"]
-    left = _duration(wall_s * (progress["total_bytes"] - delivered) / delivered) if delivered else "-"
+    eta = _duration(wall_s * (progress["total_bytes"] - delivered) / delivered) if delivered else "-"
     if "packet_hops" not in progress:
-        return f"{left} left"
+        return f"{eta} left"
     hops_per_s = round(progress["packet_hops"] / wall_s) if wall_s else 0
     return (
-        f"{progress['sim_ps'] / _PS_PER_MS:.3f} ms simulated, {count(hops_per_s)} packet-hops/s, {left} left"
+        f"{progress['sim_ps'] / _PS_PER_MS:.3f} ms simulated, {count(hops_per_s)} packet-hops/s, {eta} left"
     )
 
 

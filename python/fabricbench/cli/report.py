@@ -61,8 +61,10 @@ def report_command(
     store = Workspace.open(workspace)
     focus = store.find(trial)
     members = store.family(focus)
-    known = {member.id for member in members}
-    others = [each for each in store.suite(store.find(beside)) if each.id not in known] if beside else []
+    member_ids = {member.id for member in members}
+    others = (
+        [other for other in store.suite(store.find(beside)) if other.id not in member_ids] if beside else []
+    )
     size_bytes = write_report(members, focus, out, others, store.twins(store.suite(focus)))
     count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
     note(f"wrote {out}: {counted(count, 'trial')}, {size_bytes / 1e6:.1f} MB")
@@ -85,9 +87,9 @@ def notebook_command(
         )
     check_writable_target(out)
     store = Workspace.open(workspace)
-    found = store.find(trial)
-    write_notebook(found, store.suite(found), store.root.resolve(), out)
-    note(f"wrote {out}: trial {found.id}; `jupyter lab {out}` opens it")
+    stored_trial = store.find(trial)
+    write_notebook(stored_trial, store.suite(stored_trial), store.root.resolve(), out)
+    note(f"wrote {out}: trial {stored_trial.id}; `jupyter lab {out}` opens it")
 
 
 def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -126,7 +128,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     if out is not None:
         _check_is_pcapng(out)
-    # It ends with the frames, and may so take much less time than the trial.
+    # A capture ends after its frames, which may need much less time than the trial.
     limits = None if force else loading.machine_limits(time_limit_min=None)
     loaded = loading.load(plan, overrides or (), limits, variants or ())
     loading.check_no_search(loaded, "capture")
@@ -137,14 +139,14 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
         write(listing(astuple(pair) for pair in wiring.queue_pairs))
         return
-    chosen = _queue_pairs(qps, wiring)
+    queue_pairs = _queue_pairs(qps, wiring)
     if out is None:
         raise typer.BadParameter("say where to write: -o FILE.pcapng")
-    _write_capture(loaded, planned, wiring, chosen, frames, out)
+    _write_capture(loaded, planned, wiring, queue_pairs, frames, out)
 
 
 def _check_is_pcapng(out: Path) -> None:
-    """Refuse names of other formats: several interfaces, comments and nanoseconds are what pcapng is for."""
+    """Refuse names of other formats: only pcapng has several interfaces, comments and nanoseconds."""
     if out.suffix.lower() in {"", ".pcapng", ".ntar"} or out.is_dir():
         return
     name = out.with_suffix(".pcapng").name
@@ -153,7 +155,7 @@ def _check_is_pcapng(out: Path) -> None:
 
 
 def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str | None) -> PlannedTrial:
-    """Return the trial that the user means; the first by default."""
+    """Return the trial with an index or a data size; by default the first with all jobs."""
     if data_size is not None:
         trials = _of_size(trials, data_size)
     if index is None:
@@ -163,19 +165,23 @@ def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str |
     return trials[index]
 
 
-def _of_size(trials: list[PlannedTrial], wanted: str) -> list[PlannedTrial]:
-    """Keep the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
+def _of_size(trials: list[PlannedTrial], size_text: str) -> list[PlannedTrial]:
+    """Return the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
 
-    def plain(size: str) -> str:
+    def normalized(size: str) -> str:
         return "".join(size.split()).lower().replace("ib", "b")
 
     sizes = {trial.data_size_bytes: data_size(trial.data_size_bytes) for trial in trials}
-    found = [size for size, text in sizes.items() if plain(wanted) in (plain(text), str(size), f"{size}b")]
-    if not found:
+    matches = [
+        size
+        for size, text in sizes.items()
+        if normalized(size_text) in (normalized(text), str(size), f"{size}b")
+    ]
+    if not matches:
         raise typer.BadParameter(
-            f'no trial of data size "{wanted}"; the plan has {", ".join(sizes.values())}'
+            f'no trial of data size "{size_text}"; the plan has {", ".join(sizes.values())}'
         )
-    return [trial for trial in trials if trial.data_size_bytes == found[0]]
+    return [trial for trial in trials if trial.data_size_bytes == matches[0]]
 
 
 def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
@@ -196,17 +202,17 @@ def _write_capture(
     is_infiniband = planned.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
     addresses = wiring.lids if is_infiniband else wiring.ip_addresses
     link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
-    sent = capturing(loaded.plan.backend).frames(planned, qps, count)
-    interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps, link_type)
+    captured_frames = capturing(loaded.plan.backend).frames(planned, qps, count)
+    interfaces, frames = by_sender(captured_frames, addresses, wiring.host_rates_bps, link_type)
     backend, seed = loading.backend_of(loaded), planned.run_spec["seed"]
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
     comment = f"plan {loaded.plan.name}, {size}, trial {trial_id(planned, backend)}, seed {seed}"
     program = f"fabricbench {backend.engine_version}"
-    written = write_pcapng(out, interfaces, frames, comment=comment, application=program)
-    frames_of = f"{counted(written, 'frame')} from {counted(len(interfaces), 'host')}"
+    frame_count = write_pcapng(out, interfaces, frames, comment=comment, application=program)
+    frames_of = f"{counted(frame_count, 'frame')} from {counted(len(interfaces), 'host')}"
     note(f"wrote {out}: {frames_of}, {plural(len(qps), 'queue pair')} {_short(qps)}")
 
 
 def _short(qps: list[int]) -> str:
-    """List a few queue pairs, or say how many they are."""
+    """Return a list of a few queue pairs, or the range and number of many."""
     return ", ".join(map(str, qps)) if len(qps) <= 8 else f"{qps[0]} to {qps[-1]}, {len(qps):,} of them"

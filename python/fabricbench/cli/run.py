@@ -1,4 +1,4 @@
-"""The command `run`."""
+"""The command `run`: runs a plan in the simulator, on hosts or in a lab, and writes its results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class EnginePath(StrEnum):
-    """Which path of the engine carries packets through a switch; the results are the same."""
+    """Code path of the engine for packets in a switch; the results are the same."""
 
     AUTO = "auto"
     EXACT = "exact"
@@ -163,28 +163,30 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     limits = None if force else loading.machine_limits(time_limit)
 
     def load(scale: int | None) -> LoadedPlan:
-        named = str(profile.absolute()) if profile else None
-        own = _as_overrides(tag=tag, backend=backend, seed=seed, scale=scale, profile=named)
-        with named_as_written(own):
-            given = [*(overrides or ()), *own.values()]
-            return loading.load(plan, given, limits, variants or (), quick=quick)
+        profile_path = str(profile.absolute()) if profile else None
+        option_overrides = _as_overrides(
+            tag=tag, backend=backend, seed=seed, scale=scale, profile=profile_path
+        )
+        with named_as_written(option_overrides):
+            all_overrides = [*(overrides or ()), *option_overrides.values()]
+            return loading.load(plan, all_overrides, limits, variants or (), quick=quick)
 
     loaded = load(scale or (_lab_scale(load(1)) if in_lab else None))
     warn(loaded)
     settings = _settings(path, fast_forward=fast_forward)
     authorities = {"hosts_authority": str(authority_folder(workspace, authority))}
 
-    def carrier_of(one: LoadedPlan, told_hosts: Mapping[str, Any]) -> Backend:
-        given: dict[str, Any] = {**told_hosts, **authorities} if told_hosts else {}
-        # What a twin is told of the engine concerns its prediction.
-        carrier = loading.backend_of(one, given if twin else settings | given)
-        for text in loading.notes_of(one, carrier):
-            note(f"note: {text}")
+    def carrier_of(one: LoadedPlan, host_settings: Mapping[str, Any]) -> Backend:
+        backend_settings: dict[str, Any] = {**host_settings, **authorities} if host_settings else {}
+        # With a twin, settings of the engine apply to the prediction only.
+        carrier = loading.backend_of(one, backend_settings if twin else settings | backend_settings)
+        for sentence in loading.notes_of(one, carrier):
+            note(f"note: {sentence}")
         return carrier
 
-    told = {} if hosts is None else {"hosts": str(hosts)}
+    hosts_setting = {} if hosts is None else {"hosts": str(hosts)}
     lab = _lab_plan(loaded, driver) if in_lab else None
-    carrier = None if lab else carrier_of(loaded, told)
+    carrier = None if lab else carrier_of(loaded, hosts_setting)
     predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
     if predicted and lab:
         predicted = lab.alike(predicted)
@@ -192,20 +194,22 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     store = Workspace.open(workspace, create=True)
     with display() as listener:
 
-        def carry_out(one: LoadedPlan, by: Backend, *, resume: bool, suite: str | None = None) -> Outcome:
-            runner = Runner(store, by, result_rows, listener, threads, resume, jobs)
+        def carry_out(
+            plan_to_run: LoadedPlan, chosen_backend: Backend, *, resume: bool, suite: str | None = None
+        ) -> Outcome:
+            runner = Runner(store, chosen_backend, result_rows, listener, threads, resume, jobs)
             runner.judge, runner.suite = meets_criteria, suite
-            return runner.run(one)
+            return runner.run(plan_to_run)
 
         def measure(one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
-            by = carrier or carrier_of(one, told_hosts)
-            return carry_out(one, by, resume=resume, suite=suite)
+            chosen_backend = carrier or carrier_of(one, told_hosts)
+            return carry_out(one, chosen_backend, resume=resume, suite=suite)
 
-        _tell_cost(loaded)
+        _note_cost(loaded)
         outcome = carry_out(predicted, predictor, resume=True) if predicted and predictor else None
         if outcome is None or outcome.stopped_by is None:
-            outcome = lab.measure(measure) if lab else measure(loaded, told)
-    _tell(store, loaded.plan.name, outcome, output, twin=twin)
+            outcome = lab.measure(measure) if lab else measure(loaded, hosts_setting)
+    _write_outcome(store, loaded.plan.name, outcome, output, twin=twin)
 
 
 def _lab_scale(loaded: LoadedPlan) -> int:
@@ -222,33 +226,35 @@ def _lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
     return lab_plan(loaded, driver)
 
 
-def _tell_cost(loaded: LoadedPlan) -> None:
+def _note_cost(loaded: LoadedPlan) -> None:
     """Write the estimate of a long run where no terminal shows its progress."""
-    if not sys.stderr.isatty() and sum(each["time_ms"] for each in loaded.bounds) >= LONG_MS:
+    if not sys.stderr.isatty() and sum(bound["time_ms"] for bound in loaded.bounds) >= LONG_MS:
         note(loaded.cost)
 
 
-def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
-    """Write what came of a run, and end the program as the run ended."""
+def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin: bool) -> None:
+    """Write the results of a run, and exit with its status."""
     suite = store.suite(outcome.trials[-1]) if outcome.trials else []
     reports = reports_of_run(outcome.trials, suite)
-    found = outcome.found
+    searches = outcome.found
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
-    elif found and output is Format.TABLE:
+    elif searches and output is Format.TABLE:
         from fabricbench.report.search import search_table
 
-        write(search_table(plan, found, len(outcome.trials), colour=has_colour()))
+        write(search_table(plan, searches, len(outcome.trials), colour=has_colour()))
     elif reports or output is not Format.TABLE:
-        write(render(reports, output, found))
+        write(render(reports, output, searches))
     if outcome.stopped_by is not None:
-        most = "at most " if found else ""
-        kept = f"{len(outcome.trials)} of {most}{counted(outcome.count, 'trial')} finished and stay in "
-        kept += str(store.root)
-        note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
+        at_most = "at most " if searches else ""
+        finished_text = (
+            f"{len(outcome.trials)} of {at_most}{counted(outcome.count, 'trial')} finished and stay in "
+        )
+        finished_text += str(store.root)
+        note(f"interrupted: {finished_text}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
-    if found:  # values that do not hold are what a search is about
-        _end_search(found)
+    if searches:  # a search is expected to try values that do not hold
+        _end_search(searches)
     else:
         if verdict := verdict_line(reports):
             note(verdict)
@@ -256,25 +262,25 @@ def _tell(store: Workspace, plan: str, outcome: Outcome, output: Format, *, twin
             raise typer.Exit(NOT_MET)
 
 
-def _end_search(found: Sequence[Searched]) -> None:
-    nothing = [each for each in found if each.holds is None]
-    worst = (nothing or found)[0]
-    where = f" ({worst.label})" if worst.label else ""
-    count = len(found) - len(nothing)
-    note(f"{worst.field} found in {count} of {counted(len(found), 'case')}: {worst.text}{where}")
-    if nothing:
+def _end_search(searches: Sequence[Searched]) -> None:
+    without_value = [search for search in searches if search.holds is None]
+    worst = (without_value or searches)[0]
+    label_text = f" ({worst.label})" if worst.label else ""
+    count = len(searches) - len(without_value)
+    note(f"{worst.field} found in {count} of {counted(len(searches), 'case')}: {worst.text}{label_text}")
+    if without_value:
         raise typer.Exit(NOT_MET)
 
 
 def _check_lab(backend: str | None, hosts: Path | None) -> None:
-    """Refuse options that say something else than `--lab`."""
+    """Refuse options that contradict `--lab`."""
     if backend not in (None, "hosts") or hosts is not None:
         other = f"--backend {backend}" if hosts is None else f"--hosts {hosts}"
         raise typer.BadParameter(f"found {other} beside --lab, which has hosts of its own; leave one out")
 
 
 def _check_driver(driver: str | None, *, in_lab: bool) -> None:
-    """Refuse a driver that there is not, or that cannot be used here, before anything is built."""
+    """Refuse a driver that does not exist or cannot be used here, before anything is built."""
     if driver is None:
         return
     if not in_lab:
@@ -286,12 +292,12 @@ def _check_driver(driver: str | None, *, in_lab: bool) -> None:
     drivers = CoreDataPlane().drivers()
     if driver not in drivers:
         raise typer.BadParameter(f"found --driver {driver}; allowed: {', '.join(sorted(drivers))}")
-    if why := drivers[driver]:
-        raise typer.BadParameter(f"driver {driver} cannot be used here: {why}")
+    if obstacle := drivers[driver]:
+        raise typer.BadParameter(f"driver {driver} cannot be used here: {obstacle}")
 
 
 def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:
-    """Return what was measured beside its predictions, in a format."""
+    """Return the comparison of measured trials with their predictions, in a format."""
     from fabricbench.cli.compare import twins_written
     from fabricbench.report.twins import twins_of
 
@@ -299,21 +305,21 @@ def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:
 
 
 def _settings(path: EnginePath, *, fast_forward: bool) -> dict[str, Any]:
-    """Return the settings that are another than the default; a backend may not know them."""
-    given: dict[str, Any] = {} if path is EnginePath.AUTO else {"path": path.value}
-    return given if fast_forward else given | {"fast_forward": False}
+    """Return the settings that differ from their defaults; a backend may not support them."""
+    settings: dict[str, Any] = {} if path is EnginePath.AUTO else {"path": path.value}
+    return settings if fast_forward else settings | {"fast_forward": False}
 
 
 def _as_overrides(**options: str | int | None) -> dict[str, str]:
-    """Write the options that are fields of a plan as overrides, texts quoted so that they stay texts."""
+    """Return options that are fields of a plan as overrides, with texts quoted so that they stay texts."""
     import json
 
-    given = {name: json.dumps(value) for name, value in options.items() if value is not None}
-    return {f"--{name}": f"{name}={value}" for name, value in given.items()}
+    json_values = {name: json.dumps(value) for name, value in options.items() if value is not None}
+    return {f"--{name}": f"{name}={value}" for name, value in json_values.items()}
 
 
 def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()) -> str:
-    """Return jobs in a format, in JSON with what the search of their plan found."""
+    """Return jobs in a format, in JSON with the results of their plan's search."""
     if output is Format.TABLE:
         return run_table(jobs, colour=has_colour())
     from fabricbench.report import formats

@@ -1,4 +1,4 @@
-"""The command `serve`."""
+"""The command `serve`: the web application and HTTP API of a workspace."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         raise typer.Exit(2) from error
     import os
 
-    # No process that is started from here needs it, and a secret of the user is never printed.
+    # Child processes do not need the token, and a token of the user is never printed.
     is_from_environment = token is not None and token == os.environ.pop("FABRICBENCH_TOKEN", None)
     settings = _settings(host, port, token, users, tls_cert, tls_key)
     if token is not None:
@@ -108,22 +108,22 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         raise typer.BadParameter(str(error)) from error
 
 
-def _hosts_files(given: Sequence[str]) -> dict[str, Path]:
+def _hosts_files(entries: Sequence[str]) -> dict[str, Path]:
     """Return the files of hosts by their names.
 
     Raises:
         PlanError: A file has a mistake.
         RefusedError: A library is missing that hosts need.
     """
-    if not given:
+    if not entries:
         return {}
     require_libraries()
 
     files: dict[str, Path] = {}
-    for text in given:
-        name, equals, file = text.partition("=")
-        path = Path(file if equals else text)
-        name = name if equals else path.stem
+    for text in entries:
+        name, separator, file = text.partition("=")
+        path = Path(file if separator else text)
+        name = name if separator else path.stem
         if not _HOSTS_NAME.fullmatch(name):
             allowed = "up to 64 letters, digits, dots, hyphens and underscores"
             raise typer.BadParameter(f'--hosts: found the name "{name}"; allowed: {allowed}')
@@ -149,14 +149,14 @@ def _settings(
     if token is not None and len(token) < 16:
         raise typer.BadParameter("--token: 16 characters or more")
     if host not in LOOPBACK and (certificate is None or (token is None and users is None)):
-        wanted = "--tls-cert and --tls-key, and --token or --users"
-        raise typer.BadParameter(f"--host {host} lets other machines in: that needs {wanted}")
+        needed_options = "--tls-cert and --tls-key, and --token or --users"
+        raise typer.BadParameter(f"--host {host} lets other machines in: that needs {needed_options}")
     for file in (certificate, key):
         if file is not None and not file.is_file():
             raise typer.BadParameter(f"no file {file}")
     try:
-        known = read_users(users) if users else {}
+        user_list = read_users(users) if users else {}
     except UsersFileError as error:
         raise typer.BadParameter(f"--users: {error}") from error
-    own = token if token is not None or users else new_token()
-    return Settings(host, port, own or "", known, tls_certificate=certificate, tls_key=key)
+    own_token = token if token is not None or users else new_token()
+    return Settings(host, port, own_token or "", user_list, tls_certificate=certificate, tls_key=key)

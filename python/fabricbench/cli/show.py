@@ -57,52 +57,52 @@ def show_command(
     from fabricbench.report.insight_text import insight_text
 
     store = Workspace.open(workspace)
-    found = store.find(trial)
-    tags = tags_of(store, [found])[found.id]
-    family = store.family(found)
-    jobs = current_reports(found, Beside(family))
+    stored = store.find(trial)
+    tags = tags_of(store, [stored])[stored.id]
+    family = store.family(stored)
+    jobs = current_reports(stored, Beside(family))
     if output is Format.CSV:
         write(formats.trials_csv(jobs))
         return
-    known = insight_of(found)
+    insight = insight_of(stored)
     if output is Format.JSON:
-        write(formats.shown_json(jobs, known, tags))
-    elif known is None:
+        write(formats.shown_json(jobs, insight, tags))
+    elif insight is None:
         write(trial_text(jobs, tags, colour=has_colour()))
     else:
-        told = insight_text(known, colour=has_colour())
+        insight_section = insight_text(insight, colour=has_colour())
         seeds = seeds_text(reports_of_run(family), colour=has_colour())
-        parts = (trial_text(jobs, tags, colour=has_colour()), seeds, told)
+        parts = (trial_text(jobs, tags, colour=has_colour()), seeds, insight_section)
         write("\n\n".join(part for part in parts if part))
 
 
 def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
     """Show the port map of a trial."""
-    found = Workspace.open(workspace).find(trial)
-    rows = ports_of(found)
+    stored = Workspace.open(workspace).find(trial)
+    rows = ports_of(stored)
     if rows is None:
         raise typer.BadParameter(
-            f"trial {found.id} was imported: it has no ranks at ports; leave --ports out"
+            f"trial {stored.id} was imported: it has no ranks at ports; leave --ports out"
         )
     write_ports(rows, output)
 
 
 def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
-    """Show what each observation point tells of a trial."""
+    """Show the measurements of a trial at each observation point."""
     from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
 
     store = Workspace.open(workspace)
-    found = store.find(trial)
-    points = points_of(found)
+    stored = store.find(trial)
+    points = points_of(stored)
     if points is None:
         raise typer.BadParameter(
-            f"trial {found.id} was imported, with what its benchmark printed and no record of the fabric; "
+            f"trial {stored.id} was imported, with what its benchmark printed and no record of the fabric; "
             "leave --points out"
         )
     if output is Format.CSV:
         write(rows_csv(POINT_COLUMNS, point_rows(points)))
         return
-    jobs = measured_reports(found, Beside(store.family(found)))
+    jobs = measured_reports(stored, Beside(store.family(stored)))
     if output is Format.JSON:
         write(json.dumps(points_object(jobs, points), indent=2, allow_nan=False))
     else:

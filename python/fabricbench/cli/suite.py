@@ -78,7 +78,11 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     loaded = load_suite(suite, overrides or (), limits, only or (), FIGURE_NAMES, quick=quick)
     note(f"{loaded.file.name}: {_extent(loaded)}")
     if dry_run:
-        write("\n".join(f"{each.loaded.plan.name}: {each.loaded.extent}" for each in loaded.tests))
+        write(
+            "\n".join(
+                f"{suite_test.loaded.plan.name}: {suite_test.loaded.extent}" for suite_test in loaded.tests
+            )
+        )
         return
     store = Workspace.open(workspace, create=True)
 
@@ -86,13 +90,15 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note(f"{number} of {len(loaded.tests)}: {part.test.title} ({part.loaded.plan.name})")
         return _run(store, part, jobs, resume=resume)
 
-    ends = []
+    test_ends = []
     for end in carry_out(loaded, run):
-        ends.append(end)
+        test_ends.append(end)
         if end.error is not None:
-            note(f"failed: {end.part.loaded.plan.name}: {_told(end.error)}")
-    stopped = next((end.outcome.stopped_by for end in ends if end.outcome and end.outcome.stopped_by), None)
-    report = _report(loaded, ends, quick=quick)
+            note(f"failed: {end.part.loaded.plan.name}: {_error_text(end.error)}")
+    stopped = next(
+        (end.outcome.stopped_by for end in test_ends if end.outcome and end.outcome.stopped_by), None
+    )
+    report = _report(loaded, test_ends, quick=quick)
     write(_render(report, output))
     if out is not None:
         _write_report(report, out)
@@ -102,16 +108,16 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             "hint: the same command with --resume runs the rest"
         )
         raise typer.Exit(SIGNALLED + stopped)
-    _exit(ends, report)
+    _exit(test_ends, report)
 
 
 def _extent(suite: Suite) -> str:
-    """Say how much there is to run."""
-    trials = sum(each.loaded.trials_max for each in suite.tests)
-    cost_ms = sum(told["time_ms"] for each in suite.tests for told in each.loaded.bounds)
+    """Return the number of tests and trials, and their estimated time."""
+    trials = sum(suite_test.loaded.trials_max for suite_test in suite.tests)
+    cost_ms = sum(bounds["time_ms"] for suite_test in suite.tests for bounds in suite_test.loaded.bounds)
     tests = counted(len(suite.tests), "test")
-    most = "up to " if any(each.loaded.plan.search for each in suite.tests) else ""
-    return f"{tests}, {most}{counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
+    at_most = "up to " if any(suite_test.loaded.plan.search for suite_test in suite.tests) else ""
+    return f"{tests}, {at_most}{counted(trials, 'trial')}, up to {duration(round(cost_ms))} of one core"
 
 
 def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:
@@ -123,8 +129,8 @@ def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -
         return runner.run(part.loaded)
 
 
-def _told(error: Exception) -> str:
-    """Say in one line why a test failed."""
+def _error_text(error: Exception) -> str:
+    """Return the error of a failed test in one line."""
     text = user_text(error) or f"{type(error).__name__}: {error}"
     return " ".join(text.removeprefix("error: ").split())
 
@@ -134,18 +140,18 @@ def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
     errors = [end.error for end in ends if end.error is not None]
     if errors:
         raise typer.Exit(USER_ERROR if all(user_text(error) for error in errors) else OUR_BUG)
-    nothing_holds = any(each.holds is None for test in report.tests for each in test.found)
+    nothing_holds = any(search.holds is None for test in report.tests for search in test.found)
     if nothing_holds or any(test.rejected for test in report.tests):
         raise typer.Exit(NOT_MET)
 
 
 def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteReport:
-    """Put what came of the suite into the words of its file."""
+    """Return the report of a suite, with the titles and names of its file."""
     from fabricbench.report.suite import KpiName, OmittedTest, SuiteReport
 
     file = suite.file
-    titles = {each.name: each.title for each in file.categories}
-    names = {each.metric: KpiName(each.metric, each.name, each.reference) for each in file.kpis}
+    titles = {category.name: category.title for category in file.categories}
+    names = {kpi.metric: KpiName(kpi.metric, kpi.name, kpi.reference) for kpi in file.kpis}
     notes = (
         ["plans were run in their quick form, a look in seconds: its figures are none of the suite"]
         if quick
@@ -157,7 +163,7 @@ def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteRepor
         document=file.document,
         tests=[_test_report(end, titles, names) for end in ends],
         planned=len(suite.tests),
-        omitted=[OmittedTest(titles[each.category], each.title, each.reason) for each in file.omitted],
+        omitted=[OmittedTest(titles[test.category], test.title, test.reason) for test in file.omitted],
         notes=notes,
         source=suite.source,
     )
@@ -168,11 +174,11 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
 
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
     trials = list(outcome.trials) if outcome else []
-    found = outcome.found if outcome else ()
-    # Of a search only what holds is a result; what it tried besides is in the workspace.
-    shown = [trial for each in found for trial in each.trials] if found else trials
+    searches = outcome.found if outcome else ()
+    # Only the values that hold are results of a search; its other trials are in the workspace.
+    result_trials = [trial for search in searches for trial in search.trials] if searches else trials
     kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}
-    kpis |= {name: replace(kpis[name], name=own) for name, own in test.names.items()}
+    kpis |= {name: replace(kpis[name], name=own_name) for name, own_name in test.names.items()}
     return TestReport(
         category=titles[test.category],
         title=test.title,
@@ -182,11 +188,11 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
         kpis=list(kpis.values()),
         figures=test.figures,
         deviations=test.deviations,
-        trials=shown,
-        planned=len(shown) if found else len(end.part.loaded.trials),
-        error=_told(end.error) if end.error else "",
-        found=found,
-        tried=len(trials) if found else 0,
+        trials=result_trials,
+        planned=len(result_trials) if searches else len(end.part.loaded.trials),
+        error=_error_text(end.error) if end.error else "",
+        found=searches,
+        tried=len(trials) if searches else 0,
     )
 
 

@@ -60,34 +60,34 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     the one that fares worst by each metric; trials without a value come last, and no --where finds them.
     """
     store = Workspace.open(workspace)
-    given = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
-    asked = asked_with(store, view, given, descending=descending)
-    found = ordered(store, query_of(asked))
-    if plan is not None and not found:
+    options = {"plan": plan, "tag": tag, "job": job, "sort": sort, "where": where}
+    query = asked_with(store, view, options, descending=descending)
+    trials = ordered(store, query_of(query))
+    if plan is not None and not trials:
         _check_plan_name(store, plan)
     if save_view is not None:
-        keep(store, save_view, asked)
-    finished = [trial for trial in found if trial.is_finished]
-    others = Beside(comparable_trials(store, finished))
-    jobs = [job for trial in finished for job in stored_reports(trial, others)]
+        keep(store, save_view, query)
+    finished = [trial for trial in trials if trial.is_finished]
+    comparable = Beside(comparable_trials(store, finished))
+    jobs = [job for trial in finished for job in stored_reports(trial, comparable)]
     if output is not Format.TABLE:
         from fabricbench.report import formats
 
         is_json = output is Format.JSON
         write(
-            formats.list_json(found, jobs, tags_of(store, found))
+            formats.list_json(trials, jobs, tags_of(store, trials))
             if is_json
-            else formats.list_csv(found, jobs)
+            else formats.list_csv(trials, jobs)
         )
-    elif found:
-        write(trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
-    if not found:
-        note(f"no such trials in {store.root}" if asked else f"no trials in {store.root}")
-    _tell_set_aside(store)
+    elif trials:
+        write(trial_list(trials, jobs, tags_of(store, trials), colour=has_colour()))
+    if not trials:
+        note(f"no such trials in {store.root}" if query else f"no trials in {store.root}")
+    _note_unreadable_rows(store)
 
 
-def _tell_set_aside(store: Workspace) -> None:
-    """Name the rows of the catalog that are left out of every list, since they cannot be what they say."""
+def _note_unreadable_rows(store: Workspace) -> None:
+    """Note the rows of the catalog that no list contains, since they are invalid."""
     rows = store.unreadable()
     for row in rows:
         note(f"set aside: {row.found}")
@@ -106,17 +106,17 @@ def views_command(
         return
 
     store = Workspace.open(workspace)
-    found = saved_views(store)
+    views = saved_views(store)
     if output is Format.JSON:
-        write(json.dumps([vars(view) for view in found], indent=2))
+        write(json.dumps([vars(view) for view in views], indent=2))
     elif output is Format.CSV:
         from fabricbench.report.formats import rows_csv
 
-        rows = [{"name": view.name, "asked": str(view), "saved_at": view.saved_at} for view in found]
+        rows = [{"name": view.name, "asked": str(view), "saved_at": view.saved_at} for view in views]
         write(rows_csv(["name", "asked", "saved_at"], rows))
-    elif found:
+    elif views:
         columns = [Column(("view",), is_text=True), Column(("trials",), is_text=True)]
-        write(render(columns, [Row([view.name, str(view)]) for view in found], colour=has_colour()))
+        write(render(columns, [Row([view.name, str(view)]) for view in views], colour=has_colour()))
     else:
         note(f"no views in {store.root}\nhint: `fabricbench trials --save-view NAME` keeps a list")
 
@@ -132,14 +132,14 @@ def delete_view_command(
 
 
 def _check_plan_name(store: Workspace, plan: str) -> None:
-    """Check that a plan is one that is shipped or of which there are trials.
+    """Check that a plan is shipped or has trials in the workspace.
 
     Raises:
         StoreError: It is neither.
     """
     from fabricbench.plan.document.shipped import shipped_plans
 
-    known = dict.fromkeys([*filter_values(store)["plan"], *shipped_plans()])
-    if plan not in known:
-        hint = close_match_hint(plan, known) or "`fabricbench trials` lists all trials with their plans"
+    plan_names = dict.fromkeys([*filter_values(store)["plan"], *shipped_plans()])
+    if plan not in plan_names:
+        hint = close_match_hint(plan, plan_names) or "`fabricbench trials` lists all trials with their plans"
         raise StoreError(store.root, f'no trial of a plan "{plan}"', hint)

@@ -1,4 +1,4 @@
-"""The command `tune`: the values of plan fields that serve some plans best."""
+"""The command `tune`: search for the values of plan fields with the best metrics over some plans."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fabricbench.store import Workspace
 from fabricbench.words import counted
 
 _HOURS_MAX: Final = 24
-"""More estimated hours of one core are hardly meant, and so have to be asked for."""
+"""Limit without `--force`: a search with more estimated hours of one core is probably a mistake."""
 
 
 def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -121,30 +121,34 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         raise typer.BadParameter(f"--confirm: found {confirm}; allowed: 0, or {SEEDS_MIN} or more")
     check_files(write_plan, write_sonic)
     library()
-    aims, kept = _aims(minimize or [], maximize or []), limits_of(subject_to or [])
+    aims, metric_limits = _aims(minimize or [], maximize or []), limits_of(subject_to or [])
     limits = None if force else machine_limits(time_limit)
-    loaded = [_loaded(plan, overrides or [], seeds, limits) for plan in plans]
-    iterations = tuple(each.plan.iterations for each in loaded)
-    wanted = Wanted(space_of(loaded, search, limits), aims, kept, iterations, seed, at_once, pruning)
+    loaded = [_load_plan(plan, overrides or [], seeds, limits) for plan in plans]
+    iterations = tuple(plan_loaded.plan.iterations for plan_loaded in loaded)
+    search_spec = Wanted(
+        space_of(loaded, search, limits), aims, metric_limits, iterations, seed, at_once, pruning
+    )
     units = Units(loaded)
-    cost = _cost(wanted, units, trials, confirm, force=force or dry_run)
+    cost = _cost(search_spec, units, trials, confirm, force=force or dry_run)
     if dry_run:
         write(cost)
         return
     note(cost)
-    for told in dict.fromkeys(told for each in loaded for told in notes_of(each, backend_of(each))):
-        note(f"note: {told}")
-    found = _carried_out(wanted, units, Workspace.open(workspace, create=True), on, (trials, confirm))
-    write(written(found, output))
-    if found.best is None:
+    for sentence in dict.fromkeys(
+        sentence for plan_loaded in loaded for sentence in notes_of(plan_loaded, backend_of(plan_loaded))
+    ):
+        note(f"note: {sentence}")
+    result = _run_search(search_spec, units, Workspace.open(workspace, create=True), on, (trials, confirm))
+    write(written(result, output))
+    if result.best is None:
         raise typer.Exit(NOT_MET)
-    write_files(found, write_plan, write_sonic)
+    write_files(result, write_plan, write_sonic)
 
 
-def _loaded(plan: str, overrides: list[str], seeds: int | None, limits: Limits | None) -> LoadedPlan:
+def _load_plan(plan: str, overrides: list[str], seeds: int | None, limits: Limits | None) -> LoadedPlan:
 
-    more = [] if seeds is None else [f"iterations={seeds}"]
-    loaded = loading.load(plan, [*overrides, *more], limits)
+    seed_override = [] if seeds is None else [f"iterations={seeds}"]
+    loaded = loading.load(plan, [*overrides, *seed_override], limits)
     loading.check_no_search(loaded, "tune")
     warn(loaded)
     return loaded
@@ -158,11 +162,11 @@ def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
     return aims
 
 
-def _cost(wanted: Wanted, units: Units, trials: int, confirm: int, *, force: bool) -> str:
-    """Say what a search may cost; end the command if that is hardly meant and was not asked for."""
-    cost_ms = (trials + 1) * units.cost_ms(wanted.shipped())
-    cost_ms += 2 * confirm * units.cost_ms(wanted.shipped(seeds=1))
-    points, fields = counted(trials, "point"), counted(len(wanted.space.fields), "field")
+def _cost(search_spec: Wanted, units: Units, trials: int, confirm: int, *, force: bool) -> str:
+    """Return the cost of a search; end the command if it is above the limit without `--force`."""
+    cost_ms = (trials + 1) * units.cost_ms(search_spec.shipped())
+    cost_ms += 2 * confirm * units.cost_ms(search_spec.shipped(seeds=1))
+    points, fields = counted(trials, "point"), counted(len(search_spec.space.fields), "field")
     cost = f"{points} of {fields}, up to {duration(cost_ms)} of one core"
     if not force and cost_ms > _HOURS_MAX * 3_600_000:
         note(f"error: {cost}; allowed: {_HOURS_MAX} hours\nhint: --force searches all the same")
@@ -170,51 +174,53 @@ def _cost(wanted: Wanted, units: Units, trials: int, confirm: int, *, force: boo
     return cost
 
 
-def _carried_out(
-    wanted: Wanted, units: Units, store: Workspace, on: str, trials_and_confirm: tuple[int, int]
+def _run_search(
+    search_spec: Wanted, units: Units, store: Workspace, on: str, trials_and_confirm: tuple[int, int]
 ) -> Found:
-    """Carry the search out; end the command if the user stops it."""
+    """Run the search; end the command if the user stops it."""
     with Interrupts() as interrupts:
         executor = executor_of(on, store, result_rows, interrupts)
         try:
-            return _search(wanted, Evaluator(store, executor, units), store, *trials_and_confirm)
+            return _search(search_spec, Evaluator(store, executor, units), store, *trials_and_confirm)
         except KeyboardInterrupt:
-            kept = f"what has ended stays in {store.root}"
-            note(f"interrupted: {kept}\nhint: the same command goes on from there")
+            message = f"what has ended stays in {store.root}"
+            note(f"interrupted: {message}\nhint: the same command goes on from there")
             raise typer.Exit(SIGNALLED + (interrupts.received or SIGINT)) from None
         finally:
             executor.close()
 
 
-def _search(wanted: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:
-    """Carry the search out, and compare its best point with other seeds."""
-    with _display(wanted, trials) as told:
-        search = Search(wanted, evaluator, store.root, told)
+def _search(search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:
+    """Run the search, and compare its best point with the shipped one over other seeds."""
+    with _display(search_spec, trials) as on_point:
+        search = Search(search_spec, evaluator, store.root, on_point)
         try:
             search.run(trials)
             tried = search.tried()
-            best = wanted.best(tried)
-            evidence = evidence_of(wanted, evaluator, best.point, confirm) if best and confirm else None
-            return Found(wanted, search.journal, tried, best, search.importances(), evidence)
+            best = search_spec.best(tried)
+            evidence = evidence_of(search_spec, evaluator, best.point, confirm) if best and confirm else None
+            return Found(search_spec, search.journal, tried, best, search.importances(), evidence)
         finally:
             search.close()
 
 
 @contextmanager
-def _display(wanted: Wanted, trials: int) -> Iterator[Callable[[Tried, int], None]]:
-    """Show how far a search is until the block ends, while standard error is a terminal."""
+def _display(search_spec: Wanted, trials: int) -> Iterator[Callable[[Tried, int], None]]:
+    """Show the progress of a search until the block ends, while standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _tried, _count: None
         return
-    ended: list[Tried] = []
+    tried_points: list[Tried] = []
     with bar() as shown:
         task = shown.add_task("tune", total=trials, detail="")
 
-        def told(tried: Tried, count: int) -> None:
-            ended.append(tried)
-            best = wanted.best(ended)
+        def on_point(tried: Tried, count: int) -> None:
+            tried_points.append(tried)
+            best = search_spec.best(tried_points)
             detail = f"{count} of {trials} points"
-            detail += f", best {', '.join(f'{each:.4g}' for each in best.ratios)} of shipped" if best else ""
+            detail += (
+                f", best {', '.join(f'{ratio:.4g}' for ratio in best.ratios)} of shipped" if best else ""
+            )
             shown.update(task, completed=count, detail=detail)
 
-        yield told
+        yield on_point

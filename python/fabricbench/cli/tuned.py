@@ -1,4 +1,4 @@
-"""What a search found, as tables, JSON and CSV, and as files for plans and switches."""
+"""Result of a search of `tune`, as tables, JSON and CSV, and as files for plans and switches."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _FRONT_MAX: Final = 10
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """Result of a search.
 
     Attributes:
-        wanted: What was searched.
-        journal: The file that the search can go on from.
+        wanted: The search: its space, aims, limits and seed.
+        journal: The file from which the search can continue.
         tried: Every point.
-        best: The best that keeps every limit; none if there is none.
-        importances: For each aim the share of each field in it; empty if that is not known.
-        evidence: What other seeds say of the best point; none if that was not asked for.
+        best: The best point that keeps every limit, if any.
+        importances: For each aim the importance of each field by PED-ANOVA, 0 to 1; empty if unknown.
+        evidence: Comparison of the best point with the shipped one over other seeds, unless it was disabled.
     """
 
     wanted: Wanted
@@ -47,199 +47,207 @@ class Found:
 
 
 def written(found: Found, output: Format) -> str:
-    """Return what was found in a format."""
+    """Return a result in a format."""
     if output is Format.JSON:
         return json.dumps(_json(found), indent=2)
     return _csv(found) if output is Format.CSV else "\n\n".join(_sections(found))
 
 
-def _sections(found: Found) -> list[str]:
-    if found.best is None:
-        return [_counts(found), _nothing(found)]
-    sections = [_counts(found)]
-    if len(found.wanted.aims) > 1:
-        sections.append(_front(found))
-    sections.append(_fields(found, found.best))
-    if found.evidence is not None:
-        sections += [_changes(found.evidence.changes), _sureness(found.evidence)]
-    sections.append(_use(found, found.best))
+def _sections(result: Found) -> list[str]:
+    if result.best is None:
+        return [_counts(result), _nearest_text(result)]
+    sections = [_counts(result)]
+    if len(result.wanted.aims) > 1:
+        sections.append(_front(result))
+    sections.append(_fields(result, result.best))
+    if result.evidence is not None:
+        sections += [_changes(result.evidence.changes), _evidence_text(result.evidence)]
+    sections.append(_run_commands(result, result.best))
     return sections
 
 
-def _counts(found: Found) -> str:
-    ends = Counter(each.ending.value for each in found.tried)
+def _counts(result: Found) -> str:
+    counts = Counter(point.ending.value for point in result.tried)
     meanings = {
         "complete": "complete",
         "stopped": "stopped after smaller sizes",
         "invalid": "without a valid plan",
         "no-result": "without a result",
     }
-    parts = [f"{ends[ending]} {meaning}" for ending, meaning in meanings.items() if ends[ending]]
-    missed = ends["complete"] - sum(each.is_allowed for each in found.tried)
+    parts = [f"{counts[ending]} {meaning}" for ending, meaning in meanings.items() if counts[ending]]
+    missed = counts["complete"] - sum(point.is_allowed for point in result.tried)
     parts += [f"{missed} beyond a limit"] if missed else []
-    return f"{counted(len(found.tried), 'point')}: {', '.join(parts)}"
+    return f"{counted(len(result.tried), 'point')}: {', '.join(parts)}"
 
 
-def _nothing(found: Found) -> str:
-    complete = [each for each in found.tried if each.ending == "complete"]
+def _nearest_text(result: Found) -> str:
+    complete = [point for point in result.tried if point.ending == "complete"]
     if not complete:
         return "no point has a result"
-    nearest = min(complete, key=lambda each: sum(max(0, miss) for miss in each.violations))
+    nearest = min(complete, key=lambda point: sum(max(0, miss) for miss in point.violations))
     missed = ", ".join(
         f"{limit} by {miss:.6g}"
-        for limit, miss in zip(found.wanted.limits, nearest.violations, strict=True)
+        for limit, miss in zip(result.wanted.limits, nearest.violations, strict=True)
         if miss > 0
     )
     return f"no point keeps every limit; point {nearest.number} comes nearest and misses {missed}"
 
 
-def _table(heads: Sequence[tuple[str, ...]], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """Return a table of which the first so many columns are text."""
-    columns = [Column(head, place < texts) for place, head in enumerate(heads)]
+def _text_table(headers: Sequence[tuple[str, ...]], rows: Sequence[Sequence[str]], text_columns: int) -> str:
+    """Return a table whose first `text_columns` columns are text."""
+    columns = [Column(head, index < text_columns) for index, head in enumerate(headers)]
     return render(columns, [Row(cells) for cells in rows], colour=has_colour())
 
 
-def _front(found: Found) -> str:
-    front = found.wanted.front(found.tried)
+def _front(result: Found) -> str:
+    front = result.wanted.front(result.tried)
     rows = [
-        [str(each.number), *(f"{ratio:.4f}" for ratio in each.ratios), _point_text(each)]
-        for each in sorted(front, key=lambda each: tuple(each.ratios))[:_FRONT_MAX]
+        [str(point.number), *(f"{ratio:.4f}" for ratio in point.ratios), _point_text(point)]
+        for point in sorted(front, key=lambda point: tuple(point.ratios))[:_FRONT_MAX]
     ]
-    heads = [("point",), *((aim.metric.name, "of shipped") for aim in found.wanted.aims), ("fields",)]
-    more = f"\nand {len(front) - _FRONT_MAX} more" if len(front) > _FRONT_MAX else ""
-    table = _table(heads, rows, 0)
-    return f"Pareto front, {counted(len(front), 'point')}\n{table}{more}"
+    headers = [("point",), *((aim.metric.name, "of shipped") for aim in result.wanted.aims), ("fields",)]
+    remainder_text = f"\nand {len(front) - _FRONT_MAX} more" if len(front) > _FRONT_MAX else ""
+    table = _text_table(headers, rows, 0)
+    return f"Pareto front, {counted(len(front), 'point')}\n{table}{remainder_text}"
 
 
 def _point_text(tried: Tried) -> str:
     return ", ".join(f"{field.rpartition('.')[2]} {value}" for field, value in tried.point.items())
 
 
-def _fields(found: Found, best: Tried) -> str:
+def _fields(result: Found, best: Tried) -> str:
 
-    shipped = found.wanted.space.shipped()
+    shipped = result.wanted.space.shipped()
     rows = [
         [
             field,
             shipped.get(field, ""),
             value,
-            *(f"{100 * shares[field]:.0f} %" if field in shares else "" for shares in found.importances),
+            *(f"{100 * shares[field]:.0f} %" if field in shares else "" for shares in result.importances),
         ]
         for field, value in best.point.items()
     ]
-    aims = [aim.metric.name for aim in found.wanted.aims]
+    aims = [aim.metric.name for aim in result.wanted.aims]
     shares = [("importance", name if len(aims) > 1 else "") for name in aims]
-    heads = [(f"best point, {best.number}",), ("shipped",), ("tuned",), *shares]
-    fields = found.wanted.space.fields
-    ranges = [each for each in fields if isinstance(each, Range)]
-    ends = [each.field for each in ranges if each.is_at_end(best.point[each.field])]
-    remark = f"\nat an end of its range, beyond which it may be better: {', '.join(ends)}" if ends else ""
-    return _table(heads, rows, 3) + remark
+    headers = [(f"best point, {best.number}",), ("shipped",), ("tuned",), *shares]
+    fields = result.wanted.space.fields
+    ranges = [field_range for field_range in fields if isinstance(field_range, Range)]
+    fields_at_end = [
+        field_range.field for field_range in ranges if field_range.is_at_end(best.point[field_range.field])
+    ]
+    remark = (
+        f"\nat an end of its range, beyond which it may be better: {', '.join(fields_at_end)}"
+        if fields_at_end
+        else ""
+    )
+    return _text_table(headers, rows, 3) + remark
 
 
 def _changes(changes: Sequence[Change]) -> str:
     rows = [
         [
-            each.plan,
-            data_size(each.size_bytes),
-            each.metric,
-            f"{each.shipped:.5g}",
-            f"{each.tuned:.5g}",
-            "" if each.ratio is None else f"{100 * (each.ratio - 1):+.1f} %",
+            change.plan,
+            data_size(change.size_bytes),
+            change.metric,
+            f"{change.shipped:.5g}",
+            f"{change.tuned:.5g}",
+            "" if change.ratio is None else f"{100 * (change.ratio - 1):+.1f} %",
         ]
-        for each in changes
+        for change in changes
     ]
-    return _table([("plan",), ("size",), ("metric",), ("shipped",), ("tuned",), ("change",)], rows, 3)
+    return _text_table([("plan",), ("size",), ("metric",), ("shipped",), ("tuned",), ("change",)], rows, 3)
 
 
-def _sureness(evidence: Evidence) -> str:
-    lines = [_confidence(each) for each in evidence.confidences]
+def _evidence_text(evidence: Evidence) -> str:
+    lines = [_confidence_text(confidence) for confidence in evidence.confidences]
     lines += [
         f"{limit}: {'kept' if is_kept else 'not kept'} with these seeds" for limit, is_kept in evidence.kept
     ]
     return "\n".join(lines)
 
 
-def _confidence(each: Confidence) -> str:
+def _confidence_text(gain: Confidence) -> str:
     text = (
-        f"{each.aim.metric.name}: {each.ratio:.4f} of shipped over {each.seeds} other seeds, "
-        f"95 % confidence {each.low:.4f} to {each.high:.4f}, better with {each.better} of {each.seeds}"
+        f"{gain.aim.metric.name}: {gain.ratio:.4f} of shipped over {gain.seeds} other seeds, "
+        f"95 % confidence {gain.low:.4f} to {gain.high:.4f}, better with {gain.better} of {gain.seeds}"
     )
-    return text if each.is_shown else f"{text}: no improvement is shown"
+    return text if gain.is_shown else f"{text}: no improvement is shown"
 
 
-def _use(found: Found, best: Tried) -> str:
+def _run_commands(result: Found, best: Tried) -> str:
     """Return the commands that run the plans at the best point."""
     from shlex import quote
 
-    space, commands = found.wanted.space, []
+    space, commands = result.wanted.space, []
     for number, plan in enumerate(space.plans):
-        options = (f"-s {quote(each)}" for each in (*plan.overrides, *changes(space, best.point, number)))
+        options = (
+            f"-s {quote(override)}" for override in (*plan.overrides, *changes(space, best.point, number))
+        )
         commands.append(f"fabricbench run {quote(plan.source)} {' '.join(options)}")
     return "\n".join(commands)
 
 
-def _json(found: Found) -> dict[str, Any]:
+def _json(result: Found) -> dict[str, Any]:
 
-    wanted = found.wanted
-    told: dict[str, Any] = {
-        "id": wanted.id,
-        "journal": str(found.journal),
-        "plans": [plan.plan.name for plan in wanted.space.plans],
+    search_spec = result.wanted
+    content: dict[str, Any] = {
+        "id": search_spec.id,
+        "journal": str(result.journal),
+        "plans": [plan.plan.name for plan in search_spec.space.plans],
         "aims": [
             {"metric": aim.metric.name, "direction": "maximize" if aim.is_most else "minimize"}
-            for aim in wanted.aims
+            for aim in search_spec.aims
         ],
-        "limits": [str(limit) for limit in wanted.limits],
-        "points": dict(Counter(each.ending.value for each in found.tried)),
-        "importance": [dict(shares) for shares in found.importances],
+        "limits": [str(limit) for limit in search_spec.limits],
+        "points": dict(Counter(point.ending.value for point in result.tried)),
+        "importance": [dict(shares) for shares in result.importances],
         "best": None,
     }
-    if found.best is None:
-        return told
-    config, missing = sonic_config(wanted.space.at(found.best.point)[0].trials[-1].run_spec)
-    return told | {
-        "best": _tried(found.best),
-        "front": [_tried(each) for each in wanted.front(found.tried)],
-        "evidence": _evidence(found.evidence) if found.evidence else None,
-        "plan": fragment(wanted.space, found.best.point),
+    if result.best is None:
+        return content
+    config, missing = sonic_config(search_spec.space.at(result.best.point)[0].trials[-1].run_spec)
+    return content | {
+        "best": _point_json(result.best),
+        "front": [_point_json(point) for point in search_spec.front(result.tried)],
+        "evidence": _evidence_json(result.evidence) if result.evidence else None,
+        "plan": fragment(search_spec.space, result.best.point),
         "sonic": config,
         "not_in_sonic": missing,
     }
 
 
-def _tried(one: Tried) -> dict[str, Any]:
-    return {"number": one.number, "point": dict(one.point), "ratios": list(one.ratios)}
+def _point_json(point: Tried) -> dict[str, Any]:
+    return {"number": point.number, "point": dict(point.point), "ratios": list(point.ratios)}
 
 
-def _evidence(evidence: Evidence) -> dict[str, Any]:
+def _evidence_json(evidence: Evidence) -> dict[str, Any]:
     return {
         "ratios": [
             {
-                "metric": each.aim.metric.name,
-                "ratio": each.ratio,
-                "low": each.low,
-                "high": each.high,
-                "better": each.better,
-                "seeds": each.seeds,
+                "metric": entry.aim.metric.name,
+                "ratio": entry.ratio,
+                "low": entry.low,
+                "high": entry.high,
+                "better": entry.better,
+                "seeds": entry.seeds,
             }
-            for each in evidence.confidences
+            for entry in evidence.confidences
         ],
-        "metrics": [vars(each) for each in evidence.changes],
+        "metrics": [vars(entry) for entry in evidence.changes],
         "limits": {str(limit): is_kept for limit, is_kept in evidence.kept},
     }
 
 
-def _csv(found: Found) -> str:
+def _csv(result: Found) -> str:
 
-    wanted = found.wanted
-    names = [each.field for each in wanted.space.fields]
-    aims = [f"{aim.metric.name}_ratio" for aim in wanted.aims]
+    search_spec = result.wanted
+    names = [field.field for field in search_spec.space.fields]
+    aims = [f"{aim.metric.name}_ratio" for aim in search_spec.aims]
     rows = [
-        {"point": each.number, "ending": each.ending.value, "allowed": each.is_allowed}
-        | dict(each.point)
-        | dict(zip(aims, each.ratios, strict=False))
-        for each in found.tried
+        {"point": point.number, "ending": point.ending.value, "allowed": point.is_allowed}
+        | dict(point.point)
+        | dict(zip(aims, point.ratios, strict=False))
+        for point in result.tried
     ]
     return rows_csv(["point", "ending", "allowed", *names, *aims], rows)
 
@@ -256,7 +264,7 @@ def check_files(*paths: Path | None) -> None:
 
 
 def write_files(found: Found, plan: Path | None, sonic: Path | None) -> None:
-    """Write the best point for plans and for switches, and say what the latter have no field for."""
+    """Write the best point for plans and for switches, and note values without a field in switches."""
     if found.best is None:
         return
     if plan is not None:
@@ -265,13 +273,15 @@ def write_files(found: Found, plan: Path | None, sonic: Path | None) -> None:
         return
 
     candidates = found.wanted.space.at(found.best.point)
-    configs = [sonic_config(each.trials[-1].run_spec) for each in candidates]
+    configs = [sonic_config(candidate.trials[-1].run_spec) for candidate in candidates]
     _write(sonic, json.dumps(configs[0][0], indent=2) + "\n")
     for sentence in configs[0][1]:
         note(f"not in {sonic}: {sentence}")
-    for each, config in zip(candidates[1:], configs[1:], strict=True):
+    for candidate, config in zip(candidates[1:], configs[1:], strict=True):
         if config != configs[0]:
-            note(f"not in {sonic}: {each.plan.name} comes to other values than {candidates[0].plan.name}")
+            note(
+                f"not in {sonic}: {candidate.plan.name} comes to other values than {candidates[0].plan.name}"
+            )
 
 
 def _write(path: Path, text: str) -> None:
@@ -281,17 +291,20 @@ def _write(path: Path, text: str) -> None:
     note(f"wrote {path}")
 
 
-def _fragment_text(found: Found, best: Tried) -> str:
-    """Return the searched fields as YAML, with what is known of them ahead."""
+def _fragment_text(result: Found, best: Tried) -> str:
+    """Return the searched fields as YAML, after comments on the search and its evidence."""
     from ruamel.yaml import YAML
 
-    names = ", ".join(plan.plan.name for plan in found.wanted.space.plans)
-    lines = [f"# Point {best.number} of {len(found.tried)} of a search over {names}."]
-    lines += [f"# {_confidence(each)}" for each in (found.evidence.confidences if found.evidence else ())]
+    names = ", ".join(plan.plan.name for plan in result.wanted.space.plans)
+    lines = [f"# Point {best.number} of {len(result.tried)} of a search over {names}."]
+    lines += [
+        f"# {_confidence_text(confidence)}"
+        for confidence in (result.evidence.confidences if result.evidence else ())
+    ]
     text = io.StringIO()
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = 4000
-    yaml.dump(fragment(found.wanted.space, best.point), text)
+    yaml.dump(fragment(result.wanted.space, best.point), text)
     return "\n".join(lines) + "\n" + text.getvalue()

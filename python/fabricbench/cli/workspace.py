@@ -26,18 +26,18 @@ def check_command(workspace: WorkspaceOption = None) -> None:
     Exit status: 0 when all can be read, 2 when something is damaged.
     """
     store = Workspace.open(workspace)
-    rows, found = store.unreadable(), list(damages(store))
+    rows, damaged = store.unreadable(), list(damages(store))
     for row in rows:
         write(row.found)
-    for damage in found:
+    for damage in damaged:
         write(f"{damage.trial_id}: {damage.found}")
     for trial_id in without_digest(store):
         write(f"{trial_id}: no digest, since an earlier version wrote it; only its pages could be checked")
-    if found or rows:
-        told = [counted(len(found), "damaged record")] if found else []
-        told += [f"{counted(len(rows), 'row')} of the catalog that cannot be read"] if rows else []
+    if damaged or rows:
+        counts = [counted(len(damaged), "damaged record")] if damaged else []
+        counts += [f"{counted(len(rows), 'row')} of the catalog that cannot be read"] if rows else []
         note(
-            f"error: {store.root}: {' and '.join(told)}\n"
+            f"error: {store.root}: {' and '.join(counts)}\n"
             "hint: `fabricbench workspace repair` puts them aside; their plans run again with --resume"
         )
         raise typer.Exit(USER_ERROR)
@@ -50,14 +50,14 @@ def repair_command(workspace: WorkspaceOption = None) -> None:
     rows = store.unreadable()
     for row in rows:
         write(f"{row.found}; moved to {take_out(store, row)}")
-    found = list(damages(store))
-    for damage in found:
-        moved = put_aside(store, damage)
-        where = f"moved to {moved}" if moved else "nothing was left of it"
-        write(f"{damage.trial_id}: {damage.found}; {where}")
-    told = [f"{counted(len(found), 'record')} put aside"] if found else []
-    told += [f"{counted(len(rows), 'row')} taken out of the catalog"] if rows else []
-    note(", ".join(told) or "nothing is damaged")
+    damaged = list(damages(store))
+    for damage in damaged:
+        new_path = put_aside(store, damage)
+        outcome = f"moved to {new_path}" if new_path else "nothing was left of it"
+        write(f"{damage.trial_id}: {damage.found}; {outcome}")
+    counts = [f"{counted(len(damaged), 'record')} put aside"] if damaged else []
+    counts += [f"{counted(len(rows), 'row')} taken out of the catalog"] if rows else []
+    note(", ".join(counts) or "nothing is damaged")
 
 
 def export_command(
@@ -80,15 +80,15 @@ def export_command(
 ) -> None:
     """Write finished trials, with their records, into one file."""
     store = Workspace.open(workspace)
-    chosen = store.trials(plan=plan, tag=tag, states=FINISHED)
+    trials = store.trials(plan=plan, tag=tag, states=FINISHED)
     if trial:
-        wanted = {store.find(name).id for name in trial}
-        chosen = [each for each in chosen if each.id in wanted]
-    if not chosen:
+        trial_ids = {store.find(name).id for name in trial}
+        trials = [stored for stored in trials if stored.id in trial_ids]
+    if not trials:
         raise typer.BadParameter("no finished trial answers to that; `fabricbench trials` lists them")
     with atomic_file(out) as stream:
-        size_bytes = write_archive(store, chosen, stream, plan=plan)
-    note(f"wrote {out}: {counted(len(chosen), 'trial')}, {size_bytes / 1e6:.1f} MB")
+        size_bytes = write_archive(store, trials, stream, plan=plan)
+    note(f"wrote {out}: {counted(len(trials), 'trial')}, {size_bytes / 1e6:.1f} MB")
 
 
 def import_command(
@@ -97,8 +97,8 @@ def import_command(
 ) -> None:
     """Take the trials of such a file into the workspace; those that are there already keep their records."""
     store = Workspace.open(workspace, create=True)
-    taken, present = read_archive(store, archive)
-    note(f"took {counted(len(taken), 'trial')} into {store.root}; {len(present)} were there already")
+    imported, present = read_archive(store, archive)
+    note(f"took {counted(len(imported), 'trial')} into {store.root}; {len(present)} were there already")
 
 
 def purge_command(

@@ -24,11 +24,11 @@ def cdf_points(values: pl.Series, max_points: int = MAX_POINTS) -> tuple[list[fl
     if count <= max_points:
         ranks = range(count)
         return ordered.to_list(), [100 * (rank + 1) / count for rank in ranks], False
-    kept = _ranks_kept(count, max_points)
-    return ordered.gather(kept).to_list(), [100 * (rank + 1) / count for rank in kept], True
+    drawn_ranks = _drawn_ranks(count, max_points)
+    return ordered.gather(drawn_ranks).to_list(), [100 * (rank + 1) / count for rank in drawn_ranks], True
 
 
-def _ranks_kept(count: int, max_points: int) -> list[int]:
+def _drawn_ranks(count: int, max_points: int) -> list[int]:
     tail = min(_EXACT_TAIL, max_points // 3)
     between = max_points - 2 * tail
     first, last = tail, count - tail - 1

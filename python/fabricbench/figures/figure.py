@@ -64,7 +64,7 @@ class Figure:
     Attributes:
         name: Name by which it is requested.
         title: Its title.
-        shows: What it shows, in a sentence.
+        shows: Its content, in a sentence.
         section: Its section.
         plot: Draws it; returns `None` if there is nothing to draw.
         tables: The tables that a record must have.

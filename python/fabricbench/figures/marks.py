@@ -36,19 +36,19 @@ def marks_of(steps: Sequence[Step]) -> list[Mark]:
         first = step.what[0].partition(",")[0]
         more = f" +{len(step.what) - 1}" if len(step.what) > 1 else ""
         label = (first if len(first) <= _LABEL_MAX else f"{first[: _LABEL_MAX - 1]}…") + more
-        is_repair = all(_is_repair(what) for what in step.what)
+        is_repair = all(_is_repair(change) for change in step.what)
         marks.append(Mark(step.at_ps, label, bad=not is_repair))
         if step.converged_ps is not None:
             marks.append(Mark(step.converged_ps, "routes converged", bad=False))
     return sorted(marks, key=lambda mark: mark.time_ps)[:MAX_MARKS]
 
 
-def _is_repair(what: str) -> bool:
+def _is_repair(change: str) -> bool:
     return (
-        " up:" in what
-        or ", 100 % of line rate" in what
-        or " rate of 0 from" in what
-        or ": 0 frames of" in what
+        " up:" in change
+        or ", 100 % of line rate" in change
+        or " rate of 0 from" in change
+        or ": 0 frames of" in change
     )
 
 

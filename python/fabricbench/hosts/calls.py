@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 METADATA: Final = ((PROTOCOL_KEY, PROTOCOL),)
 _CONNECT_S: Final = 3.0
-_NOT_NOW: Final = (9, 10)
+_VALIDITY_ERRORS: Final = (9, 10)
 """Certificate not yet valid, or expired (X509_STORE_CTX_get_error(3))."""
 _TIME: Final = "is the time of day right here and at the host?"
 _JOIN: Final = "have the host join again: `fabricbench hosts token NAME`"
@@ -67,7 +67,7 @@ def bind(server: grpc.Server, listen: Address, credentials: grpc.ServerCredentia
     """
     if listen.path:
         _remove_stale(Path(listen.path))
-    before = os.umask(0o177)
+    umask_before = os.umask(0o177)
     try:
         if credentials is None:
             server.add_insecure_port(listen.target)
@@ -77,7 +77,7 @@ def bind(server: grpc.Server, listen: Address, credentials: grpc.ServerCredentia
         hint = "another program may listen there already: `ss -ltnp` tells which"
         raise RefusedError("--listen", f"{listen}, where nothing can listen", "", hint) from error
     finally:
-        os.umask(before)
+        os.umask(umask_before)
 
 
 def _remove_stale(path: Path) -> None:
@@ -100,9 +100,9 @@ def abort(context: grpc.ServicerContext, refusal: RefusedError) -> NoReturn:
     from fabricbench.hosts.proto import agent_pb2 as pb
 
     parts = (refusal.field, refusal.found, refusal.allowed, refusal.hint)
-    field, found, allowed, hint = (part[:TEXT_BYTES_MAX] for part in parts)
-    told = pb.Refusal(field=field, found=found, allowed=allowed, hint=hint)
-    context.set_trailing_metadata(((REFUSAL_KEY, told.SerializeToString()),))
+    field, actual, allowed, hint = (part[:TEXT_BYTES_MAX] for part in parts)
+    message = pb.Refusal(field=field, found=actual, allowed=allowed, hint=hint)
+    context.set_trailing_metadata(((REFUSAL_KEY, message.SerializeToString()),))
     context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal)[:TEXT_BYTES_MAX])
     raise AssertionError("abort returns")
 
@@ -116,9 +116,9 @@ def refusal_of(error: grpc.RpcError, who: str) -> RefusedError:
     """
     import grpc
 
-    known = _told(error)
-    if known is not None:
-        return known
+    refusal = _sent_refusal(error)
+    if refusal is not None:
+        return refusal
     code, details = error.code(), error.details() or ""
     if code is grpc.StatusCode.UNIMPLEMENTED:
         hint = "bring both to the same version of fabricbench"
@@ -132,7 +132,7 @@ def refusal_of(error: grpc.RpcError, who: str) -> RefusedError:
     return RefusedError("", f"{who} failed: {code.name}: {details[:TEXT_BYTES_MAX]}")
 
 
-def _told(error: Any) -> RefusedError | None:
+def _sent_refusal(error: Any) -> RefusedError | None:
     """Return the refusal in the trailing metadata of a call, if any."""
     from google.protobuf.message import DecodeError
 
@@ -141,10 +141,10 @@ def _told(error: Any) -> RefusedError | None:
     for key, value in error.trailing_metadata() or ():
         if key == REFUSAL_KEY:
             try:
-                told = pb.Refusal.FromString(value)
+                message = pb.Refusal.FromString(value)
             except DecodeError:
                 return None
-            return RefusedError(told.field, told.found, told.allowed, told.hint)
+            return RefusedError(message.field, message.found, message.allowed, message.hint)
     return None
 
 
@@ -166,23 +166,23 @@ def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError
             socket.create_connection((address.host, address.port), _CONNECT_S) as plain,
             _context(identity).wrap_socket(plain, server_hostname=name) as secured,
         ):
-            shown = ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b"").encode()
+            certificate = ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b"").encode()
             is_refused = _is_refused(secured)
     except ssl.SSLCertVerificationError as error:
-        hint = _JOIN if error.verify_code not in _NOT_NOW else f"{_TIME} If so, {_JOIN}"
-        found = f"{address}, whose certificate is refused: {error.verify_message}"
-        return RefusedError("", found, "one of this controller's authority", hint)
+        hint = _JOIN if error.verify_code not in _VALIDITY_ERRORS else f"{_TIME} If so, {_JOIN}"
+        actual = f"{address}, whose certificate is refused: {error.verify_message}"
+        return RefusedError("", actual, "one of this controller's authority", hint)
     except ssl.SSLError as error:
         hint = "is its agent started without TLS, or another program?"
         return RefusedError("", f"{address}, which speaks no TLS: {error.reason}", "an agent with TLS", hint)
     except OSError:
         return None
-    if (found := common_name(shown)) != name:
+    if (actual := common_name(certificate)) != name:
         hint = "the file of hosts names another host, or its address"
-        return RefusedError("", f"{address}, which is {found}", name, hint)
+        return RefusedError("", f"{address}, which is {actual}", name, hint)
     if is_refused:
-        found = f"{address}, which refuses this controller's certificate"
-        return RefusedError("", found, "an agent that accepts it", f"{_TIME} If so, {_JOIN}")
+        actual = f"{address}, which refuses this controller's certificate"
+        return RefusedError("", actual, "an agent that accepts it", f"{_TIME} If so, {_JOIN}")
     return None
 
 

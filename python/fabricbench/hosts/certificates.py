@@ -150,8 +150,8 @@ class Authority:
         if len(request) > _REQUEST_BYTES_MAX:
             raise RefusedError("request", f"{len(request)} bytes", f"at most {_REQUEST_BYTES_MAX}")
         try:
-            asked = x509.load_pem_x509_csr(request)
-            key, is_signed = asked.public_key(), asked.is_signature_valid
+            signing_request = x509.load_pem_x509_csr(request)
+            key, is_signed = signing_request.public_key(), signing_request.is_signature_valid
         except Exception as error:  # parser errors for hostile bytes are not documented
             raise RefusedError("request", "no certificate signing request", allowed) from error
         if not isinstance(key, EllipticCurvePublicKey) or not isinstance(key.curve, SECP256R1):
@@ -240,18 +240,20 @@ class AgentFolder:
         identity = Identity(*(read_input(file) for file in files))
         hint = "join again: `fabricbench hosts token NAME` at the controller makes a token"
         try:
-            own, expires = _loaded(identity.certificate), identity.expires
-            is_own = _public_bytes(own.public_key()) == _public_bytes(_key_of(identity.key).public_key())
+            certificate, expires = _loaded(identity.certificate), identity.expires
+            is_own = _public_bytes(certificate.public_key()) == _public_bytes(
+                _key_of(identity.key).public_key()
+            )
         except ValueError as error:
-            found = f"{self.folder}, certificates that cannot be read: {error}"
-            raise RefusedError("", found, "", hint) from error
+            actual = f"{self.folder}, certificates that cannot be read: {error}"
+            raise RefusedError("", actual, "", hint) from error
         if not is_own:
             raise RefusedError("", f"{files[1]}, a certificate of another key", f"one of {files[0]}", hint)
         now = datetime.now(UTC)
-        if now < own.not_valid_before_utc:
-            found = f"{files[1]}, valid from {own.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
+        if now < certificate.not_valid_before_utc:
+            actual = f"{files[1]}, valid from {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on"
             early = f"the time of day of this host is {now:%Y-%m-%d %H:%M} UTC: is it right?"
-            raise RefusedError("", found, "a valid certificate", early)
+            raise RefusedError("", actual, "a valid certificate", early)
         if expires < now:
             raise RefusedError("", f"{files[1]}, expired on {expires:%Y-%m-%d}", "a valid certificate", hint)
         return identity
@@ -266,7 +268,7 @@ class AgentFolder:
 
 
 def new_request() -> tuple[bytes, bytes]:
-    """Return a new key and a certificate request for it, PEM; the name comes from the token."""
+    """Return a new key and a certificate request for it, PEM; the name is set by the token."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -295,13 +297,13 @@ def common_name(certificate: bytes) -> str:
 
 def write_secret(path: Path, content: bytes) -> None:
     """Write a file atomically, at all times readable only by its owner."""
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    new_path = path.with_name(path.name + ".new")
+    new_path.unlink(missing_ok=True)
+    with os.fdopen(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    new_path.replace(path)
 
 
 def _named(name: str, key: EllipticCurvePublicKey) -> x509.CertificateBuilder:

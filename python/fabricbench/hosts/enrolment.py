@@ -84,11 +84,11 @@ def join(text: str, folder: AgentFolder) -> Identity:
     Raises:
         RefusedError: The token is refused, or the server is not the authority of the token.
     """
-    given, _, where = text.partition("@")
-    token, address = Token.parse(given), parse_address(where, JOIN_PORT, "--join")
+    token_text, _, host_text = text.partition("@")
+    token, address = Token.parse(token_text), parse_address(host_text, JOIN_PORT, "--join")
     authority = _authority_at(address, token)
     key, request = new_request()
-    reply = _ask(address, authority, given, request)
+    reply = _request_certificate(address, authority, token_text, request)
     folder.save(key, reply.certificate, authority)
     identity = folder.identity()
     if identity is None:
@@ -109,7 +109,7 @@ def _authority_at(address: Address, token: Token) -> bytes:
     return certificate
 
 
-def _ask(address: Address, authority: bytes, token: str, request: bytes) -> pb.JoinReply:
+def _request_certificate(address: Address, authority: bytes, token: str, request: bytes) -> pb.JoinReply:
     import grpc
 
     from fabricbench.hosts.proto import agent_pb2 as pb

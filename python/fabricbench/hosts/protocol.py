@@ -55,8 +55,8 @@ class RefusedError(UserError):
 
     Attributes:
         field: Field of the RunSpec or of the hosts file; may be empty.
-        found: What was found.
-        allowed: What is allowed; may be empty.
+        found: The refused value or state.
+        allowed: The allowed values; may be empty.
         hint: How to fix it; may be empty.
     """
 

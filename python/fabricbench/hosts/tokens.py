@@ -69,12 +69,12 @@ class Tokens:
         """
         check_name(name)
         token = Token(secrets.token_urlsafe(_SECRET_BYTES), fingerprint[:_FINGERPRINT_DIGITS])
-        with self._changed() as known:
-            for digest in [digest for digest, each in known.items() if each["name"] == name]:
-                del known[digest]
-            if len(known) >= _TOKENS_MAX:
-                raise RefusedError("", f"{len(known)} unused tokens", f"at most {_TOKENS_MAX}")
-            known[_digest(token.secret)] = {"name": name, "expires": time.time() + lifetime_s}
+        with self._changed() as tokens:
+            for digest in [digest for digest, entry in tokens.items() if entry["name"] == name]:
+                del tokens[digest]
+            if len(tokens) >= _TOKENS_MAX:
+                raise RefusedError("", f"{len(tokens)} unused tokens", f"at most {_TOKENS_MAX}")
+            tokens[_digest(token.secret)] = {"name": name, "expires": time.time() + lifetime_s}
         return token
 
     def name_of(self, text: str) -> str:
@@ -83,8 +83,8 @@ class Tokens:
         Raises:
             RefusedError: There is no such token, it was used, or it has expired.
         """
-        with self._changed() as known:
-            return self._entry(known, text)
+        with self._changed() as tokens:
+            return self._entry(tokens, text)
 
     def redeem(self, text: str) -> str:
         """Use up a token and return its name.
@@ -92,15 +92,15 @@ class Tokens:
         Raises:
             RefusedError: There is no such token, it was used, or it has expired.
         """
-        with self._changed() as known:
-            name = self._entry(known, text)
-            del known[_digest(Token.parse(text).secret)]
+        with self._changed() as tokens:
+            name = self._entry(tokens, text)
+            del tokens[_digest(Token.parse(text).secret)]
             return name
 
     def waiting(self) -> list[str]:
         """Return the names whose tokens are still usable."""
-        with self._changed() as known:
-            return sorted(each["name"] for each in known.values())
+        with self._changed() as tokens:
+            return sorted(entry["name"] for entry in tokens.values())
 
     def _entry(self, known: dict[str, dict[str, Any]], text: str) -> str:
         entry = known.get(_digest(Token.parse(text).secret))
@@ -117,10 +117,10 @@ class Tokens:
             fcntl.flock(lock, fcntl.LOCK_EX)
             stored = json.loads(self._path.read_text()) if self._path.exists() else {}
             now = time.time()
-            known = {digest: each for digest, each in stored.items() if each["expires"] > now}
-            yield known
-            if known != stored:
-                write_secret(self._path, json.dumps(known).encode())
+            tokens = {digest: entry for digest, entry in stored.items() if entry["expires"] > now}
+            yield tokens
+            if tokens != stored:
+                write_secret(self._path, json.dumps(tokens).encode())
 
 
 def _digest(secret: str) -> str:

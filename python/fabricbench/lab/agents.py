@@ -91,7 +91,7 @@ def start(lab: Lab, command: Callable[[Node], Sequence[str]]) -> list[Agent]:
     try:
         for node in lab.blueprint.hosts:
             started.append(_start(lab, node, command(node)))
-            _give_way(started[-1].pid, len(lab.blueprint.hosts))
+            _lower_priority(started[-1].pid, len(lab.blueprint.hosts))
             _save(lab, started)
     except BaseException:
         stop(lab)
@@ -116,7 +116,7 @@ def _start(lab: Lab, node: Node, command: Sequence[str]) -> Agent:
     return Agent(node.name, process.pid, process_start(process.pid) or 0, str(log))
 
 
-def _give_way(pid: int, agents: int) -> None:
+def _lower_priority(pid: int, agents: int) -> None:
     """Reduce the weight of an agent, so that those of a large lab together get no more than a small one's.
 
     Linux divides processors among sessions (sched(7), autogroup), and each agent is one: with many of them,

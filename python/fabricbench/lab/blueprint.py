@@ -260,32 +260,37 @@ def blueprint(
     bursts = Bursts(mtu, chunk_bytes, paced=paced)
     ports = _ports(spec["fabric"], description, scale, bursts)
     routes = next_hops(description)
-    macs = {port.address: port.mac for each in ports.values() for port in each if port.address is not None}
+    macs = {
+        port.address: port.mac
+        for node_ports in ports.values()
+        for port in node_ports
+        if port.address is not None
+    }
     pins = _pins(description, choices)
     nodes = []
     for number, node in enumerate(description["nodes"]):
         is_switch = node["kind"] == "switch"
-        own = node["name"]
+        node_name = node["name"]
         nodes.append(
             Node(
-                name=own,
+                name=node_name,
                 kind=node["kind"],
-                namespace=f"fb-{name}-{own}",
+                namespace=f"fb-{name}-{node_name}",
                 loopback=str(_FIRST_LOOPBACK + number) if is_switch else None,
-                hash_seed=zlib.crc32(f"{spec['seed']}/{own}".encode()) or 1,
-                ports=tuple(sorted(ports[own], key=lambda port: port.number)),
+                hash_seed=zlib.crc32(f"{spec['seed']}/{node_name}".encode()) or 1,
+                ports=tuple(sorted(ports[node_name], key=lambda port: port.number)),
                 routes=tuple(
                     Route(
                         address=hop.address, ports=hop.ports, mac=macs[hop.address] if hop.attached else None
                     )
-                    for hop in routes.get(own, ())
+                    for hop in routes.get(node_name, ())
                 ),
-                pins=tuple(pins[own]),
+                pins=tuple(pins[node_name]),
             )
         )
     has_choices = any(len(route.ports) > 1 for node in nodes for route in node.routes)
     unpinned = _unpinned(choices, pins) if has_choices else ""
-    lacks = omissions(spec, description, scale, unpinned=unpinned)
+    plan_omissions = omissions(spec, description, scale, unpinned=unpinned)
     priorities = spec["transport"]["priorities"]
     is_strict = spec["fabric"]["switch"]["scheduling"]["kind"] == "strict"
     return Blueprint(
@@ -294,7 +299,7 @@ def blueprint(
         scale=scale,
         mtu_bytes=mtu,
         nodes=tuple(nodes),
-        omissions=tuple(lacks),
+        omissions=tuple(plan_omissions),
         acknowledgements_first=is_strict and priorities["ack"] > priorities["data"],
     )
 
@@ -358,7 +363,7 @@ def _check_extent(description: Description, scale: int) -> None:
 
 def _ip_mtu(spec: RunSpec) -> int:
     """Return the IP MTU that fits the packets of the plan's transports."""
-    tcp = [each["mtu_bytes"] for each in spec["tcp"]]
+    tcp = [stream["mtu_bytes"] for stream in spec["tcp"]]
     return max(IP_MTU_MIN_BYTES, spec["transport"]["mtu_bytes"] + ROCE_HEADERS_BYTES, *tcp)
 
 
@@ -465,18 +470,18 @@ def _marking(switch: SwitchSpec, rate_bps: int) -> Marking | None:
 
 def _losses(fabric: FabricSpec, description: Description) -> list[int]:
     """Return the loss rate of each link from the start of the run [parts per million]."""
-    wanted = {
+    loss_by_link = {
         failure["link"]: failure["lost_ppm"]
         for failure in fabric["failures"]
         if failure["kind"] == "frame-loss" and is_loss_from_start(failure)
     }
-    seen = defaultdict[frozenset[str], int](int)
+    links_by_pair = defaultdict[frozenset[str], int](int)
     lost = []
     for link in description["links"]:
         pair = frozenset((link["from"], link["to"]))
-        names = _link_names(link, seen[pair])
-        seen[pair] += 1
-        lost.append(next((ppm for name, ppm in wanted.items() if name in names), 0))
+        names = _link_names(link, links_by_pair[pair])
+        links_by_pair[pair] += 1
+        lost.append(next((ppm for name, ppm in loss_by_link.items() if name in names), 0))
     return lost
 
 

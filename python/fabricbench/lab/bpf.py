@@ -125,13 +125,18 @@ class Assembler:
 
     def code(self) -> bytes:
         """Return the program with jump distances filled in."""
-        encoded, place = bytearray(), 0
-        for each in self._instructions:
-            place += each.slots
-            offset = each.offset if each.to is None else self._labels[each.to] - place
-            encoded += _slot(each.code, each.source << 4 | each.destination, offset, each.immediate)
-            if each.next_immediate is not None:
-                encoded += _slot(0, 0, 0, each.next_immediate)
+        encoded, slot = bytearray(), 0
+        for instruction in self._instructions:
+            slot += instruction.slots
+            offset = instruction.offset if instruction.to is None else self._labels[instruction.to] - slot
+            encoded += _slot(
+                instruction.code,
+                instruction.source << 4 | instruction.destination,
+                offset,
+                instruction.immediate,
+            )
+            if instruction.next_immediate is not None:
+                encoded += _slot(0, 0, 0, instruction.next_immediate)
         return bytes(encoded)
 
 
@@ -170,9 +175,9 @@ def load_classifier(code: bytes) -> int:
         return _bpf(_PROG_LOAD, plain)
     except OSError as error:
         log = ctypes.create_string_buffer(_LOG_BYTES)
-        told = plain[:24] + struct.pack("=IIQ", 1, _LOG_BYTES, ctypes.addressof(log))
+        logged_attributes = plain[:24] + struct.pack("=IIQ", 1, _LOG_BYTES, ctypes.addressof(log))
         try:
-            return _bpf(_PROG_LOAD, told)
+            return _bpf(_PROG_LOAD, logged_attributes)
         except OSError:
             reason = " / ".join(log.value.decode(errors="replace").strip().splitlines()[-4:-1])
             raise OSError(error.errno, f"{error.strerror}: {reason}" if reason else error.strerror) from error

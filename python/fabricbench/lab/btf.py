@@ -48,14 +48,16 @@ class KernelTypes:
         Raises:
             TypesError: There is no such member.
         """
-        found = next((each for each in self._all if self._is(each, _STRUCT, struct_name)), None)
+        holder = next(
+            (kernel_type for kernel_type in self._all if self._is(kernel_type, _STRUCT, struct_name)), None
+        )
         offset = 0
         for member in members:
-            place = self._member(found, member) if found is not None else None
-            if place is None:
+            offset_and_type = self._member(holder, member) if holder is not None else None
+            if offset_and_type is None:
                 raise TypesError(f"the kernel has no {struct_name}.{'.'.join(members)}")
-            offset += place[0]
-            found = self._by_number(place[1]) if member != members[-1] else found
+            offset += offset_and_type[0]
+            holder = self._by_number(offset_and_type[1]) if member != members[-1] else holder
         return offset
 
     def function(self, name: str) -> int:
@@ -64,9 +66,9 @@ class KernelTypes:
         Raises:
             TypesError: There is none.
         """
-        for each in self._all:
-            if self._is(each, _FUNC, name):
-                return each.number
+        for kernel_type in self._all:
+            if self._is(kernel_type, _FUNC, name):
+                return kernel_type.number
         raise TypesError(f"the kernel has no function {name} (Linux 6.2 or newer)")
 
     def _member(self, holder: _Type, wanted: str) -> tuple[int, int] | None:
@@ -77,9 +79,9 @@ class KernelTypes:
             if self._text(name) == wanted:
                 return offset, kind
             if name == 0 and (inner := self._by_number(kind)).kind in {_STRUCT, _UNION}:
-                place = self._member(inner, wanted)
-                if place is not None:
-                    return offset + place[0], place[1]
+                inner_member = self._member(inner, wanted)
+                if inner_member is not None:
+                    return offset + inner_member[0], inner_member[1]
         return None
 
     def _by_number(self, number: int) -> _Type:

@@ -44,12 +44,12 @@ def up(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.
             lab.
     """
     check_rights()
-    known = state.read(blueprint.name)
-    if known is not None and known.phase == "up" and _is_same(known, blueprint):
-        return known
-    if blueprint.name in state.names() and (known is None or known.phase == "building"):
-        if known is not None and known.is_being_built:
-            raise LabError(f"lab {blueprint.name} is being made by process {known.pid}", "wait for it")
+    existing_lab = state.read(blueprint.name)
+    if existing_lab is not None and existing_lab.phase == "up" and _is_same(existing_lab, blueprint):
+        return existing_lab
+    if blueprint.name in state.names() and (existing_lab is None or existing_lab.phase == "building"):
+        if existing_lab is not None and existing_lab.is_being_built:
+            raise LabError(f"lab {blueprint.name} is being made by process {existing_lab.pid}", "wait for it")
         removal.remove(blueprint.name)
     return up_new(blueprint, check)
 
@@ -72,9 +72,9 @@ def up_new(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> st
 
 
 def _is_same(lab: state.Lab, blueprint: Blueprint) -> bool:
-    """Return whether a lab has the given blueprint and all of its namespaces exist."""
-    there = all(namespaces.path_of(node.namespace).exists() for node in lab.blueprint.nodes)
-    return there and lab.blueprint == blueprint
+    """Return whether a lab has a blueprint and all of its namespaces exist."""
+    has_namespaces = all(namespaces.path_of(node.namespace).exists() for node in lab.blueprint.nodes)
+    return has_namespaces and lab.blueprint == blueprint
 
 
 def _refused(error: BaseException) -> LabError:
@@ -93,12 +93,12 @@ def _refused(error: BaseException) -> LabError:
 
 def _make(lab: state.Lab, check: Callable[[], None]) -> None:
     blueprint = lab.blueprint
-    made: dict[str, str] = {}
+    namespace_by_node: dict[str, str] = {}
     for node in blueprint.nodes:
         check()
         namespaces.create(node.namespace)
-        namespaces.inside(node.namespace, lambda node=node: _plug_in(node, blueprint, made))  # type: ignore[misc]
-        made[node.name] = node.namespace
+        namespaces.inside(node.namespace, lambda node=node: _plug_in(node, blueprint, namespace_by_node))  # type: ignore[misc]
+        namespace_by_node[node.name] = node.namespace
     marks = _marks(lab)
     lab.without_order = steering.obstacle(blueprint)
     try:

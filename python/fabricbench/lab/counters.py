@@ -76,8 +76,8 @@ def _programs(lab: Lab) -> dict[tuple[str, int], PortCounts]:
 def _row(
     node: Node, port: Port, interface: _Interface, counted: Mapping[tuple[str, int], PortCounts]
 ) -> LinkCounters:
-    own, other = counted.get((node.name, port.number)), counted.get((port.peer, port.peer_port))
-    marks = own if port.marking is not None else None
+    own_counts, peer_counts = counted.get((node.name, port.number)), counted.get((port.peer, port.peer_port))
+    marks = own_counts if port.marking is not None else None
     return LinkCounters(
         from_node=node.name,
         from_port=port.number,
@@ -88,7 +88,7 @@ def _row(
         drops=interface.tx_dropped + interface.queue_drops,
         backlog_bytes=interface.backlog_bytes,
         marked=None if marks is None else marks.marked,
-        lost=None if other is None or not port.lost_ppm else other.lost,
+        lost=None if peer_counts is None or not port.lost_ppm else peer_counts.lost,
         queue_max_bytes=None if marks is None else marks.queue_max_bytes,
     )
 

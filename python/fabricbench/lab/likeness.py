@@ -73,27 +73,27 @@ def obstacle(spec: RunSpec) -> str:
 
 def likeness(spec: RunSpec) -> Likeness:
     """Return a run spec without the parts that a lab lacks, and these parts."""
-    found = _Omissions()
+    omissions = _Omissions()
     changed: dict[str, Any] = {
         **spec,
-        "fabric": _with_own_memory(spec, _fabric(spec["fabric"], found), found),
-        "jobs": [_job(job, found) for job in spec["jobs"]],
+        "fabric": _with_own_memory(spec, _fabric(spec["fabric"], omissions), omissions),
+        "jobs": [_job(job, omissions) for job in spec["jobs"]],
         "observe": {**spec["observe"], "chunks": "all"},
     }
-    changed["transport"] = _transport(spec, found)
-    return Likeness(cast("RunSpec", changed), found.all())
+    changed["transport"] = _transport(spec, omissions)
+    return Likeness(cast("RunSpec", changed), omissions.all())
 
 
-def _transport(spec: RunSpec, found: _Omissions) -> TransportSpec:
+def _transport(spec: RunSpec, omissions: _Omissions) -> TransportSpec:
     transport = spec["transport"]
     if transport["recovery"] == "none":
         text = "endpoints promise that all data arrives, so what is lost is sent again (go_back_n)"
-        found.add("transport.recovery: none", text)
+        omissions.add("transport.recovery: none", text)
         transport = cast("TransportSpec", {**transport, "recovery": "go_back_n"})
     window = max(IN_FLIGHT_PACKETS_MAX // _queue_pairs_max(spec), WINDOW_PACKETS_MIN)
     if window < transport["window_packets"]:
         text = f"{window} packets, so that those of a host have {IN_FLIGHT_PACKETS_MAX:,} under way together"
-        found.add("transport.window", text)
+        omissions.add("transport.window", text)
         transport = cast("TransportSpec", {**transport, "window_packets": window})
     return transport
 
@@ -104,91 +104,95 @@ def _queue_pairs_max(spec: RunSpec) -> int:
     return max(counts.values(), default=1)
 
 
-def _job(job: JobSpec, found: _Omissions) -> JobSpec:
+def _job(job: JobSpec, omissions: _Omissions) -> JobSpec:
     if not job.get("compute_ps"):
         return job
-    found.add("jobs.compute", "ranks compute nothing between their rounds")
+    omissions.add("jobs.compute", "ranks compute nothing between their rounds")
     return cast("JobSpec", {**job, "compute_ps": 0})
 
 
-def _with_own_memory(spec: RunSpec, fabric: FabricSpec, found: _Omissions) -> FabricSpec:
+def _with_own_memory(spec: RunSpec, fabric: FabricSpec, omissions: _Omissions) -> FabricSpec:
     """Return the fabric with memory as fast as the machine's, if ranks copy within their host.
 
     A copy in a lab takes negligible time at the lab's scale.
     """
     if not any(job["copies_own_block"] or len(set(job["hosts"])) < len(job["hosts"]) for job in spec["jobs"]):
         return fabric
-    found.add("fabric.shared_memory", "ranks copy within their host as fast as the machine lets them")
+    omissions.add("fabric.shared_memory", "ranks copy within their host as fast as the machine lets them")
     memory = {**fabric["shared_memory"], "rate_bps": LIMITS["SharedMemorySpec.rate_bps"][1]}
     return cast("FabricSpec", {**fabric, "shared_memory": memory})
 
 
-def _fabric(fabric: FabricSpec, found: _Omissions) -> FabricSpec:
-    changed: dict[str, Any] = {**fabric, "switch": _switch(fabric, found)}
+def _fabric(fabric: FabricSpec, omissions: _Omissions) -> FabricSpec:
+    changed: dict[str, Any] = {**fabric, "switch": _switch(fabric, omissions)}
     kind = fabric["load_balancing"]["kind"]
     if kind not in BY_FLOW:
-        found.add("fabric.load_balancing", f"{kind}: a path for each queue pair by hash (ecmp) in its place")
+        omissions.add(
+            "fabric.load_balancing", f"{kind}: a path for each queue pair by hash (ecmp) in its place"
+        )
         changed["load_balancing"] = {"kind": "ecmp", "hash": "crc", "include_qp": False}
     if fabric.get("switch_settings"):
-        found.add("fabric.switch_settings", "every switch is set up as `fabric.switch` says")
+        omissions.add("fabric.switch_settings", "every switch is set up as `fabric.switch` says")
         changed.pop("switch_settings")
     if fabric.get("chips"):
-        found.add("fabric.chips", "each switch is a namespace of its own: nothing is shared")
+        omissions.add("fabric.chips", "each switch is a namespace of its own: nothing is shared")
         changed.pop("chips")
     if fabric["extra_delays"]:
-        found.add("fabric.extra_delays", "no delay lines")
+        omissions.add("fabric.extra_delays", "no delay lines")
         changed["extra_delays"] = []
     if "clocks" in fabric:
-        found.add("fabric.clocks", "hosts of a lab share one clock")
+        omissions.add("fabric.clocks", "hosts of a lab share one clock")
         changed.pop("clocks")
-    kept = [failure for failure in fabric["failures"] if is_loss_from_start(failure)]
-    if len(kept) < len(fabric["failures"]):
-        found.add("fabric.failures", "nothing fails or is repaired in the course of a run")
-        changed["failures"] = kept
-    changed["nic"] = _nic(fabric["nic"], found)
+    failures = [failure for failure in fabric["failures"] if is_loss_from_start(failure)]
+    if len(failures) < len(fabric["failures"]):
+        omissions.add("fabric.failures", "nothing fails or is repaired in the course of a run")
+        changed["failures"] = failures
+    changed["nic"] = _nic(fabric["nic"], omissions)
     return cast("FabricSpec", changed)
 
 
-def _nic(nic: Mapping[str, Any], found: _Omissions) -> dict[str, Any]:
+def _nic(nic: Mapping[str, Any], omissions: _Omissions) -> dict[str, Any]:
     changed = dict(nic)
     if nic["impairments"]:
-        found.add("fabric.nic.impairments", "every host port has its link's rate")
+        omissions.add("fabric.nic.impairments", "every host port has its link's rate")
         changed["impairments"] = []
     if nic.get("messages"):
-        found.add("fabric.nic.message_cost", "messages cost what endpoints take for them")
+        omissions.add("fabric.nic.message_cost", "messages cost what endpoints take for them")
         changed.pop("messages")
     if nic["drain_rate_bps"] is not None:
-        found.add("fabric.nic.drain_rate", "hosts take data as fast as the machine lets them")
+        omissions.add("fabric.nic.drain_rate", "hosts take data as fast as the machine lets them")
         changed["drain_rate_bps"] = None
     return changed
 
 
-def _switch(fabric: FabricSpec, found: _Omissions) -> SwitchSpec:
+def _switch(fabric: FabricSpec, omissions: _Omissions) -> SwitchSpec:
     switch = fabric["switch"]
-    changed: dict[str, Any] = {**switch, "pfc": None, "buffer": _buffer(switch, found)}
+    changed: dict[str, Any] = {**switch, "pfc": None, "buffer": _buffer(switch, omissions)}
     if switch["forwarding"] == "store-and-forward":
-        found.add("fabric.switch.forwarding", f"store-and-forward: {FORWARDING}")
+        omissions.add("fabric.switch.forwarding", f"store-and-forward: {FORWARDING}")
         changed["forwarding"] = "cut-through"
     if switch.get("markers"):
-        found.add("fabric.switch.markers", "frames have no colours")
+        omissions.add("fabric.switch.markers", "frames have no colours")
         changed.pop("markers")
     ecn = switch["ecn"]
     if ecn is not None and ecn["dynamic"] is not None:
-        found.add("fabric.switch.ecn.dynamic", "thresholds stay as they are")
+        omissions.add("fabric.switch.ecn.dynamic", "thresholds stay as they are")
         ecn = {**ecn, "dynamic": None}
     if ecn is not None and ecn.get("wred") is not None:
-        found.add("fabric.switch.ecn.wred", "every frame is marked by the thresholds of `ecn`, none dropped")
+        omissions.add(
+            "fabric.switch.ecn.wred", "every frame is marked by the thresholds of `ecn`, none dropped"
+        )
         ecn = {key: value for key, value in ecn.items() if key != "wred"}  # type: ignore[assignment]
     return cast("SwitchSpec", {**changed, "ecn": ecn})
 
 
-def _buffer(switch: SwitchSpec, found: _Omissions) -> BufferSpec:
+def _buffer(switch: SwitchSpec, omissions: _Omissions) -> BufferSpec:
     buffer = switch["buffer"]
     if buffer.get("pools") is not None:
-        found.add("fabric.switch.buffer.pools", "no pools: each port has its one queue")
+        omissions.add("fabric.switch.buffer.pools", "no pools: each port has its one queue")
         buffer = cast("BufferSpec", {key: value for key, value in buffer.items() if key != "pools"})
     if switch["pfc"] is None:
         return buffer
     text = "no pauses: queues grow as long as need be in their place, so that nothing is dropped either"
-    found.add("fabric.switch.pfc", text)
+    omissions.add("fabric.switch.pfc", text)
     return {"size_bytes": DEEP_BUFFER_BYTES, "cell_bytes": 1, "lossy_alpha": None}

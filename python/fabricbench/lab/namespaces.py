@@ -43,7 +43,7 @@ def path_of(name: str) -> Path:
 
 def existing(prefix: str) -> list[str]:
     """Return the namespaces with a name prefix."""
-    return sorted(each.name for each in _FOLDER.glob(f"{prefix}*")) if _FOLDER.is_dir() else []
+    return sorted(path.name for path in _FOLDER.glob(f"{prefix}*")) if _FOLDER.is_dir() else []
 
 
 def inside(name: str, work: Callable[[], Result]) -> Result:
@@ -61,7 +61,7 @@ def inside(name: str, work: Callable[[], Result]) -> Result:
         try:
             netns.setns(name, flags=0)
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 -- raised again in the thread that asked
+        except BaseException as error:  # noqa: BLE001 -- raised again in the calling thread
             errors.append(error)
 
     if not path_of(name).exists():
@@ -79,13 +79,13 @@ def end_processes(names: Collection[str]) -> int:
 
     A namespace continues to exist, without a name, while a process is in it.
     """
-    found = processes(names)
-    _signal(found, signal.SIGTERM)
+    pids = processes(names)
+    _signal(pids, signal.SIGTERM)
     deadline = time.monotonic() + _ENDING_S
-    while (left := processes(names)) and time.monotonic() < deadline:
+    while (remaining := processes(names)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    _signal(left, signal.SIGKILL)
-    return len(found)
+    _signal(remaining, signal.SIGKILL)
+    return len(pids)
 
 
 def _signal(pids: Collection[int], number: signal.Signals) -> None:
@@ -96,9 +96,11 @@ def _signal(pids: Collection[int], number: signal.Signals) -> None:
 
 def processes(names: Collection[str]) -> list[int]:
     """Return the processes in the namespaces, except this one."""
-    wanted = {identity for name in names if (identity := _identity(path_of(name))) is not None}
-    pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
-    return [pid for pid in pids if pid != os.getpid() and _identity(Path(f"/proc/{pid}/ns/net")) in wanted]
+    identities = {identity for name in names if (identity := _identity(path_of(name))) is not None}
+    pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [
+        pid for pid in pids if pid != os.getpid() and _identity(Path(f"/proc/{pid}/ns/net")) in identities
+    ]
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -43,13 +43,13 @@ def omissions(spec: RunSpec, description: Description, scale: int, *, unpinned: 
         unpinned: Queue pairs whose paths the kernel chooses; empty if there are none.
     """
     fabric = spec["fabric"]
-    found = [
+    reductions = [
         *_of_links(fabric, description, scale),
         *_of_switches(fabric, unpinned),
         *_of_addresses(fabric),
         *_of_hosts(fabric),
     ]
-    return [Omission(field=field, text=text) for field, text in found]
+    return [Omission(field=field, text=text) for field, text in reductions]
 
 
 def _of_links(fabric: FabricSpec, description: Description, scale: int) -> Iterator[tuple[str, str]]:

@@ -88,26 +88,30 @@ def lab_trials(trials: Sequence[PlannedTrial]) -> LabTrials:
     A trial that differs from an earlier one only by parts that labs lack is excluded: it would be the same
     run.
     """
-    found: list[PlannedTrial] = []
+    adapted: list[PlannedTrial] = []
     excluded: list[Excluded] = []
     counts: dict[Omission, int] = {}
-    first: dict[str, PlannedTrial] = {}
+    first_by_spec: dict[str, PlannedTrial] = {}
     for trial in trials:
         if reason := obstacle(trial.run_spec):
             excluded.append(Excluded(trial, reason))
             continue
-        alike = likeness(trial.run_spec)
-        notes = tuple(f"left out, as labs lack it: {each.field}: {each.text}" for each in alike.omissions)
-        changed = replace(trial, run_spec=alike.run_spec, notes=notes)
-        known = first.setdefault(changed.spec_json, trial)
-        if known is not trial and known.spec_json != trial.spec_json:
-            lacks = ", ".join(each.field for each in alike.omissions)
-            excluded.append(Excluded(trial, f"the same as variant {known.variant} without {lacks}"))
+        reduced = likeness(trial.run_spec)
+        notes = tuple(
+            f"left out, as labs lack it: {omission.field}: {omission.text}" for omission in reduced.omissions
+        )
+        adapted_trial = replace(trial, run_spec=reduced.run_spec, notes=notes)
+        first_trial = first_by_spec.setdefault(adapted_trial.spec_json, trial)
+        if first_trial is not trial and first_trial.spec_json != trial.spec_json:
+            missing_fields = ", ".join(omission.field for omission in reduced.omissions)
+            excluded.append(
+                Excluded(trial, f"the same as variant {first_trial.variant} without {missing_fields}")
+            )
             continue
-        for each in alike.omissions:
-            counts[each] = counts.get(each, 0) + 1
-        found.append(changed)
-    return LabTrials(found, excluded, counts)
+        for omission in reduced.omissions:
+            counts[omission] = counts.get(omission, 0) + 1
+        adapted.append(adapted_trial)
+    return LabTrials(adapted, excluded, counts)
 
 
 def parts(
@@ -133,8 +137,8 @@ def parts(
             excluded.append(Excluded(trial, str(error)))
             continue
         key = lab.model_dump_json()
-        known = grouped.get(key, LabPart(lab, ()))
-        grouped[key] = replace(known, trials=(*known.trials, trial))
+        lab_part = grouped.get(key, LabPart(lab, ()))
+        grouped[key] = replace(lab_part, trials=(*lab_part.trials, trial))
     return list(grouped.values()), excluded
 
 
@@ -150,15 +154,15 @@ def _mean_chunk_bytes(estimate: Estimate | None) -> int:
 def _blueprint(
     name: str, plan: str, trial: PlannedTrial, scale: int, chunk_bytes: int, *, pinned: bool
 ) -> Blueprint:
-    described = engine.describe(trial.spec_json)
-    hosts, most = _hosts(described), AGENTS_PER_CORE * _cores()
-    if hosts > most:
+    description = engine.describe(trial.spec_json)
+    hosts, hosts_max = _hosts(description), AGENTS_PER_CORE * _cores()
+    if hosts > hosts_max:
         raise LabError(
-            f"{hosts:,} hosts; on {_cores()} processors at most {most:,} agents start in time",
+            f"{hosts:,} hosts; on {_cores()} processors at most {hosts_max:,} agents start in time",
             "make the fabric smaller, as with -s fabric.topology.leaves=2",
         )
     choices = engine.path_choices(trial.spec_json) if pinned else []
-    return blueprint(name, plan, trial.run_spec, described, scale, choices, chunk_bytes, paced=pinned)
+    return blueprint(name, plan, trial.run_spec, description, scale, choices, chunk_bytes, paced=pinned)
 
 
 def _hosts(described: Description) -> int:
@@ -171,8 +175,8 @@ def fitting_scale(trials: Sequence[PlannedTrial]) -> int:
     At this scale it can forward the traffic of their hosts, and chunks are not too short for its timers.
     Trials with too many hosts for this machine are ignored.
     """
-    most = AGENTS_PER_CORE * _cores()
-    possible = (trial for trial in trials if _hosts(engine.describe(trial.spec_json)) <= most)
+    hosts_max = AGENTS_PER_CORE * _cores()
+    possible = (trial for trial in trials if _hosts(engine.describe(trial.spec_json)) <= hosts_max)
     return max(map(_fitting_scale, possible), default=SCALE_MIN)
 
 
@@ -200,9 +204,9 @@ def _chunk_scale(trial: PlannedTrial, rates_bps: int) -> int:
         return 0
     slowest_bps = min(link["rate_bps"] for link in engine.describe(trial.spec_json)["links"])
     fastest_bps = max(rate for _, rate in _host_rates(trial))
-    wanted = CHUNK_S_MIN * fastest_bps / 8 / chunk_bytes
-    longest = LAB_S_MAX * rates_bps / 8 / estimate["payload_bytes"]
-    return int(min(wanted, longest, slowest_bps / RATE_BPS_MIN, CHUNK_SCALE_MAX))
+    chunk_scale = CHUNK_S_MIN * fastest_bps / 8 / chunk_bytes
+    time_scale = LAB_S_MAX * rates_bps / 8 / estimate["payload_bytes"]
+    return int(min(chunk_scale, time_scale, slowest_bps / RATE_BPS_MIN, CHUNK_SCALE_MAX))
 
 
 def _cores() -> int:
@@ -211,8 +215,8 @@ def _cores() -> int:
 
 def _host_rates(trial: PlannedTrial) -> Iterator[tuple[int, int]]:
     """Yield host number and rate of each host link [bit/s]."""
-    described = engine.describe(trial.spec_json)
-    numbers = {node["name"]: number for number, node in enumerate(described["nodes"])}
-    for link in described["links"]:
+    description = engine.describe(trial.spec_json)
+    numbers = {node["name"]: number for number, node in enumerate(description["nodes"])}
+    for link in description["links"]:
         if link["from_ip"] is not None:
             yield numbers[link["from"]], link["rate_bps"]

@@ -109,7 +109,7 @@ def interface_indices(netlink: IPRoute) -> dict[str, int]:
 
 def _address_host(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> None:
     """Give each port its address. Packets leave by the port of their source address, others by port 0."""
-    for place, port in enumerate(node.ports):
+    for number, port in enumerate(node.ports):
         index = indices[port.interface]
         netlink.addr("add", index=index, address=port.address, prefixlen=32)
         route: dict[str, Any] = {
@@ -119,10 +119,10 @@ def _address_host(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> N
             "flags": ["onlink"],
             "prefsrc": port.address,
         }
-        if place == 0:
+        if number == 0:
             netlink.route("add", **route)
         if len(node.ports) > 1:
-            table = _SOURCE_TABLE + place
+            table = _SOURCE_TABLE + number
             netlink.route("add", table=table, **route)
             netlink.rule("add", src=port.address, src_len=32, table=table, priority=table)
 

@@ -37,16 +37,16 @@ def remove(name: str) -> Removed:
     """Remove everything that exists of a lab: processes, namespaces, its folder last."""
     lab = state.read(name)
     if lab is None:
-        spaces, ended = _by_name(name), 0
+        spaces, ended_processes = _by_name(name), 0
     else:
-        wanted = (node.namespace for node in lab.blueprint.nodes)
-        spaces = [space for space in wanted if namespaces.path_of(space).exists()]
-        ended = agents.stop(lab)
-    ended += namespaces.end_processes(spaces)
+        planned_spaces = (node.namespace for node in lab.blueprint.nodes)
+        spaces = [space for space in planned_spaces if namespaces.path_of(space).exists()]
+        ended_processes = agents.stop(lab)
+    ended_processes += namespaces.end_processes(spaces)
     for space in spaces:
         namespaces.remove(space)
     state.forget(name)
-    return Removed(len(spaces), ended)
+    return Removed(len(spaces), ended_processes)
 
 
 def _by_name(name: str) -> list[str]:
@@ -55,5 +55,5 @@ def _by_name(name: str) -> list[str]:
     Namespaces of labs whose longer name has the same prefix are excluded.
     """
     longer = [other for other in state.names() if other.startswith(f"{name}-")]
-    found = namespaces.existing(f"fb-{name}-")
-    return [space for space in found if not any(space.startswith(f"fb-{other}-") for other in longer)]
+    spaces = namespaces.existing(f"fb-{name}-")
+    return [space for space in spaces if not any(space.startswith(f"fb-{other}-") for other in longer)]

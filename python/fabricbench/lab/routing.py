@@ -33,17 +33,17 @@ def next_hops(description: Description) -> dict[str, list[NextHops]]:
     """
     switches = [node["name"] for node in description["nodes"] if node["kind"] == "switch"]
     neighbours = _neighbours(description, set(switches))
-    found: dict[str, list[NextHops]] = {name: [] for name in switches}
+    next_hops: dict[str, list[NextHops]] = {name: [] for name in switches}
     attached = _attached(description)
     for leaf, addresses in attached.items():
         distances = _distances(leaf, neighbours)
         for switch in switches:
             if switch == leaf:
-                found[switch] += [NextHops(address, (port,), True) for address, port in addresses]
+                next_hops[switch] += [NextHops(address, (port,), True) for address, port in addresses]
             elif switch in distances:
-                ports = _nearer(neighbours[switch], distances, distances[switch])
-                found[switch] += [NextHops(address, ports, False) for address, _ in addresses]
-    return found
+                ports = _ports_towards(neighbours[switch], distances, distances[switch])
+                next_hops[switch] += [NextHops(address, ports, False) for address, _ in addresses]
+    return next_hops
 
 
 def _neighbours(description: Description, switches: set[str]) -> dict[str, list[tuple[int, str]]]:
@@ -77,5 +77,7 @@ def _distances(start: str, neighbours: Mapping[str, Sequence[tuple[int, str]]]) 
     return distances
 
 
-def _nearer(ports: Sequence[tuple[int, str]], distances: Mapping[str, int], own: int) -> tuple[int, ...]:
-    return tuple(sorted(port for port, peer in ports if distances[peer] == own - 1))
+def _ports_towards(
+    ports: Sequence[tuple[int, str]], distances: Mapping[str, int], own_distance: int
+) -> tuple[int, ...]:
+    return tuple(sorted(port for port, peer in ports if distances[peer] == own_distance - 1))

@@ -111,7 +111,7 @@ def forget(name: str) -> None:
 def names() -> list[str]:
     """Return the names of all labs, including partial ones."""
     folder = labs_folder()
-    return sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 
 
 def read(name: str) -> Lab | None:
@@ -136,30 +136,30 @@ def find(name: str | None) -> Lab:
     Raises:
         LabError: There is none, more than one, or it is not complete.
     """
-    chosen = choose(name)
-    lab = read(chosen)
+    lab_name = choose(name)
+    lab = read(lab_name)
     if lab is None or lab.phase != "up":
         raise LabError(
-            f"lab {chosen} is not complete", f"`fabricbench lab down {chosen}` removes what there is"
+            f"lab {lab_name} is not complete", f"`fabricbench lab down {lab_name}` removes what there is"
         )
     return lab
 
 
 def choose(name: str | None) -> str:
-    """Return the name of a lab: the given one if it exists, or that of the only lab.
+    """Return the name of a lab: the argument if such a lab exists, or that of the only lab.
 
     Raises:
         LabError: There is none, or more than one.
     """
-    known = names()
-    if name is None and len(known) == 1:
-        return known[0]
-    if not known:
+    lab_names = names()
+    if name is None and len(lab_names) == 1:
+        return lab_names[0]
+    if not lab_names:
         raise LabError("no lab is up", "`fabricbench lab up PLAN` makes one")
     if name is None:
-        raise LabError(f"there are {len(known)} labs: {', '.join(known)}", "say which one is meant")
-    if name not in known:
-        hint = close_match_hint(name, known) or "`fabricbench lab list` shows all"
+        raise LabError(f"there are {len(lab_names)} labs: {', '.join(lab_names)}", "say which one is meant")
+    if name not in lab_names:
+        hint = close_match_hint(name, lab_names) or "`fabricbench lab list` shows all"
         raise LabError(f'no lab "{name}" is up', hint)
     return name
 

@@ -1,6 +1,6 @@
-"""Numbers as they are printed: with few digits, so each stands for all that round to it.
+"""`Interval`: the numbers that a printed number with few digits may be rounded from.
 
-Two printed numbers agree where their intervals meet.
+Two printed numbers agree if their intervals meet.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _PRINTED = re.compile(r"[+-]?\d*\.?(\d*)(?:[eE]([+-]?\d{1,3}))?")
 
 @dataclass(frozen=True)
 class Interval:
-    """The numbers that a printed one may stand for."""
+    """The numbers that round to a printed one, from `low` to `high`."""
 
     low: float
     high: float
 
     @classmethod
     def printed(cls, cell: str) -> Interval:
-        """Return what rounds to the digits of a cell, which is a number of 0 or more."""
+        """Return the numbers that round to the text of a cell, a number of 0 or more."""
         match = _PRINTED.fullmatch(cell)
         decimals = len(match[1]) - int(match[2] or 0) if match else 0
         margin = _ROUNDING * 10.0 ** max(-300, min(300, -decimals))
@@ -31,7 +31,7 @@ class Interval:
 
     @classmethod
     def written(cls, value: float, decimals: int = 6) -> Interval:
-        """Return what a number of a JSON file stands for, which has six decimals (`%lf`)."""
+        """Return the numbers that round to a number of a JSON file, which has six decimals (`%lf`)."""
         margin = _ROUNDING * 10.0**-decimals + abs(value) * 1e-9
         return cls(max(value - margin, 0.0), value + margin)
 
@@ -46,9 +46,9 @@ class Interval:
         return Interval(self.low * factor, self.high * factor)
 
     def meets(self, other: Interval) -> bool:
-        """Tell whether both may be the same number."""
+        """Return whether both may be the same number."""
         return self.low <= other.high and other.low <= self.high
 
     def within(self, other: Interval) -> Interval:
-        """Return what both have in common."""
+        """Return the intersection of both."""
         return Interval(max(self.low, other.low), min(self.high, other.high))

@@ -1,4 +1,4 @@
-"""What can be wrong with a file of measured results, said so that the user can mend it."""
+"""`MeasuredError`: an error in a file of measured results, with its line and a hint how to correct it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class MeasuredError(UserError):
     Attributes:
         name: Name of the file.
         line: Number of the line, from 1; none if it is about the whole file.
-        found: What stands there.
-        expected: What may stand there.
-        hint: What to do about it.
+        found: Content of the file at this line.
+        expected: Allowed content.
+        hint: How to correct it.
     """
 
     def __init__(self, name: str, line: int | None, found: str, expected: str, hint: str) -> None:
-        place = name if line is None else f"{name}:{line}"
-        super().__init__(f"{place}: found {found}; expected {expected}")
+        position = name if line is None else f"{name}:{line}"
+        super().__init__(f"{position}: found {found}; expected {expected}")
         self.name = name
         self.line = line
         self.found = found

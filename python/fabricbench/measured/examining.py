@@ -1,4 +1,8 @@
-"""A file of measured results or of NCCL's log, read for what it says of why it is as it is."""
+"""Reads a benchmark output or NCCL log for `explain FILE`: `look` returns a `Look`.
+
+A `Look` has the results, the logged facts and the warnings of a file, and no diagnosis. `Look.examined` adds
+the hardware, the expected bandwidths and the counters, for `fabricbench.measured.suspects`.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +21,23 @@ from fabricbench.measured.switches.model import SwitchCounters
 from fabricbench.measured.text import Document
 
 LOG = "nccl-debug"
-"""Format of a file that has NCCL's log and no table."""
+"""Format of a file with NCCL's log and without a table."""
 FAILED = "failed-run"
-"""Format of a file that has neither, but a benchmark's last words."""
+"""Format of a file with neither, but with the error message of a benchmark that failed."""
 _SHARES = ("alltoall", "all_gather", "gather", "scatter")
-"""Whose data size is that of a message times the ranks, as in a plan."""
+"""Collectives whose data size is the message size times the ranks, as in a plan."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a file holds.
+    """Content of a file: results, logged facts, warnings.
 
     Attributes:
-        format: Its format; `nccl-debug` of a log alone, `failed-run` of an error alone.
-        tables: Its tables; none of a log alone.
-        facts: What its lines say beside.
-        warnings: What was left out, and why a table could not be read where a log could.
-        ras: NCCL's RAS report; none of other formats.
+        format: Its format; `nccl-debug` for a log without a table, `failed-run` for an error message only.
+        tables: Its tables; empty for a log without a table.
+        facts: Facts from its other lines.
+        warnings: Parts that were left out, and why a table could not be read if only the log could.
+        ras: NCCL's RAS report; none for other formats.
         texts: Its lines.
     """
 
@@ -51,13 +55,13 @@ class Look:
 
     @property
     def perftest(self) -> dict[str, str]:
-        """What perftest says of its settings; empty of other formats."""
-        found: dict[str, str] = {}
+        """Settings that perftest prints; empty for other formats."""
+        settings: dict[str, str] = {}
         if self.format != perftest.NAME:
-            return found
+            return settings
         for table in self.tables:
-            found |= {name: str(value) for name, value in table.facts.items()}
-        return found | {"is": perftest.NAME}
+            settings |= {name: str(value) for name, value in table.facts.items()}
+        return settings | {"is": perftest.NAME}
 
     def examined(
         self,
@@ -66,7 +70,7 @@ class Look:
         switches: Sequence[SwitchCounters] = (),
         uplinks: Sequence[str] = (),
     ) -> Examined:
-        """Return everything that is known, to be judged; of runs that differ the log of the judged one."""
+        """Return the input of the rules; if runs differ, the facts are those of the judged run's log."""
         whole = Examined(
             self.points, self.facts, hardware, self.perftest, expected, switches, uplinks, self.ras
         )
@@ -76,7 +80,7 @@ class Look:
         return replace(whole, facts=facts)
 
     def _lines_of(self, best: Point) -> list[tuple[int, int]]:
-        """Return the lines of the runs that a result is of: after the table before, to the last row."""
+        """Return first and last line of each run of a result: from after the table before to the last row."""
         ends = {table.line: 0 for table in self.tables}
         for table in self.tables:  # several of one line are parts of one table
             ends[table.line] = max(ends[table.line], *(row.line for row in table.rows))
@@ -93,9 +97,9 @@ class Look:
 
 
 def look(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Look:
-    """Read a file: its tables, and what NCCL's log and other lines in it say.
+    """Read the tables of a file, and the facts in NCCL's log and its other lines.
 
-    Of a file without a table that can be read the log alone counts, if there is one.
+    Only the log is used if no table can be read.
 
     Raises:
         MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
@@ -108,16 +112,16 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     try:
         reading = read(name, data, format_name, given)
     except MeasuredError as error:
-        alone = facts.first_ranks > 1 or len(facts.devices) == 1
+        has_lone_ranks = facts.first_ranks > 1 or len(facts.devices) == 1
         is_log = error.line is None and facts.lines > 0
-        if not (facts.is_log or alone or is_log):
+        if not (facts.is_log or has_lone_ranks or is_log):
             raise
-        where = "" if error.line is None else f", line {error.line}"
+        position = "" if error.line is None else f", line {error.line}"
         return Look(
             LOG if facts.lines else FAILED,
             [],
             facts,
-            [f"{name}{where}: no table that can be read ({error.found}): what its log says is explained"],
+            [f"{name}{position}: no table that can be read ({error.found}): what its log says is explained"],
         )
     nodes = [count for table in reading.tables if isinstance(count := table.facts.get("nodes"), int)]
     facts.nodes = facts.nodes or max(nodes, default=None)
@@ -149,5 +153,5 @@ def _point(table: Table, row: Row) -> Point:
 
 
 def _of_message(row: Row) -> float | None:
-    """Return the rate of a message and its time [GB/s]."""
+    """Return size over time of a message [GB/s]; none without a time."""
     return row.size_bytes / row.time_us / 1e3 if row.time_us else None

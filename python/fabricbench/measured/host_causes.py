@@ -1,4 +1,7 @@
-"""Causes that counters of hosts speak for: a slow receiver, lost packets, missing receive requests."""
+"""Causes with evidence in counters of hosts: slow receiver, reordering, packet loss, receiver not ready.
+
+Rules: `slow_receiver`, `reordered`, `lost_packets`, `not_ready`.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,14 @@ _OUT_OF_ORDER: Final = ("out_of_sequence_packets", "out_of_sequence_dropped", "l
 _TIMEOUTS: Final = ("timeouts", "adaptive_timeouts", "retries_exceeded")
 _SIGNS_OF_LOSS: Final = (*_TIMEOUTS, *SWITCH_LOSSES, *LINK_ERRORS, "rx_discards", "pci_buffer_drops")
 _MANY, _SOME = 100_000, 1000
-"""Packets out of order from which on their order is the cause: of as many losses some would end in a timeout.
-Fewer are enough where switches were counted and dropped nothing. Assumption."""
+"""Packets out of order above which reordering is the cause: of so many losses some would end in a timeout.
+Fewer are enough if there are counters of switches, without drops. Assumption."""
 _NOT_READY: Final = ("receiver_not_ready", "rnr_naks", "rnr_naks_sent", "rnr_retries_exceeded")
 _LINES_MAX: Final = 6
 
 
 def slow_receiver(case: Examined) -> Iterator[Suspect]:
-    """A host whose adapter pauses the network or drops what arrives, by its counters or those of a switch."""
+    """A host whose adapter pauses the network or drops packets, by its counters or those of a switch."""
     of_switch = paused_by_one_port(case)
     lines = [
         *of_switch,
@@ -64,7 +67,7 @@ def slow_receiver(case: Examined) -> Iterator[Suspect]:
 
 
 def reordered(case: Examined) -> Iterator[Suspect]:
-    """Packets that arrived out of order and were not lost: no timeout, and no frame dropped or in error."""
+    """Packets that arrived out of order without loss: no timeout, and no frame dropped or in error."""
     if not _is_order(case):
         return
     lines = list(counted_lines(of_kind(case.switches, "host"), _OUT_OF_ORDER))
@@ -80,12 +83,12 @@ def reordered(case: Examined) -> Iterator[Suspect]:
 
 
 def _is_order(case: Examined) -> bool:
-    """Tell whether so many packets out of order, without a sign of loss, mean that their order changes."""
-    changes = [each for counters in case.switches for each in counters.changes]
-    hosts = [each for counters in of_kind(case.switches, "host") for each in counters.changes]
-    out_of_order = sum(each.value or 0 for each in hosts if each.name in _OUT_OF_ORDER)
-    timeouts = [each.value or 0 for each in hosts if each.name in _TIMEOUTS]
-    is_lost = any(each.value for each in changes if each.name in _SIGNS_OF_LOSS)
+    """Return whether numerous packets out of order, without a sign of loss, show that they were reordered."""
+    changes = [change for counters in case.switches for change in counters.changes]
+    hosts = [change for counters in of_kind(case.switches, "host") for change in counters.changes]
+    out_of_order = sum(change.value or 0 for change in hosts if change.name in _OUT_OF_ORDER)
+    timeouts = [change.value or 0 for change in hosts if change.name in _TIMEOUTS]
+    is_lost = any(change.value for change in changes if change.name in _SIGNS_OF_LOSS)
     least = _MANY if not of_kind(case.switches, "switch") else _SOME
     return bool(timeouts) and not any(timeouts) and not is_lost and out_of_order >= least
 
@@ -105,7 +108,7 @@ def lost_packets(case: Examined) -> Iterator[Suspect]:
 
 
 def not_ready(case: Examined) -> Iterator[Suspect]:
-    """Receive requests that were missing as messages arrived."""
+    """Messages that arrived before a receive request was posted."""
     yield from _counted(
         case,
         _NOT_READY,
@@ -119,7 +122,7 @@ def not_ready(case: Examined) -> Iterator[Suspect]:
 def _counted(
     case: Examined, counters: Sequence[str], name: str, text: str, test: str, *, is_strong: bool = True
 ) -> Iterator[Suspect]:
-    """Yield a cause whose evidence is counters of hosts, if any of them counted something."""
+    """Yield a cause whose evidence is counters of hosts, if any of them is not 0."""
     lines = list(counted_lines(of_kind(case.switches, "host"), counters))
     if lines:
         yield Suspect(name, text, confidence_of(case, is_strong=is_strong), lines[:_LINES_MAX], test)

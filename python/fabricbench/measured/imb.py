@@ -1,13 +1,13 @@
-"""Intel MPI Benchmarks, as IMB-MPI1 prints.
+"""Parser of the output of Intel MPI Benchmarks (IMB-MPI1): `is_output` detects it, `read` returns its tables.
 
-Times are microseconds, and the mean over the ranks is taken where there are three. Mbytes/sec are 1e6 bytes
-since version 2018 and 2^20 before (IMB_output.c), so rates are computed from times, and of Uniband and Biband
-from messages per second. The size is the message size: of Alltoall, Gather, Scatter and Allgather what a rank
-gives to each other or puts in, of the others the whole (Intel MPI Benchmarks User Guide, MPI-1 benchmarks).
-PingPong is half a round trip.
+Times are microseconds; of three times the mean over the ranks is used. Mbytes/sec are 1e6 bytes since
+version 2018 and 2^20 before (IMB_output.c), so rates are computed from times, and for Uniband and Biband from
+messages per second. The size is the message size: for Alltoall, Gather, Scatter and Allgather the bytes from
+a rank to each other rank or its own contribution, for the others the whole (Intel MPI Benchmarks User Guide,
+MPI-1 benchmarks). PingPong is half a round trip.
 
-With `-multi` groups of processes run at the same time, and names begin with `Multi-`: with 0 a row is the
-slowest group, with 1 each group has rows of its own, with its number first.
+With `-multi`, groups of processes run at the same time, and names begin with `Multi-`: with 0 a row is the
+slowest group, with 1 each group has its own rows, with its number first.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MESSAGES = "Msg/sec"
 
 @dataclass
 class _Header:
-    """What stands before a table."""
+    """Facts from the lines before a table: version, command line, benchmark, processes, machine."""
 
     version: str = ""
     command: str = ""
@@ -94,7 +94,7 @@ class _Header:
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of Intel MPI Benchmarks."""
+    """Return whether a text has a title of Intel MPI Benchmarks."""
     return any(_SUITE.match(line.text) or _BENCHMARK.match(line.text) for line in document.lines)
 
 
@@ -102,9 +102,9 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file; those that measure something else are left out with a warning.
 
     Raises:
-        MeasuredError: A row is malformed, or the number of processes is not said.
+        MeasuredError: A row is malformed, or the number of processes is missing.
     """
-    return read_each(document, _BENCHMARK, lambda part, told: _read(part, given, told))
+    return read_each(document, _BENCHMARK, lambda part, part_warnings: _read(part, given, part_warnings))
 
 
 def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
@@ -120,30 +120,30 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         columns = _columns(line.text)
         has_groups = columns[:2] == [_GROUP, "#bytes"]
         if (columns[0] != "#bytes" and not has_groups) or _time_column(columns) is None:
-            what = header.benchmark or "a table"
+            benchmark = header.benchmark or "a table"
             warnings.append(
-                f"{document.name}:{line.number}: {what[:60]}, {columns[0]} first, is not imported"
+                f"{document.name}:{line.number}: {benchmark[:60]}, {columns[0]} first, is not imported"
             )
             continue
         lines, index = table_lines(document, index)
         lines = whole_rows(document, lines, warnings)
-        rows = [_row(document, each, columns, header) for each in _measured(document, lines, warnings)]
+        rows = [_row(document, row, columns, header) for row in _measured(document, lines, warnings)]
         if not rows:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
-        mean = f"{document.name}: {_MEAN}"
-        if {"t_max[usec]", "Mbytes/sec"} <= set(columns) and mean not in warnings:
-            warnings.append(mean)
+        mean_note = f"{document.name}: {_MEAN}"
+        if {"t_max[usec]", "Mbytes/sec"} <= set(columns) and mean_note not in warnings:
+            warnings.append(mean_note)
         if header.groups > 1 and rows:
             warnings.append(f"{document.name}:{line.number}: {_of_groups(header, has_groups=has_groups)}")
         command = header.command or command_before(commands, line.number)
-        for group, own in _by_group(rows, header).items():
-            tables.append(_table(document, line, header, command, given, own, group))
+        for group, group_rows in _by_group(rows, header).items():
+            tables.append(_table(document, line, header, command, given, group_rows, group))
         document.require_rows([table.rows for table in tables])
     return tables
 
 
 def _of_groups(header: _Header, *, has_groups: bool) -> str:
-    """Say what a result of several groups is."""
+    """Return the warning about the meaning of a row of several groups."""
     groups = (
         f"{header.groups:,} groups of {header.processes or 0:,} ranks ran {header.benchmark[:60]} at once"
     )
@@ -152,18 +152,18 @@ def _of_groups(header: _Header, *, has_groups: bool) -> str:
 
 def _by_group(rows: Sequence[Row], header: _Header) -> dict[str, list[Row]]:
     """Return the rows of each group of processes by its name; of a table of one group the name is empty."""
-    found: dict[str, list[Row]] = {}
+    rows_by_group: dict[str, list[Row]] = {}
     slowest = f"{header.groups}groups" if header.groups > 1 else ""
     for row in rows:
         group = row.values.get(_GROUP)
-        found.setdefault(slowest if group is None else f"group{group:.0f}", []).append(row)
-    return found
+        rows_by_group.setdefault(slowest if group is None else f"group{group:.0f}", []).append(row)
+    return rows_by_group
 
 
 def _columns(text: str) -> list[str]:
     """Return the columns of a head, also of one that lost a `#`."""
-    named = ("bytes", "repetitions")
-    return [f"#{name}" if name in named else name for name in text.split()]
+    numbered_columns = ("bytes", "repetitions")
+    return [f"#{name}" if name in numbered_columns else name for name in text.split()]
 
 
 def _time_column(columns: Sequence[str]) -> str | None:
@@ -234,5 +234,5 @@ def _table(
 
 
 def _blocking(name: str) -> str:
-    """Return the collective that a benchmark of IMB-NBC measures alone: `ialltoall_pure` is `alltoall`."""
+    """Return the collective of a benchmark of IMB-NBC without computation: `ialltoall_pure` is `alltoall`."""
     return name.removeprefix("i").removesuffix("_pure") if name.endswith("_pure") else name

@@ -1,4 +1,7 @@
-"""Fields of a JSON document, taken by their path, with errors that name it."""
+"""`Fields`: an object of a JSON document, with getters whose errors name the path of a field.
+
+`documents` and `documents_and_lines` parse the JSON documents of a file, one after another.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,16 @@ def documents(document: Document, *, has_names_once: bool = False) -> list[Any]:
     Raises:
         MeasuredError: It is no JSON; the error names the line.
     """
-    hook = _once if has_names_once else None
+    hook = _unique_names if has_names_once else None
     return [value for _, value in documents_and_lines(document, hook)]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for name, value in pairs:
-        if found.setdefault(name, value) != value:
+        if values.setdefault(name, value) != value:
             raise ValueError(f"{shown(name)} twice in one object, with other contents")
-    return found
+    return values
 
 
 def documents_and_lines(
@@ -51,8 +54,8 @@ def documents_and_lines(
 
     Args:
         document: The file.
-        hook: Makes an object of its names and values; a ValueError of it refuses the file.
-        cut: Gets a warning where the file ends within its last line, which is then left out; none to refuse.
+        hook: Makes an object of its names and values; its ValueError refuses the file.
+        cut: Receives a warning if the last line is incomplete, which is then left out; none to refuse.
 
     Raises:
         MeasuredError: It is no JSON; the error names the line.
@@ -62,52 +65,52 @@ def documents_and_lines(
         document.text,
         _skipped(document.text, 0),
     )
-    found, line, counted = [], 1, 0
+    documents_of_file, line, counted = [], 1, 0
     try:
         while index < len(text):
             line, counted = line + text.count("\n", counted, index), index
             value, index = decoder.raw_decode(text, index)
-            found.append((line, value))
-            if len(found) > DOCUMENTS_MAX:
+            documents_of_file.append((line, value))
+            if len(documents_of_file) > DOCUMENTS_MAX:
                 most = f"{DOCUMENTS_MAX:,}"
                 raise document.error(
                     None, f"more than {most} JSON documents", f"at most {most}", "split the file"
                 )
             index = _skipped(text, index)
     except json.JSONDecodeError as error:
-        if cut is not None and found and "\n" not in text[index:] and text[index - 1] == "\n":
+        if cut is not None and documents_of_file and "\n" not in text[index:] and text[index - 1] == "\n":
             cut.append(f"{document.name}:{error.lineno}: the file ends in this line, which is left out")
-            return found
-        found_text = error.doc[error.pos : error.pos + 20].split("\n")[0] or "the end of the line"
-        raise document.error(error.lineno, shown(found_text), f"JSON ({error.msg})", HINT) from error
+            return documents_of_file
+        excerpt = error.doc[error.pos : error.pos + 20].split("\n")[0] or "the end of the line"
+        raise document.error(error.lineno, shown(excerpt), f"JSON ({error.msg})", HINT) from error
     except _MAX_DEPTH_ERRORS as error:
         raise document.error(
             line, f"JSON that cannot be read ({error})", "plain numbers, not too deep", HINT
         ) from error
-    _require_characters(document, found)
-    return found
+    _require_characters(document, documents_of_file)
+    return documents_of_file
 
 
 def _skipped(text: str, index: int) -> int:
-    """Return the place of the next character that is no space."""
+    """Return the index of the next character that is no space."""
     match = _NO_SPACE.search(text, index)
     return match.start() if match else len(text)
 
 
-def _require_characters(document: Document, found: Sequence[tuple[int, Any]]) -> None:
-    """Refuse halves of surrogate pairs, which JSON can write and no file can hold.
+def _require_characters(document: Document, documents_of_file: Sequence[tuple[int, Any]]) -> None:
+    """Refuse halves of surrogate pairs, which JSON can express and UTF-8 cannot.
 
     Raises:
         MeasuredError: There is one.
     """
     if not _SURROGATE.search(document.text):
         return
-    for line, value in found:
+    for line, value in documents_of_file:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            what = f"half of a character, {shown(error.object[error.start : error.end])}"
-            raise document.error(line, what, "whole characters", HINT) from error
+            half_character = f"half of a character, {shown(error.object[error.start : error.end])}"
+            raise document.error(line, half_character, "whole characters", HINT) from error
 
 
 def _refuse(constant: str) -> float:
@@ -118,7 +121,7 @@ class Fields:
     """An object of a JSON document and its path."""
 
     def __init__(self, document: Document, value: Any, path: str, line: int | None = None) -> None:
-        """Take a value that has to be an object.
+        """Store a value that must be an object.
 
         Raises:
             MeasuredError: It is none.
@@ -131,13 +134,13 @@ class Fields:
         self.value: dict[str, Any] = value
 
     def _error(self, name: str, value: Any, expected: str) -> MeasuredError:
-        place = ".".join(part for part in (self.path, name) if part) or "the document"
-        found = "nothing" if value is None else shown(json.dumps(value, default=str))
+        path = ".".join(part for part in (self.path, name) if part) or "the document"
+        shown_value = "nothing" if value is None else shown(json.dumps(value, default=str))
         line = self._line or self._line_of(name)
-        return self._document.error(line, f"{found} at {place}", expected, HINT)
+        return self._document.error(line, f"{shown_value} at {path}", expected, HINT)
 
     def _line_of(self, name: str) -> int | None:
-        """Return the line of the first place where a name stands; a guess that helps to find it."""
+        """Return the line of the first occurrence of a name, which may be another field of that name."""
         position = self._document.text.find(f'"{name}"') if name else 0
         return None if position < 0 else self._document.text.count("\n", 0, position) + 1
 

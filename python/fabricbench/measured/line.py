@@ -1,4 +1,4 @@
-"""A line of a file, and a line that is shown as evidence."""
+"""`Line`, a line of a file with its number, and `Seen`, a line shown as evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Line:
 
     @property
     def is_noise(self) -> bool:
-        """Whether a library wrote it in between."""
+        """Whether a library wrote it."""
         return bool(_NOISE.search(self.text))
 
     def with_text(self, text: str) -> Line:
@@ -31,12 +31,12 @@ class Line:
 
 
 SHOWN_MAX = 160
-"""Characters of a line that is shown."""
+"""Most characters of a line shown as evidence."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A line that says something: its number, and its text without what stands before it."""
+    """A line that is evidence: its number, and its text without the prefix of a launcher or logger."""
 
     line: int
     text: str

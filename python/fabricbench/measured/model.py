@@ -1,4 +1,7 @@
-"""Measured results as the output of a benchmark has them."""
+"""Measured results in the form of a benchmark's output: `Row`, `Table` and `Reading`; `Given` by the user.
+
+`times_of_ranks` reads the least and the largest time of a rank from the columns of a row.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,18 @@ class Row:
     """One result: a size, in one buffer placement.
 
     Attributes:
-        line: Number of its line, from 1; in JSON, of its place in the list of results.
-        size_bytes: The size as it is printed.
+        line: Number of its line, from 1; in JSON its index in the list of results.
+        size_bytes: The printed size.
         time_us: Time of one operation, the mean; none where the benchmark measures a rate instead.
         time_us_min: Shortest operation, over the iterations; none where that is not printed.
         time_us_max: Longest operation, likewise.
         gb_per_s: Rate of each direction [1e9 bytes/s], of benchmarks that measure a rate.
-        placement: `in-place` or `out-of-place`; empty where the benchmark does not tell them apart.
-        iterations: How often the operation was measured; none where that is not said.
-        wrong: Wrong values that the benchmark's own check found; none where it did not check.
-        values: Everything else that is printed, by the name of its column.
-        rank_us_min: Of the ranks' own means the smallest, where benchmarks print the spread over ranks.
-        rank_us_max: The largest.
+        placement: `in-place` or `out-of-place`; empty if the benchmark does not distinguish them.
+        iterations: Number of measured operations; none if the output has none.
+        wrong: Number of wrong values by the benchmark's own check; none without a check.
+        values: All other printed values, by the name of their column.
+        rank_us_min: Smallest mean of a rank, where benchmarks print the spread over ranks.
+        rank_us_max: Largest mean of a rank, likewise.
     """
 
     line: int
@@ -57,21 +60,22 @@ class Table:
 
     Attributes:
         benchmark: Name of the benchmark, such as `alltoall_perf`.
-        collective: What it measures, in the words of a plan where there is one.
-        ranks: How many processes or GPUs took part.
-        size_kind: What its sizes are: `data`, or `message` (what a rank gives to each other or puts in).
+        collective: The measured operation, by the name of a plan if plans have it.
+        ranks: Number of processes or GPUs.
+        size_kind: Kind of its sizes: `data`, or `message` (bytes from a rank to each other rank, or its own
+            contribution).
         line: Number of the line where it begins.
-        version: Version of the benchmark; empty if it does not say.
+        version: Version of the benchmark; empty if the output has none.
         command: The command line, if the file has it; otherwise empty.
-        facts: What the output says about hosts, adapters and settings.
+        facts: Facts in the output about hosts, adapters and settings.
         rows: Its results, in their order.
-        part: What tells it from others of the same benchmark and ranks that are no repetition of it, such as
-            its communicator; empty where there is no such thing.
-        settings: How it was measured, as far as its output says, by the name of the setting.
-        differs: Of these the ones in which the file's tables of the same benchmark and ranks differ; empty
-            where they are repetitions of each other.
-        run: A name of the run among these; empty where it differs from none.
-        is_judged: Whether its type and operation are those by which the network is judged.
+        part: Key that separates it from tables of the same benchmark and ranks that are no repetition, such
+            as its communicator; empty without one.
+        settings: Settings of the measurement in the output, by name.
+        differs: Those in which the file's tables of the same benchmark and ranks differ; empty if they are
+            repetitions of each other.
+        run: Name of the run among these; empty if no setting differs.
+        is_judged: Whether the network is judged by results of its type and operation.
     """
 
     benchmark: str
@@ -92,13 +96,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a file holds.
+    """Content of a file: tables and warnings.
 
     Attributes:
         format: Name of the format.
         tables: Its tables that have rows, in their order.
-        warnings: What was left out, or looks odd, with the line.
-        text: The text of the file, without what is not to be kept.
+        warnings: Parts that were left out or are suspicious, with the line.
+        text: The text of the file to store, without variables of the environment that may be secret.
     """
 
     format: str
@@ -109,11 +113,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Given:
-    """What the user says about a file, as its output may not.
+    """Ranks and benchmark of a file by the user, as the output may lack them.
 
     Attributes:
-        ranks: Number of ranks; none to take what the output says.
-        benchmark: Name of the benchmark; empty to take what the output says.
+        ranks: Number of ranks; none to use the number in the output.
+        benchmark: Name of the benchmark; empty to use the name in the output.
     """
 
     ranks: int | None = None

@@ -1,9 +1,11 @@
-"""nccl-tests, as it prints: sizes are data sizes, GB/s are 1e9 bytes/s, times are microseconds.
+"""Parser of the text output of nccl-tests: `is_output` detects it, `read` returns its tables.
 
-The size is the larger of what a rank sends and receives, its own part included, which is the data size S of a
-plan for every collective (nccl-tests, doc/PERFORMANCE.md and src/common.cu). Versions name the check `error`
-or `#wrong`, and have or have not the columns `redop` and `root`, so columns are taken by their names. What a
-table says of itself is held against the bandwidths that it prints (`nccl_identity`).
+Sizes are data sizes, GB/s are 1e9 bytes/s, times are microseconds. The size is the larger of the bytes that a
+rank sends and receives, including its own part: the data size S of a plan for every collective (nccl-tests,
+doc/PERFORMANCE.md and src/common.cu). Versions differ in the name of the check (`error` or `#wrong`) and in
+the columns `redop` and `root`, so columns are identified by their names. Benchmark and ranks of a table are
+checked against its bandwidths (`nccl_identity`). `COLLECTIVES` maps benchmarks to collectives of a plan;
+`is_by_cpu_time`, `of_whole` and `collective_of` also serve the JSON form.
 """
 
 from __future__ import annotations
@@ -62,13 +64,13 @@ BY_CPU_TIME = (
     "started, not what the network carries"
 )
 _JUDGED_GB_PER_S = 1.0
-"""Least printed rate that tells what it is computed from: smaller ones have too few digits."""
+"""Least printed rate from which its formula can be identified: smaller ones have too few digits."""
 _SAME = 0.02
-"""Share by which a rate may differ from size over a time that is printed with few digits."""
+"""Fraction by which a rate may differ from size over a time that is printed with few digits."""
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of nccl-tests."""
+    """Return whether a text has the head of a table of nccl-tests."""
     return any(_HEADER.match(line.text) for line in document.lines)
 
 
@@ -76,8 +78,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file.
 
     Raises:
-        MeasuredError: A row is malformed, or its bandwidths do not follow from the rest of it; benchmark or
-            ranks are not said and more than one fit.
+        MeasuredError: A row is malformed, or its bandwidths do not follow from the rest of it; or benchmark
+            or ranks are missing and more than one fit.
     """
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
@@ -90,22 +92,22 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         header.heads += 1
         line = document.lines[head]
         placements = _placements(document, head)
-        found = _Found(document, line, _columns(document, line), header.iterations, placements)
+        reader = _TableReader(document, line, _columns(document, line), header.iterations, placements)
         lines, index = table_lines(document, head + 1, _UNITS)
         if failed := failure(document, index):
             warnings += failed
-            # What was being printed meanwhile is no result.
-            lines = lines[:-1] if lines and found.is_cut(lines[-1]) else lines
+            # The row that was being printed at the failure is no result.
+            lines = lines[:-1] if lines and reader.is_cut(lines[-1]) else lines
         lines = whole_rows(document, lines, warnings)
         for each in lines:
-            found.take(each)
-        if found.rows:
+            reader.take(each)
+        if reader.rows:
             own = commands[bisect_right(commands, last, key=lambda each: each[0]) :]
-            said = _said(found, header, own, commands)
-            chosen = choices(document.lines[head:following])
-            tables.append(_table(found, header, said, given, warnings, chosen))
+            identity = _table_identity(reader, header, own, commands)
+            algorithms = choices(document.lines[head:following])
+            tables.append(_table(reader, header, identity, given, warnings, algorithms))
             is_end = not any(each.text.strip() for each in document.lines[index:])
-            warnings += _missing(found, header, is_end=is_end)
+            warnings += _missing(reader, header, is_end=is_end)
             document.require_rows([table.rows for table in tables])
             header.is_read, last = True, line.number
         else:
@@ -114,25 +116,25 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def is_by_cpu_time(rows: Sequence[Row]) -> bool:
-    """Tell whether all rates of a table are size over `cputime`, so that none is of the operation.
+    """Return whether all rates of a table are size over `cputime`, so that none is of the operation.
 
     nccl-tests computes rates from the time of the operation also with `-C 1`; other builds and edited outputs
     may not.
     """
-    judged = [
+    rates = [
         (row.gb_per_s, row.size_bytes / float(row.values["cputime"]) / 1e3)
         for row in rows
         if "cputime" in row.values and float(row.values["cputime"]) > 0
         if row.gb_per_s is not None and row.gb_per_s >= _JUDGED_GB_PER_S
     ]
-    return bool(judged) and all(abs(printed - made) <= _SAME * made for printed, made in judged)
+    return bool(rates) and all(abs(printed - expected) <= _SAME * expected for printed, expected in rates)
 
 
 def _columns(document: Document, line: Line) -> list[str]:
-    """Return the columns of a head: those of the operation, then two times those of a placement.
+    """Return the columns of a head: those of the operation, then those of a placement twice.
 
     Raises:
-        MeasuredError: They are others.
+        MeasuredError: The head has other columns.
     """
     columns = line.text.strip().removeprefix("#").split()
     measured = [name for name in columns[3:] if name not in ("redop", "root", "timestamp")]
@@ -147,18 +149,18 @@ def _columns(document: Document, line: Line) -> list[str]:
 
 
 def _placements(document: Document, head: int) -> Sequence[str]:
-    """Return the placements of a table, of which the line above its head names one where there is one.
+    """Return the placements of a table: both, or the only one, which the line above the head names.
 
     Raises:
-        MeasuredError: There is one and nothing names it.
+        MeasuredError: The table has one placement and no line names it.
     """
     line = document.lines[head]
     if line.text.split().count("algbw") > 1:
         return _PLACEMENTS
     above = document.lines[head - 1].text if head else ""
-    named = [each for each in _PLACEMENTS if re.search(rf"\b{each}\b", above)]
-    if len(named) == 1:
-        return named
+    named_placements = [placement for placement in _PLACEMENTS if re.search(rf"\b{placement}\b", above)]
+    if len(named_placements) == 1:
+        return named_placements
     expected = "a line above that says in-place or out-of-place"
     raise document.error(
         line.number, f"columns of one placement, {shown(line.text.strip())}", expected, ROW_HINT
@@ -166,8 +168,8 @@ def _placements(document: Document, head: int) -> Sequence[str]:
 
 
 @dataclass
-class _Found:
-    """What a table prints, row by row."""
+class _TableReader:
+    """Rows of a table, with the printed numbers and the collective's fields of each for `nccl_identity`."""
 
     document: Document
     head: Line
@@ -184,12 +186,12 @@ class _Found:
         Raises:
             MeasuredError: It is malformed.
         """
-        kept, cells = self._cells(line)
-        start = next(index for index, name in enumerate(kept) if name in _TIMES)
-        common = dict(zip(kept[:start], cells[:start], strict=True))
+        columns, cells = self._cells(line)
+        start = next(index for index, name in enumerate(columns) if name in _TIMES)
+        common = dict(zip(columns[:start], cells[:start], strict=True))
         size = self.document.integer(line.number, "size", common.pop("size"))
         count = self.document.integer(line.number, "count", common["count"])
-        measured = list(zip(kept[start:], cells[start:], strict=True))
+        measured = list(zip(columns[start:], cells[start:], strict=True))
         half = len(measured) // len(self.placements)
         parts = [dict(measured[:half]), dict(measured[half:])][: len(self.placements)]
         for part, placement in zip(parts, self.placements, strict=True):
@@ -200,8 +202,11 @@ class _Found:
         redop = common.get("redop", "" if "redop" in self.columns else None)
         parts_of = dict(zip(self.placements, parts, strict=True))
         checked = [
-            parts_of.get(each, {}).get("#wrong", parts_of.get(each, {}).get("error", "N/A")) != "N/A"
-            for each in _PLACEMENTS
+            parts_of.get(name_of_placement, {}).get(
+                "#wrong", parts_of.get(name_of_placement, {}).get("error", "N/A")
+            )
+            != "N/A"
+            for name_of_placement in _PLACEMENTS
         ]
         self.leads.append(
             Lead(
@@ -210,18 +215,18 @@ class _Found:
         )
 
     def is_cut(self, line: Line) -> bool:
-        """Tell whether a row has fewer cells than there are columns."""
+        """Return whether a row has fewer cells than there are columns."""
         return len(line.text.split()) < len(self.columns) - 1
 
     def _cells(self, line: Line) -> tuple[list[str], list[str]]:
         """Return the columns that a row has, and its cells."""
-        kept = [name for name in self.columns if name != "timestamp"]
+        columns = [name for name in self.columns if name != "timestamp"]
         texts = line.text.split()
-        if "timestamp" in self.columns and len(texts) == len(kept) + 2:
+        if "timestamp" in self.columns and len(texts) == len(columns) + 2:
             texts = texts[:-2]  # a date and a time
-        if len(texts) == len(kept) - 1 and "redop" in kept:
-            kept.remove("redop")  # until 2.12 it is empty where nothing is reduced
-        return kept, self.document.cells(Line(line.number, " ".join(texts)), kept)
+        if len(texts) == len(columns) - 1 and "redop" in columns:
+            columns.remove("redop")  # until 2.12 it is empty where nothing is reduced
+        return columns, self.document.cells(Line(line.number, " ".join(texts)), columns)
 
     def _result(
         self, line: int, size: int, part: Mapping[str, str], common: Mapping[str, str], placement: str
@@ -241,7 +246,7 @@ class _Found:
             time_us=time_us,
             time_us_min=None if low is None else float(low),
             time_us_max=None if high is None else float(high),
-            # `cputime` is how long the processor was busy; the operation took what algbw says.
+            # `cputime` is the busy time of the processor; the rate of the operation is algbw.
             gb_per_s=float(values["algbw"]) if time_us is None else None,
             placement=placement,
             iterations=self.iterations,
@@ -251,113 +256,117 @@ class _Found:
 
 
 def _print(line: int, size: int, part: Mapping[str, str], placement: str) -> Print:
-    """Return the numbers of a result with their digits; that they are numbers is known."""
+    """Return the numbers of a result with their digits; `_result` has checked that they are numbers."""
     time = Interval.printed(part["time"]) if "time" in part else None
     algbw, busbw = Interval.printed(part["algbw"]), Interval.printed(part["busbw"])
     return Print(line, placement, size, time, algbw, busbw, (part["algbw"], part["busbw"]))
 
 
 def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
-    """Read the check: wrong values are counted; `error` of older versions is the largest deviation."""
+    """Return the number of wrong values; none for `error` of older versions, the largest deviation."""
     if cell == "N/A":
         return None
     value = document.number(line, column, cell)
     return round(value) if column == "#wrong" else None
 
 
-def _missing(found: _Found, header: Header, *, is_end: bool) -> Iterator[str]:
-    """Yield that the run was to measure more sizes, and that the times are those of the processor.
+def _missing(table: _TableReader, header: Header, *, is_end: bool) -> Iterator[str]:
+    """Yield warnings if the run was to measure more sizes, and if the times are those of the processor.
 
     Args:
-        found: The table.
-        header: What stands before it.
+        table: The table.
+        header: The lines before it.
         is_end: Whether the file ends with it, without the lines that end a run.
     """
-    place, size = f"{found.document.name}:{found.head.number}", found.rows[-1].size_bytes
+    position, size = f"{table.document.name}:{table.head.number}", table.rows[-1].size_bytes
     if is_end and header.sizes and header.sizes.has_more(size):
-        yield f"{place}: the table ends at {size:,} bytes; the run was to go up to {header.sizes.most:,}"
-    if "cputime" in found.columns:
-        yield f"{place}: {CPU_TIME}"
-        if is_by_cpu_time(found.rows):
-            yield f"{place}: {BY_CPU_TIME}"
+        yield f"{position}: the table ends at {size:,} bytes; the run was to go up to {header.sizes.most:,}"
+    if "cputime" in table.columns:
+        yield f"{position}: {CPU_TIME}"
+        if is_by_cpu_time(table.rows):
+            yield f"{position}: {BY_CPU_TIME}"
 
 
-def _said(
-    found: _Found,
+def _table_identity(
+    table: _TableReader,
     header: Header,
-    own: Sequence[tuple[int, str]],
+    table_commands: Sequence[tuple[int, str]],
     commands: Sequence[tuple[int, str]],
 ) -> tuple[Said, str]:
-    """Return what the output says of a table, and the command line that made it.
+    """Return benchmark and ranks of a table by the output, and the command line that started the run.
 
     Args:
-        found: The table.
-        header: What stands before it.
-        own: The command lines since the table before.
+        table: The table.
+        header: The lines before it.
+        table_commands: The command lines since the table before.
         commands: All command lines of the file.
 
     Raises:
-        MeasuredError: Processes that know nothing of each other printed it.
+        MeasuredError: Several unconnected processes printed the table.
     """
-    line = found.head
-    if header.has_several_processes(found.leads):
+    line = table.head
+    if header.has_several_processes(table.leads):
         several = 'several processes with a "Rank 0" each'
-        raise found.document.error(line.number, several, "one list of all ranks", MPI_HINT)
+        raise table.document.error(line.number, several, "one list of all ranks", MPI_HINT)
     program = header.benchmark
-    of_program = command_before(own, line.number, program) if program else command_before(own, line.number)
+    of_program = (
+        command_before(table_commands, line.number, program)
+        if program
+        else command_before(table_commands, line.number)
+    )
     before = command_before(commands, line.number, program) if program else ""
-    named = program or _program(of_program)
-    earlier = "" if named else header.earlier or _program(command_before(commands, line.number))
+    benchmark = program or _program(of_program)
+    earlier = "" if benchmark else header.earlier or _program(command_before(commands, line.number))
     processes = launched_processes(of_program or before, PROGRAM)
     launched = processes * header.each if processes and processes * header.each > 1 else None
     listed = rank_count([(rank, group) for rank, group, _, _ in header.devices])
     groups = len({group for _, group, _, _ in header.devices}) or 1
-    return Said(line.number, named, earlier, listed, launched, groups), of_program or before
+    return Said(line.number, benchmark, earlier, listed, launched, groups), of_program or before
 
 
 def _program(command: str) -> str:
-    found = re.search(rf"({PROGRAM})(?:\s|$)", command)
-    return found[1] if found else ""
+    match = re.search(rf"({PROGRAM})(?:\s|$)", command)
+    return match[1] if match else ""
 
 
 def _table(
-    found: _Found,
+    reader: _TableReader,
     header: Header,
-    told: tuple[Said, str],
+    identity: tuple[Said, str],
     given: Given,
     warnings: list[str],
-    chosen: Choices,
+    algorithms: Choices,
 ) -> Table:
-    said, command = told
-    evidence = Evidence(found.prints, found.leads)
-    benchmark, ranks = identify(found.document, evidence, said, given, warnings)
+    stated, command = identity
+    evidence = Evidence(reader.prints, reader.leads)
+    benchmark, ranks = identify(reader.document, evidence, stated, given, warnings)
     hosts = list(dict.fromkeys(host for _, _, host, _ in header.devices))
     facts = machine_facts(hosts, [gpu for _, _, _, gpu in header.devices], header.library)
     name = benchmark.removesuffix("_mpi")
-    rows = _with_fine_times(found, name, ranks, warnings)
+    rows = _with_fine_times(reader, name, ranks, warnings)
     return Table(
         name,
         collective_of(name),
         ranks,
         "data",
-        found.head.number,
-        [_with_choice(row, chosen, plain_name(name)) for row in of_whole(rows, name, ranks)],
+        reader.head.number,
+        [_with_choice(row, algorithms, plain_name(name)) for row in of_whole(rows, name, ranks)],
         header.version,
         command,
         facts,
-        settings=_settings(header, hosts) | {TIMED_BY: "cputime" if "cputime" in found.columns else "time"},
+        settings=_settings(header, hosts) | {TIMED_BY: "cputime" if "cputime" in reader.columns else "time"},
     )
 
 
-def _with_fine_times(found: _Found, benchmark: str, ranks: int, warnings: list[str]) -> Sequence[Row]:
-    """Return results with the time that algbw makes where the printed one has too few digits."""
+def _with_fine_times(reader: _TableReader, benchmark: str, ranks: int, warnings: list[str]) -> Sequence[Row]:
+    """Return the results, with time computed from algbw where the printed time has too few digits."""
     kind = KINDS.get(plain_name(benchmark))
     rows: list[Row] = []
-    for row, each in zip(found.rows, found.prints, strict=True):
-        fine = each.fine_time_us(kind, ranks) if kind else None
+    for row, printed in zip(reader.rows, reader.prints, strict=True):
+        fine = printed.fine_time_us(kind, ranks) if kind else None
         if fine is not None:
             warnings.append(
-                f"{found.document.name}:{row.line}: {row.placement}: the time {row.time_us:g} us has few "
+                f"{reader.document.name}:{row.line}: {row.placement}: the time {row.time_us:g} us has few "
                 f"digits; here it is size over algbw, {fine:.6g} us"
             )
         rows.append(row if fine is None else replace(row, time_us=fine))
@@ -365,7 +374,7 @@ def _with_fine_times(found: _Found, benchmark: str, ranks: int, warnings: list[s
 
 
 def of_whole(rows: Sequence[Row], benchmark: str, ranks: int) -> Sequence[Row]:
-    """Return results whose rate, where they have no time, is of the whole size: hypercube prints less."""
+    """Return results whose rate, if they have no time, is that of the whole size: hypercube prints less."""
     kind = KINDS.get(plain_name(benchmark))
     if kind is None or kind.algorithm_factor == "1":
         return rows
@@ -374,15 +383,15 @@ def of_whole(rows: Sequence[Row], benchmark: str, ranks: int) -> Sequence[Row]:
 
 
 def _settings(header: Header, hosts: Sequence[str]) -> dict[str, str]:
-    """Return options, hosts and devices of a run, all of them where facts show the first ones."""
+    """Return options, hosts and devices of a run: all hosts and devices, where facts have the first ones."""
     lists = {"host": ", ".join(hosts), "device": ", ".join(header.slots)}
     return header.settings | {name: text for name, text in lists.items() if text}
 
 
-def _with_choice(row: Row, chosen: Choices, benchmark: str) -> Row:
+def _with_choice(row: Row, algorithms: Choices, benchmark: str) -> Row:
     """Return a result with the algorithm and protocol that NCCL logged for its size."""
-    what = chosen_for(chosen, benchmark, row.size_bytes)
-    return replace(row, values={**row.values, **what}) if what else row
+    choice = chosen_for(algorithms, benchmark, row.size_bytes)
+    return replace(row, values={**row.values, **choice}) if choice else row
 
 
 def collective_of(benchmark: str) -> str:

@@ -1,8 +1,11 @@
-"""Whether the bandwidths that nccl-tests prints follow from the rest, and what they fit.
+"""Checks whether bandwidths of nccl-tests follow from the rest of a table, and finds collectives that fit.
 
-`algbw` is size over time and `busbw` a factor of it that depends on the collective and its ranks (nccl-tests,
-doc/PERFORMANCE.md and `GetBw` in src/*.cu). `count` belongs to one rank where each has a share, and in-place
-is not checked of what has none (`reportErrors` in src/alltoall.cu and src/sendrecv.cu).
+`KINDS` has each benchmark as `Kind` with its factors (`factor_of`, `bandwidths`); `Print` and `Lead` are the
+numbers of a row, `Evidence` those of a table, `Fit` a collective with its ranks, and `fits` returns all that
+fit, `options_of` their options. `named_in` and `plain_name` read names of benchmarks. `algbw` is size over
+time and `busbw` is algbw times a factor of the collective and its ranks (nccl-tests, doc/PERFORMANCE.md and
+`GetBw` in src/*.cu). `count` is that of one rank where each has a share of the size. In-place values are not
+checked for benchmarks without an in-place form (`reportErrors` in src/alltoall.cu and src/sendrecv.cu).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from fabricbench.measured.digits import Interval
 Factor = Literal["2(n-1)/n", "(n-1)/n", "1"]
 RANKS_MAX = 1 << 24
 _EXPONENT_US = 1e6
-"""Times below are never printed with an exponent, and have the digits that they have."""
+"""Time [us] below which no exponent is printed, so that a time has all its digits."""
 _COARSE = 0.01
 """Width of a time of two digits or fewer as a fraction of it, at the least."""
 _TYPE_BYTES = {
@@ -35,12 +38,12 @@ class Kind:
 
     Attributes:
         name: Its name without `_perf`.
-        factor: What turns algbw into busbw, of n ranks.
-        has_shares: Whether each rank has a share of the size, of which `count` is one.
+        factor: Ratio of busbw to algbw, for n ranks.
+        has_shares: Whether each rank has a share of the size; `count` is one share.
         reduces: Whether `redop` names an operation.
         has_root: Whether `root` is a rank.
         has_in_place: Whether values of the in-place operation are checked.
-        algorithm_factor: What turns size over time into algbw.
+        algorithm_factor: Ratio of algbw to size over time.
     """
 
     name: str
@@ -57,7 +60,7 @@ class Kind:
         return f"{self.name}_perf"
 
     def shares(self, ranks: int) -> int:
-        """Return how many times the elements of `count` the size is."""
+        """Return the ratio of the size to the bytes of `count` elements."""
         return ranks if self.has_shares else 1
 
 
@@ -77,7 +80,7 @@ KINDS: Mapping[str, Kind] = {
         Kind("hypercube", "(n-1)/n", has_shares=True, algorithm_factor="(n-1)/n"),
     )
 }
-"""The benchmarks of which it is known what they print, by their names without `_perf`."""
+"""Benchmarks with known formulas, by their names without `_perf`."""
 _OLD: Mapping[str, Kind] = {
     name: replace(KINDS[name], algorithm_factor="(n-1)/n") for name in ("all_gather", "reduce_scatter")
 }
@@ -101,7 +104,7 @@ def bandwidths(kind: Kind, ranks: int, size_bytes: int, time_us: float) -> tuple
 
 @dataclass(frozen=True)
 class Print:
-    """What is printed of one result.
+    """Printed numbers of one result.
 
     Attributes:
         line: Number of its line.
@@ -122,7 +125,7 @@ class Print:
     texts: tuple[str, str]
 
     def rate(self, kind: Kind | None, ranks: int) -> Interval:
-        """Return the algorithm bandwidth that size and time make, as far as the time has digits."""
+        """Return the interval of the algorithm bandwidth by size and printed time."""
         if self.time_us is None:
             return Interval(0.0, math.inf)
         scale = factor_of(kind.algorithm_factor, ranks) if kind else 1.0
@@ -131,9 +134,9 @@ class Print:
         return Interval(low, size / self.time_us.low if self.time_us.low else math.inf)
 
     def fine_time_us(self, kind: Kind, ranks: int) -> float | None:
-        """Return the time that algbw makes, where that of the table has two digits or fewer; else none.
+        """Return the time computed from algbw if the printed time has two digits or fewer; else none.
 
-        From 1e7 us on nccl-tests prints `1.3e+07` (`getFloatStr` of src/util.cu); algbw has more digits.
+        From 1e7 us on, nccl-tests prints `1.3e+07` (`getFloatStr` of src/util.cu); algbw has more digits.
         """
         if self.time_us is None or self.time_us.high < _EXPONENT_US:
             return None
@@ -146,23 +149,23 @@ class Print:
         return self.size_bytes / 1e3 * factor_of(kind.algorithm_factor, ranks) / algbw
 
     def has_rate(self, kind: Kind | None, ranks: int) -> bool:
-        """Tell whether algbw is what size and time make."""
+        """Return whether algbw follows from size and time."""
         return self.algbw.meets(self.rate(kind, ranks))
 
     def has_bus(self, kind: Kind, ranks: int) -> bool:
-        """Tell whether busbw is what collective and ranks make of it."""
+        """Return whether busbw follows from collective and ranks."""
         return self.busbw.meets(self.bus(kind, ranks))
 
     def bus(self, kind: Kind, ranks: int) -> Interval:
-        """Return the bus bandwidth that follows from what else is printed."""
+        """Return the interval of the bus bandwidth by the other printed numbers."""
         rate = self.rate(kind, ranks)
-        known = self.algbw.within(rate) if self.algbw.meets(rate) else self.algbw
-        return known.times(factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks))
+        algbw = self.algbw.within(rate) if self.algbw.meets(rate) else self.algbw
+        return algbw.times(factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks))
 
 
 @dataclass(frozen=True)
 class Lead:
-    """What a row says of its collective besides bandwidths.
+    """Fields of a row that identify its collective, without bandwidths.
 
     Attributes:
         line: Number of its line.
@@ -184,52 +187,52 @@ class Lead:
 
     @property
     def shares(self) -> float | None:
-        """How many times the elements of `count` the size is; none where that is not known."""
-        each = _TYPE_BYTES.get(self.type_name, 0) * self.count
-        return self.size_bytes / each if each else None
+        """Ratio of the size to the bytes of `count` elements; none for an unknown type."""
+        count_bytes = _TYPE_BYTES.get(self.type_name, 0) * self.count
+        return self.size_bytes / count_bytes if count_bytes else None
 
     def may_be(self, kind: Kind) -> bool:
-        """Tell whether operation and root are those of a kind."""
+        """Return whether operation and root are possible for a kind."""
         if self.redop not in (None, "", "none") and not kind.reduces and kind.name != "sendrecv":
             return False  # older versions of sendrecv name an operation
         if self.redop in ("", "none") and kind.reduces:
             return False
         if self.root is None and kind.name == "hypercube":
-            return False  # it is younger than the column
+            return False  # the column is older than this benchmark
         return self.root is None or (self.root != "-1") == kind.has_root
 
     def is_checked_as(self, kind: Kind) -> bool:
-        """Tell whether in-place is checked where a kind has it, as far as anything is checked."""
+        """Return whether in-place values are checked exactly if the kind checks them; true if nothing is."""
         return not self.checked[0] or self.checked[1] == kind.has_in_place
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a table prints, all of which its collective and ranks have to fit."""
+    """Printed numbers of a table; its collective and ranks must fit all of them."""
 
     prints: list[Print]
     leads: list[Lead]
 
     def misfit(self, kind: Kind, ranks: int) -> Print | None:
-        """Return the largest result whose bandwidths a collective of so many ranks does not have."""
-        wrong = (
-            each for each in self.prints if not each.has_rate(kind, ranks) or not each.has_bus(kind, ranks)
+        """Return the largest result whose bandwidths do not fit a collective and ranks; none if all fit."""
+        misfits = (
+            row for row in self.prints if not row.has_rate(kind, ranks) or not row.has_bus(kind, ranks)
         )
-        return max(wrong, key=lambda each: each.size_bytes, default=None)
+        return max(misfits, key=lambda row: row.size_bytes, default=None)
 
     def lead_against(self, kind: Kind, ranks: int) -> Lead | None:
-        """Return the first row whose count is not that of a collective of so many ranks."""
+        """Return the first row whose count does not fit a collective and its ranks; none if all fit."""
         return next(
             (
-                each
-                for each in self.leads
-                if each.shares is not None and abs(each.shares - kind.shares(ranks)) > 1e-9
+                lead
+                for lead in self.leads
+                if lead.shares is not None and abs(lead.shares - kind.shares(ranks)) > 1e-9
             ),
             None,
         )
 
     def form_of(self, kind: Kind, ranks: int) -> Kind:
-        """Return a kind as the table prints it: in its old form where only that fits."""
+        """Return the form of a kind that the table prints: the old one if only that fits."""
         old = _OLD.get(kind.name)
         if old is None or any(lead.root is not None for lead in self.leads):
             return kind
@@ -237,14 +240,14 @@ class Evidence:
         return old if is_old and not self.lead_against(old, ranks) else kind
 
     def is_fit(self, kind: Kind, ranks: int) -> bool:
-        """Tell whether everything fits a collective of so many ranks."""
+        """Return whether all numbers fit a collective and its ranks."""
         if ranks < 2 or self.misfit(kind, ranks) or self.lead_against(kind, ranks):
             return False
         return all(lead.may_be(kind) for lead in self.leads)
 
     def ranks_of(self, kind: Kind) -> tuple[int, int] | None:
-        """Return the least and the most ranks that fit a kind; none if no number does."""
-        shares = {each.shares for each in self.leads if each.shares is not None}
+        """Return the least and the most ranks with which a kind fits; none if no number fits."""
+        shares = {lead.shares for lead in self.leads if lead.shares is not None}
         if kind.has_shares and shares:
             (first, *others) = shares
             least = most = round(first)
@@ -261,15 +264,15 @@ class Evidence:
         return (least, most) if least <= most and self.is_fit(kind, least) else None
 
     def _ranks_of_factor(self, kind: Kind) -> tuple[int, int]:
-        """Return the ranks of which busbw over algbw may be the factor."""
+        """Return the least and the most ranks whose factor may be busbw over algbw."""
         double = 2 if kind.factor == "2(n-1)/n" else 1
         low, high = 0.0, 1.0
-        for each in self.prints:
-            rate = each.rate(None, 2)
-            known = each.algbw.within(rate) if each.algbw.meets(rate) else each.algbw
-            if known.low > 0:
-                low = max(low, each.busbw.low / known.high / double)
-                high = min(high, each.busbw.high / known.low / double)
+        for row in self.prints:
+            rate = row.rate(None, 2)
+            algbw = row.algbw.within(rate) if row.algbw.meets(rate) else row.algbw
+            if algbw.low > 0:
+                low = max(low, row.busbw.low / algbw.high / double)
+                high = min(high, row.busbw.high / algbw.low / double)
         # (n - 1) / n = f where n = 1 / (1 - f)
         least = math.floor(1 / (1 - low)) if low < 1 else RANKS_MAX
         most = math.ceil(1 / (1 - high)) if high < 1 - 1 / RANKS_MAX else RANKS_MAX
@@ -278,7 +281,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Fit:
-    """A collective that fits a table, and how many ranks."""
+    """A collective that fits a table, with the least and the most ranks."""
 
     kind: Kind
     least: int
@@ -290,7 +293,7 @@ class Fit:
         return self.least if self.least == self.most else None
 
     def __str__(self) -> str:
-        """Say it as an option of the command line."""
+        """Return it as options of the command line."""
         counts = f" --ranks {self.least}" if self.ranks else ""
         if not self.ranks and self.most < RANKS_MAX:
             counts = f" --ranks N of {self.least:,} to {self.most:,}"
@@ -298,18 +301,18 @@ class Fit:
 
 
 def fits(evidence: Evidence, ranks: int | None = None) -> list[Fit]:
-    """Return the collectives that fit a table: of the ranks that are known if any do, otherwise of others."""
+    """Return the collectives that fit a table with the given ranks; if none does, with any number."""
     kinds = [*KINDS.values()]
     if all(lead.root is None for lead in evidence.leads):
         has_operation = any(lead.redop is not None for lead in evidence.leads)
         kinds += [kind for kind in _OLD.values() if kind.reduces == has_operation]
-    found = [Fit(kind, ranks, ranks) for kind in kinds if ranks and evidence.is_fit(kind, ranks)]
-    if not found:
+    matches = [Fit(kind, ranks, ranks) for kind in kinds if ranks and evidence.is_fit(kind, ranks)]
+    if not matches:
         spans = ((kind, evidence.ranks_of(kind)) for kind in kinds)
-        found = [Fit(kind, *span) for kind, span in spans if span]
-    checked = [fit for fit in found if all(lead.is_checked_as(fit.kind) for lead in evidence.leads)]
-    usual = [fit for fit in checked or found if fit.kind.name not in _UNUSUAL]
-    return usual or found
+        matches = [Fit(kind, *span) for kind, span in spans if span]
+    checked = [fit for fit in matches if all(lead.is_checked_as(fit.kind) for lead in evidence.leads)]
+    usual = [fit for fit in checked or matches if fit.kind.name not in _UNUSUAL]
+    return usual or matches
 
 
 _NAMES = sorted(
@@ -319,19 +322,19 @@ _NAMES = sorted(
 
 
 def named_in(file_name: str) -> str:
-    """Return the benchmark that the name of a file has, without `_perf`; empty if it has none."""
+    """Return the benchmark that a file name contains, without `_perf`; empty if it contains none."""
     plain = re.sub(r"[^a-z0-9]", "", re.split(r"[/\\]", file_name.lower())[-1])
     return next((name for text, name in _NAMES if text in plain), "")
 
 
 def plain_name(benchmark: str) -> str:
-    """Return a benchmark's name without `_perf`, also where it is written as a plan writes the collective."""
+    """Return a benchmark's name without `_perf`, also from the spelling of the collective in a plan."""
     name = benchmark.rsplit("/", 1)[-1].removesuffix("_mpi").removesuffix("_perf")
     squeezed = re.sub(r"[-_ ]", "", name.lower()).replace("sendreceive", "sendrecv")
     return next((kind for kind in KINDS if kind.replace("_", "") == squeezed), name)
 
 
 def options_of(found: Iterable[Fit]) -> str:
-    """Say what fits as options, at most four."""
+    """Return the options of collectives that fit, at most four."""
     texts = [str(fit) for fit in found]
     return " or ".join(texts[:4]) + (" or others" if len(texts) > 4 else "")

@@ -1,8 +1,9 @@
-"""What NCCL's log (`NCCL_DEBUG=INFO`) and the lines around a benchmark say of how it ran.
+"""Facts of a run from NCCL's log (`NCCL_DEBUG=INFO`) and the lines around a benchmark: `debug_facts`.
 
-Each fact keeps the number and the text of its first line. The lines are those of `init.cc`,
-`transport/net.cc`, `transport/net_ib.cc` and `graph/*.cc` of NCCL 2.4 to 2.30; a line that is not known
-says nothing.
+`DebugFacts` stores them, each with the number and the text of its first line; `facts_of_runs` reads only some
+runs of a file. `setting` returns a variable, `adapter_names` the adapters without their ports. The lines are
+those of `init.cc`, `transport/net.cc`, `transport/net_ib.cc` and `graph/*.cc` of NCCL 2.4 to 2.30; unknown
+lines are ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _GDR = re.compile(r"GPU Direct RDMA (Disabled|Enabled) for HCA (\d+) '([^']{1,64
 _GDR_FAR = re.compile(r"GPU Direct RDMA Disabled for GPU \S{1,24} / HCA \S{1,24} \(distance \d+ > \d+\)")
 _GDR_FLAG = re.compile(r"NET/IB ?: GDR ([01])\b")
 _SET = re.compile(r"\b(NCCL_[A-Z0-9_]{2,60}) set (?:by environment )?to ([^\s;]+)")
-_GIVEN = re.compile(r"(?<![A-Z_])(NCCL_[A-Z0-9_]{2,60})=([^\s;'\"]+)")
+_ASSIGNED = re.compile(r"(?<![A-Z_])(NCCL_[A-Z0-9_]{2,60})=([^\s;'\"]+)")
 _COMM = re.compile(
     r"\bn[Rr]anks (\d{1,7})\b(?:.{0,80}?\bnNodes (\d{1,6})\b.{0,80}?\blocalRanks (\d{1,5})\b)?"
 )
@@ -67,7 +68,7 @@ FAILED = re.compile(
     r"|.{0,200}Watchdog caught collective operation timeout\b"
     r"|\s*Failed status \d+: wr_id\b|\s*Failed to complete run_\w+ function\b"
 )
-"""What benchmarks and PyTorch print where they fail: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of
+"""Messages of benchmarks and PyTorch that failed: nccl-tests (`NCCLCHECK`, `CUDACHECK`, `TESTCHECK` of
 src/common.h), perftest (`NOTIFY_COMP_ERROR_SEND` of src/perftest_resources.h)."""
 _LAUNCH = re.compile(r"(?:^|[\s$#>/])((?:mpirun|mpiexec(?:\.hydra)?|prterun|srun)\s.{1,2000})")
 _ACS = re.compile(r"ACSCtl:.{0,120}(?:SrcValid|ReqRedir)\+")
@@ -79,37 +80,37 @@ _LINES_MAX = 200_000
 
 @dataclass
 class DebugFacts:
-    """What a log says; empty or none where it says nothing.
+    """Facts of a log; empty or none where the log has nothing.
 
     Attributes:
-        lines: How many lines of NCCL's log there are.
-        networks: What NCCL moves data between hosts by: `IB`, `Socket` or the name of a plug-in.
+        lines: Number of lines of NCCL's log.
+        networks: Networks by which NCCL moves data between hosts: `IB`, `Socket` or the name of a plug-in.
         adapters: The adapters that it uses, with their port and kind (`IB` or `RoCE`).
         relaxed: Whether it uses relaxed ordering; none if there is no such line.
-        gdr: Whether channels between hosts go by GPU Direct RDMA: how many do (`True`), how many do not.
-        sent: The same of the channels that send: without GPU Direct RDMA reads they alone lack it.
-        gdr_off: Lines that say that GPU Direct RDMA is off.
-        gdr_far: Lines that say that it is off for GPUs that are too far from an adapter.
-        ways: How many channels go each way: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
+        gdr: Number of channels between hosts with GPU Direct RDMA (`True`) and without.
+        sent: The same for the channels that send: without GPU Direct RDMA reads only these lack it.
+        gdr_off: Lines that report that GPU Direct RDMA is off.
+        gdr_far: Lines that report that it is off for GPUs too far from an adapter.
+        ways: Number of channels by transport: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         net_devices: Network and number of the adapters that channels between hosts use.
         processes: Host and number of the processes that logged.
         speeds: Rates of adapters where the log has them [Mb/s].
         settings: Variables, by log or command line.
         completions: Lines with completions in error, by their status.
         errors: Lines with calls that failed, by the call.
-        port_events: Lines with events of a port that went down.
-        failed: Lines with which a benchmark gave up.
-        failures: Lines that say what did not work, by the text that is searched.
-        ranks: Ranks of the communicator; nodes and ranks of a node where they are said.
+        port_events: Lines with a port or link that is down or in error.
+        failed: Lines with the message of a benchmark that failed.
+        failures: Lines that report a failed step, by the text that is searched.
+        ranks: Ranks of the communicator; with nodes and ranks of a node if logged.
         channels: Channels of collectives, and NVLS channels.
         mtu_bytes: Path MTU.
-        paths: How far graph search found an adapter from its GPU, such as `PHB`, and what bandwidth it takes.
+        paths: Bandwidth that graph search assumes [GB/s], by the distance of an adapter to its GPU (`PHB`).
         devices: Rank, process, host and GPU of each device listed.
-        heads: How many heads of tables of nccl-tests there are.
+        heads: Number of heads of tables of nccl-tests.
         average: Average bus bandwidths that nccl-tests prints [GB/s].
-        firsts: Processes (host and number) that hold rank 0 of a communicator.
+        firsts: Processes (host and number) with rank 0 of a communicator.
         acs: Lines of lspci with ACS on.
-        acs_off: How many lines of lspci have ACS off.
+        acs_off: Number of lines of lspci with ACS off.
         hardware: Rates of ports and PCIe links.
         rails: Adapters at both ends of connections, and those nearest to GPUs.
         by_host: Variables of each host.
@@ -162,20 +163,20 @@ class DebugFacts:
 
     @property
     def first_ranks(self) -> int:
-        """How many processes say that they are rank 0, and each then print a result of their own."""
+        """Number of processes that report rank 0, each of which prints its own result."""
         listed = len({(pid, host) for rank, pid, host, _ in self.devices if rank == 0})
         return max(listed, min(len(self.firsts), len(self.average)))
 
     @property
     def is_log(self) -> bool:
-        """Whether the text holds anything of NCCL's log that tells how it ran."""
-        says = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.paths)
+        """Whether the text has any fact of NCCL's log about the run."""
+        facts = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.paths)
         events = (self.completions, self.errors, self.failed, self.port_events)
-        return any(says) or any(events) or self.mtu_bytes is not None
+        return any(facts) or any(events) or self.mtu_bytes is not None
 
 
 def debug_facts(texts: Sequence[str], runs: Sequence[tuple[int, int]] = ()) -> DebugFacts:
-    """Read what the lines of a text say.
+    """Return the facts in the lines of a text.
 
     Args:
         texts: The lines.
@@ -204,12 +205,12 @@ def debug_facts(texts: Sequence[str], runs: Sequence[tuple[int, int]] = ()) -> D
 
 
 def facts_of_runs(texts: Sequence[str], runs: Sequence[tuple[int, int]], whole: DebugFacts) -> DebugFacts:
-    """Return what the lines of some runs say, with the errors of the whole text.
+    """Return the facts in the lines of some runs, with the errors of the whole text.
 
     Args:
         texts: The lines of the text.
         runs: First and last line of each run.
-        whole: What all lines say.
+        whole: Facts of all lines.
     """
     facts = debug_facts(texts, runs)
     facts.completions, facts.errors, facts.failed = whole.completions, whole.errors, whole.failed
@@ -221,21 +222,21 @@ def facts_of_runs(texts: Sequence[str], runs: Sequence[tuple[int, int]], whole: 
 
 
 def _take(facts: DebugFacts, number: int, text: str) -> None:
-    """Read a line; of a fact that is said again the first line is kept."""
+    """Read a line; the first line of each fact is stored."""
     if "CCL " in text:
         facts.lines += bool(_LOG.search(text))
-        whole = _whole(text)
+        message = _whole(text)
         if process := _PROCESS.search(text, 0, max(text.find("CCL "), 0)):
             facts.processes.add(process[1])
-        seen = Seen(number, whole[:SHOWN_MAX])
+        seen = Seen(number, message[:SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):
-            take(facts, seen, whole)
-        place = text.find(" rank 0 n")
-        if place >= 0 and (first := _FIRST.search(text[max(place - 400, 0) : place + 40])):
+            take(facts, seen, message)
+        position = text.find(" rank 0 n")
+        if position >= 0 and (first := _FIRST.search(text[max(position - 400, 0) : position + 40])):
             facts.firsts.add(first[1])
             facts.where.setdefault("first", seen)
     if "NCCL_" in text:
-        for name, value in [*_SET.findall(text), *_GIVEN.findall(text)]:
+        for name, value in [*_SET.findall(text), *_ASSIGNED.findall(text)]:
             facts.settings.setdefault(name, value.rstrip(",.")[:120])
             facts.where.setdefault(name, Seen(number, _bare(text)))
     if " device " in text and (device := _RANK.search(text)):
@@ -265,12 +266,12 @@ def _take_result(facts: DebugFacts, number: int, text: str) -> None:
 
 
 def _bare(text: str) -> str:
-    """Return a line from NCCL's mark on, short enough to be shown."""
+    """Return a line from `NCCL INFO` or `NCCL WARN` on, cut to the length of evidence."""
     return _whole(text)[:SHOWN_MAX]
 
 
 def _whole(text: str) -> str:
-    """Return a line from NCCL's mark on."""
+    """Return a line from `NCCL INFO` or `NCCL WARN` on."""
     start = text.find("NCCL INFO")
     start = text.find("NCCL WARN") if start < 0 else start
     return " ".join(text[max(start, 0) :].split())
@@ -336,9 +337,9 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
         _note(facts, "net device", seen)
         _note(facts, "gdr" if is_direct else "no gdr", seen)
     elif channel := _CHANNEL.search(text):
-        way = channel[3].split("/")[0]
-        facts.ways[way] += 1
-        _note(facts, f"via {way}", seen)
+        transport = channel[3].split("/")[0]
+        facts.ways[transport] += 1
+        _note(facts, f"via {transport}", seen)
 
 
 def _take_communicator(facts: DebugFacts, seen: Seen, text: str) -> None:

@@ -1,7 +1,10 @@
-"""Rates of ports and of the PCIe links of adapters, by NCCL's log and tools whose output is next to it.
+"""Rates of ports and PCIe links of adapters (`HardwareFacts`), read from NCCL's log and outputs of tools.
+
+`HardwareReader` reads the lines into `PortRate` and `PcieLink`; `slower_ports` returns the ports below a
+rate, `by_adapter` the rates of each adapter.
 
 NCCL logs the rate of each port (`speed=400000`, Mb/s, src/transport/net_ib.cc) and with
-NCCL_DEBUG_SUBSYS=GRAPH the topology that it found (`+ PCI[12.0] - NIC/6000`, `+ NET[25.0] - NET/0`, GB/s,
+NCCL_DEBUG_SUBSYS=GRAPH the detected topology (`+ PCI[12.0] - NIC/6000`, `+ NET[25.0] - NET/0`, GB/s,
 ncclTopoPrint of src/graph/topo.cc) or writes it as XML (NCCL_TOPO_DUMP_FILE). Other tools: `ibstat`,
 `ibstatus`, `ibv_devinfo`, `ethtool`, `lspci -vv`, and the kernel's message of the PCIe bandwidth of a device.
 """
@@ -49,9 +52,10 @@ _XML_PCI: Final = re.compile(
 )
 _XML_NET: Final = re.compile(r'<net name="([^"]{1,64})".{0,200}?\bspeed="(\d{1,9})"')
 _DEFAULT_GB_PER_S: Final = 3.0
-"""Rate of a network below which NCCL may not know it: 10 Gb/s where a plug-in or interface names none."""
+"""Rate below which a network's rate may be unknown to NCCL: 10 Gb/s if a plug-in or interface names none."""
 _TOPOLOGY_SHARE: Final = 0.9
-"""NCCL counts 12, 24 and 48 GB/s for x16 of Gen3, Gen4 and Gen5, and 12.5, 25 and 50 for the port behind."""
+"""Fraction of the port's rate below which a PCIe link is narrow: NCCL assumes 12, 24 and 48 GB/s for x16 of
+Gen3, Gen4 and Gen5, and 12.5, 25 and 50 for their ports."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,11 @@ class PortRate:
     """The rate of a port.
 
     Attributes:
-        host: Host that logged it; empty if that is not known.
+        host: Host that logged it; empty if unknown.
         adapter: The adapter or interface.
         gbps: The rate [Gb/s].
         seen: The line.
-        kind: `IB` or `RoCE`; empty if the line does not say it.
+        kind: `IB` or `RoCE`; empty if the line has neither.
     """
 
     host: str
@@ -78,9 +82,9 @@ class PcieLink:
     """The PCIe link of an adapter.
 
     Attributes:
-        adapter: The adapter; empty if that is not known.
-        gb_per_s: What it carries each way [GB/s].
-        port_gb_per_s: The rate of the port behind it; none if the output does not say it.
+        adapter: The adapter; empty if unknown.
+        gb_per_s: Rate in one direction [GB/s].
+        port_gb_per_s: The rate of the adapter's port [GB/s]; none if the output has none.
         seen: The line.
     """
 
@@ -90,10 +94,10 @@ class PcieLink:
     seen: Seen
 
     def is_narrow(self, port_gbps: float | None) -> bool:
-        """Tell whether it carries less than the port behind it.
+        """Return whether its rate is below that of the adapter's port.
 
         Args:
-            port_gbps: Rate of a port [Gb/s] where the output does not say it.
+            port_gbps: Rate of a port [Gb/s] for outputs without it.
         """
         port = self.port_gb_per_s or (port_gbps or 0.0) / 8
         return self.gb_per_s < _TOPOLOGY_SHARE * port
@@ -106,8 +110,8 @@ class HardwareFacts:
     Attributes:
         ports: Rates by host and adapter.
         links: PCIe links of adapters, by host and adapter.
-        mtu: Least active MTU of ports, with its line; none if no line says it.
-        hidden: Lines that say that NCCL does not know the PCIe topology.
+        mtu: Least active MTU of ports, with its line; none if no line has it.
+        hidden: Lines that report that NCCL does not know the PCIe topology.
     """
 
     ports: dict[tuple[str, str], PortRate] = field(default_factory=dict)
@@ -175,7 +179,7 @@ class HardwareReader:
             self._take_rate(text, seen)
 
     def _take_rate(self, text: str, seen: Seen) -> None:
-        """Read the rate of the port of the device that was named last."""
+        """Read the rate of the port of the last named device."""
         if rate := _RATE.match(text):
             self._add_port("", self._device, float(rate[1]), seen)
         elif speed := _SPEED.match(text):
@@ -191,30 +195,30 @@ class HardwareReader:
         elif link := _LINK.match(text):
             self._take_link(link, seen)
         elif kernel := _KERNEL.search(text):
-            found = PcieLink(kernel[1], float(kernel[2]) / 8, None, seen)
-            self.facts.links.setdefault(("", kernel[1]), found)
+            pcie_link = PcieLink(kernel[1], float(kernel[2]) / 8, None, seen)
+            self.facts.links.setdefault(("", kernel[1]), pcie_link)
         elif pci := _XML_PCI.search(text):
             self._pci = _gb_per_s(float(pci[2]), int(pci[3])), seen
         elif (net := _XML_NET.search(text)) and self._pci is not None:
             gb_per_s, of_pci = self._pci
             self._add_port("", net[1], int(net[2]) / 1e3, seen)
-            found = PcieLink(net[1], gb_per_s, int(net[2]) / 8e3, of_pci)
-            self.facts.links.setdefault(("", net[1]), found)
+            pcie_link = PcieLink(net[1], gb_per_s, int(net[2]) / 8e3, of_pci)
+            self.facts.links.setdefault(("", net[1]), pcie_link)
 
     def _take_link(self, link: re.Match[str], seen: Seen) -> None:
-        """Take the state of the link of a network device, with its capability before it."""
+        """Store the link state of a network device, with its capability from an earlier line."""
         if self._controller == "other":
             return
         if link[1] == "Cap":
             self._capable = f"{seen.text}; "
             return
-        found = PcieLink(
+        pcie_link = PcieLink(
             self._controller,
             _gb_per_s(float(link[2]), int(link[3])),
             None,
             Seen(seen.line, f"{self._capable}{seen.text}"[:SHOWN_MAX]),
         )
-        self.facts.links.setdefault(("", self._controller or f"line {seen.line}"), found)
+        self.facts.links.setdefault(("", self._controller or f"line {seen.line}"), pcie_link)
 
     def _add_port(self, host: str, adapter: str, gbps: float, seen: Seen, kind: str = "") -> None:
         self.facts.ports.setdefault((host, adapter), PortRate(host, adapter, gbps, seen, kind))
@@ -237,14 +241,14 @@ def _gb_per_s(transfers: float, width: int) -> float:
 
 
 def slower_ports(facts: HardwareFacts, gbps: float | None) -> list[PortRate]:
-    """Return the ports of a lower rate than one that is given, or than the fastest of the file."""
-    fastest = max((each.gbps for each in facts.ports.values()), default=0.0)
-    return [each for each in facts.ports.values() if each.gbps < 0.95 * (gbps or fastest)]
+    """Return the ports with a lower rate than the given one, or than the fastest of the file."""
+    fastest = max((port.gbps for port in facts.ports.values()), default=0.0)
+    return [port for port in facts.ports.values() if port.gbps < 0.95 * (gbps or fastest)]
 
 
 def by_adapter(facts: HardwareFacts) -> Mapping[str, list[PortRate]]:
     """Return the rates of each adapter on all hosts."""
-    found: dict[str, list[PortRate]] = {}
-    for (_, adapter), each in facts.ports.items():
-        found.setdefault(adapter, []).append(each)
-    return found
+    rates: dict[str, list[PortRate]] = {}
+    for (_, adapter), rate in facts.ports.items():
+        rates.setdefault(adapter, []).append(rate)
+    return rates

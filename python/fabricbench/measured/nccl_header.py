@@ -1,4 +1,8 @@
-"""What stands before a table of nccl-tests: the program, its settings, and the devices that take part."""
+"""`Header`: facts from the lines before a table of nccl-tests: program, settings, sizes, devices.
+
+`Sizes` are the sizes of a run. `library_version`, `rank_count` and `machine_facts` derive values from these
+facts, also for the JSON form.
+"""
 
 from __future__ import annotations
 
@@ -38,24 +42,24 @@ class Sizes:
     is_factor: bool
 
     def has_more(self, size: int) -> bool:
-        """Tell whether another size was to follow one."""
+        """Return whether the run was to measure another size after this one."""
         following = size * self.step if self.is_factor else size + self.step
         return size < following <= self.most
 
 
 @dataclass
 class Header:
-    """What stands before a table.
+    """Facts from the lines before a table.
 
     Attributes:
-        benchmark: The program that the run of this table names; empty if it does not.
+        benchmark: The program that the run of this table names; empty if it names none.
         earlier: The program of an earlier table.
         each: Ranks of one process, as threads and devices.
         lists: The devices that are listed, one list for each run that began since the last table.
         heads: Heads of tables since the last row.
         settings: Options of the run, as it prints them.
-        sizes: The sizes that the run is to measure; none if it does not say.
-        slots: Device and bus address of each rank that is listed, of the last list.
+        sizes: The sizes that the run is to measure; none if it prints none.
+        slots: Device and bus address of each rank of the last list.
     """
 
     benchmark: str = ""
@@ -89,8 +93,8 @@ class Header:
             sizes = _SIZES.search(text)
             self.sizes = sizes and Sizes(int(sizes[1]), int(sizes[2]), sizes[3] == "factor")
             self.each = max(int(run[1]) * int(run[2]), 1)
-            found = _ITERATIONS.search(text)
-            self.iterations = int(found[1]) * int(found[2] or 1) if found else None
+            iterations = _ITERATIONS.search(text)
+            self.iterations = int(iterations[1]) * int(iterations[2] or 1) if iterations else None
         if (reduced := _REDUCED.match(text)) and self.sizes:
             self.sizes = replace(self.sizes, most=int(reduced[1]))
         if rank := _RANK.match(text):
@@ -100,7 +104,7 @@ class Header:
             self.slots.append(f"{rank[4]} [{rank[5]}]")
 
     def _begin(self) -> None:
-        """Forget what belongs to the table that was read last."""
+        """Clear the facts of the last table."""
         if self.is_read:
             self.earlier, self.benchmark = self.benchmark or self.earlier, ""
             self.version, self.library, self.iterations, self.each = "", "", None, 1
@@ -110,12 +114,12 @@ class Header:
     @property
     def devices(self) -> Sequence[Device]:
         """The devices of the run."""
-        return next((each for each in reversed(self.lists) if each), [])
+        return next((devices for devices in reversed(self.lists) if devices), [])
 
     def has_several_processes(self, rows: Sequence[Lead]) -> bool:
-        """Tell whether processes that know nothing of each other have printed a table into the same output.
+        """Return whether unconnected processes printed a table into the same output.
 
-        Two lists may also be those of a run that failed and of the next; then no row comes twice in turn.
+        Two lists may also be those of a failed run and of the next; then no size is in two rows in sequence.
         """
         if any(len({each[:2] for each in devices}) < len(devices) for devices in self.lists):
             return True
@@ -124,7 +128,7 @@ class Header:
 
 
 def library_version(code: int) -> str:
-    """Write NCCL_VERSION_CODE as a version (nccl.h): 22809 is 2.28.9, and until 2.8 2708 is 2.7.8."""
+    """Return NCCL_VERSION_CODE as a version (nccl.h): 22809 is 2.28.9, and until 2.8 2708 is 2.7.8."""
     if not code:
         return ""
     scale = 10_000 if code >= 10_000 else 1000
@@ -132,7 +136,7 @@ def library_version(code: int) -> str:
 
 
 def rank_count(devices: Sequence[tuple[int, str]]) -> int | None:
-    """Return how many ranks a collective has, given rank and group of each device; none of no devices."""
+    """Return the number of ranks of a collective by rank and group of each device; none without devices."""
     if not devices:
         return None
     groups = {group for _, group in devices}
@@ -143,7 +147,7 @@ def rank_count(devices: Sequence[tuple[int, str]]) -> int | None:
 
 
 def machine_facts(hosts: Sequence[str], gpus: Sequence[str], library: str) -> dict[str, Value]:
-    """Return the facts of the machines that the devices tell."""
+    """Return the facts of the machines by the list of devices."""
     kinds = {gpu: gpus.count(gpu) for gpu in dict.fromkeys(gpus)}
     facts: dict[str, Value] = {}
     if hosts:

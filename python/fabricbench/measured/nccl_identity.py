@@ -1,7 +1,7 @@
-"""Which collective of how many ranks a table of nccl-tests is.
+"""`identify` determines the collective and the number of ranks of a table of nccl-tests.
 
-What the output and the user say is held against the bandwidths that are printed. What does not fit is
-refused, and what does fit is proposed.
+Names and numbers in the output (`Said`) and of the user are checked against the printed bandwidths. A table
+that does not fit is refused, with a hint that names the collectives that fit.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _UNKNOWN_HINT = "say which it was: --benchmark all_reduce_perf"
 
 @dataclass(frozen=True)
 class Said:
-    """What the output says of a table.
+    """Benchmark and ranks of a table by the output itself.
 
     Attributes:
-        line: Number of the line where it begins; none of a JSON file.
-        benchmark: The program, as the run of this table names it; empty if it does not.
-        earlier: The program that something before an earlier table names; empty if there is none.
-        listed: How many ranks are listed; none if none are.
-        launched: How many ranks the command line starts; none if it does not say.
-        groups: How many groups of ranks are listed, which ran at the same time.
+        line: Number of the line where the table begins; none for a JSON file.
+        benchmark: The program that the run of this table names; empty if it names none.
+        earlier: The program named before an earlier table; empty if there is none.
+        listed: Number of listed ranks; none without a list.
+        launched: Number of ranks that the command line starts; none if unknown.
+        groups: Number of listed groups of ranks, which ran at the same time.
     """
 
     line: int | None
@@ -69,11 +69,11 @@ class _Table:
 
     @property
     def ranks(self) -> int | None:
-        """The ranks that are said."""
+        """The ranks by the user, else by the list, else by the command line; none without any of them."""
         return self.given.ranks or self.said.listed or self.said.launched
 
     def spans(self, benchmark: str) -> bool:
-        """Tell whether a benchmark of the ranks that are said, or of any if none are, fits the table."""
+        """Return whether a benchmark fits the table with these ranks, or with any number if unknown."""
         kind = KINDS.get(plain_name(benchmark))
         if kind is None:
             return False
@@ -91,19 +91,19 @@ def identify(
 
     Args:
         document: The file.
-        evidence: What the table prints.
-        said: What the output says of it.
-        given: What the user says of the file.
-        warnings: What is taken without being said is added here.
+        evidence: The printed numbers of the table.
+        said: Benchmark and ranks by the output.
+        given: Benchmark and ranks by the user.
+        warnings: Receives a warning for each inferred value.
 
     Raises:
-        MeasuredError: Neither output nor user say what it is and more than one collective fits, or what they
-            say does not fit.
+        MeasuredError: Neither output nor user name the benchmark and more than one collective fits, or the
+            named one does not fit.
     """
     table = _Table(document, evidence, said, given, warnings)
     if said.listed == 1 or table.ranks == 1:
-        found = "a list of one rank" if said.listed == 1 else "one rank"
-        raise document.error(said.line, found, "2 ranks or more: one alone sends nothing", MPI_HINT)
+        listed_ranks = "a list of one rank" if said.listed == 1 else "one rank"
+        raise document.error(said.line, listed_ranks, "2 ranks or more: one alone sends nothing", MPI_HINT)
     benchmark = _benchmark(table)
     if plain_name(benchmark) not in KINDS:
         return benchmark, _ranks_unchecked(table, benchmark)
@@ -120,63 +120,65 @@ def identify(
 
 
 def _benchmark(table: _Table) -> str:
-    """Return the name that is said, the run's own first, and of several one that fits."""
-    said, given = table.said, table.given
-    names = [name for name in (said.benchmark, given.benchmark, said.earlier) if name]
+    """Return the first name that fits: the run's, the user's, an earlier table's; inferred without a name."""
+    stated, given = table.said, table.given
+    names = [name for name in (stated.benchmark, given.benchmark, stated.earlier) if name]
     fitting = next((name for name in names if table.spans(name)), "")
-    if said.benchmark and fitting not in (said.benchmark, given.benchmark):
-        return said.benchmark
+    if stated.benchmark and fitting not in (stated.benchmark, given.benchmark):
+        return stated.benchmark
     if fitting:
-        _tell_choice(table, fitting)
+        _warn_of_choice(table, fitting)
         return fitting
-    if said.benchmark or given.benchmark:
-        return said.benchmark or given.benchmark
+    if stated.benchmark or given.benchmark:
+        return stated.benchmark or given.benchmark
     return _inferred(table)
 
 
-def _tell_choice(table: _Table, chosen: str) -> None:
-    """Warn where one name stands in place of another, or stems from an earlier table and others fit too."""
-    said, given = table.said, table.given
-    names = {plain_name(name) for name in (said.benchmark, given.benchmark) if name} - {plain_name(chosen)}
+def _warn_of_choice(table: _Table, program: str) -> None:
+    """Warn if one name replaces another, or is that of an earlier table and others fit too."""
+    stated, given = table.said, table.given
+    names = {plain_name(name) for name in (stated.benchmark, given.benchmark) if name} - {plain_name(program)}
     for name in sorted(names):
-        table.warnings.append(f"{table.place}: {name}_perf does not fit and is not taken; {chosen} is")
-    if not said.benchmark and not given.benchmark:
-        others = [fit for fit in fits(table.evidence, table.ranks) if fit.kind.name != plain_name(chosen)]
+        table.warnings.append(f"{table.place}: {name}_perf does not fit and is not taken; {program} is")
+    if not stated.benchmark and not given.benchmark:
+        others = [fit for fit in fits(table.evidence, table.ranks) if fit.kind.name != plain_name(program)]
         if others:
             table.warnings.append(
-                f"{table.place}: taken as {plain_name(chosen)}_perf, as the table before it; "
+                f"{table.place}: taken as {plain_name(program)}_perf, as the table before it; "
                 f"{_programs(others)} would fit as well: --benchmark says it"
             )
 
 
 def _inferred(table: _Table) -> str:
-    """Return the one benchmark that fits what is printed and what the file's name says.
+    """Return the one benchmark that fits the printed numbers and the file's name.
 
     Raises:
         MeasuredError: None fits, or several do.
     """
-    found = fits(table.evidence, table.ranks)
-    if not found:
-        _refuse_bare(table)
-    named = named_in(table.document.name)
-    chosen = [fit for fit in found if fit.kind.name == named] or found
-    if len(chosen) > 1:
+    matches = fits(table.evidence, table.ranks)
+    if not matches:
+        _refuse_unnamed(table)
+    file_benchmark = named_in(table.document.name)
+    candidates = [fit for fit in matches if fit.kind.name == file_benchmark] or matches
+    if len(candidates) > 1:
         expected = 'a line "# Collective test starting: ..." or the command line before the table'
-        what = f"a table of an unknown benchmark, which {_programs(chosen)} fit"
-        raise table.document.error(table.said.line, what, expected, f"say which it was: {options_of(chosen)}")
-    reason = "as the file's name says and the bandwidths allow" if len(found) > 1 else "which alone fits"
-    program = chosen[0].kind.program
+        description = f"a table of an unknown benchmark, which {_programs(candidates)} fit"
+        raise table.document.error(
+            table.said.line, description, expected, f"say which it was: {options_of(candidates)}"
+        )
+    reason = "as the file's name says and the bandwidths allow" if len(matches) > 1 else "which alone fits"
+    program = candidates[0].kind.program
     table.warnings.append(
         f"{table.place}: taken as {program}, {reason}; the output does not say it: --benchmark does"
     )
-    return chosen[0].kind.program
+    return candidates[0].kind.program
 
 
-def _refuse_bare(table: _Table) -> None:
+def _refuse_unnamed(table: _Table) -> None:
     """Refuse a table without a name that no collective fits."""
-    wrong = next((each for each in table.evidence.prints if not each.has_rate(None, 2)), None)
-    if wrong is not None and table.evidence.prints:
-        raise _wrong_rate(table, wrong, None, 2)
+    misfit = next((row for row in table.evidence.prints if not row.has_rate(None, 2)), None)
+    if misfit is not None and table.evidence.prints:
+        raise _wrong_rate(table, misfit, None, 2)
     ranks = f" of {table.ranks:,} ranks" if table.ranks else ""
     expected = "bandwidths of a collective of nccl-tests"
     raise table.document.error(
@@ -184,26 +186,26 @@ def _refuse_bare(table: _Table) -> None:
     )
 
 
-def _programs(found: Sequence[Fit]) -> str:
-    return " and ".join(dict.fromkeys(fit.kind.program for fit in found))
+def _programs(matches: Sequence[Fit]) -> str:
+    return " and ".join(dict.fromkeys(fit.kind.program for fit in matches))
 
 
 def _ranks_unchecked(table: _Table, benchmark: str) -> int:
-    """Return the ranks of a benchmark whose bandwidths are not known; warn with what fits."""
-    found = fits(table.evidence, table.ranks)
-    if found and table.evidence.leads:
+    """Return the ranks of a benchmark with unknown bandwidths; warn with the collectives that fit."""
+    matches = fits(table.evidence, table.ranks)
+    if matches and table.evidence.leads:
         table.warnings.append(
             f"{table.place}: {shown(benchmark)} is not known, so its bandwidths are not checked; "
-            f"those printed fit {_programs(found)}"
+            f"those printed fit {_programs(matches)}"
         )
-    _tell_ranks(table)
+    _warn_of_ranks(table)
     if table.ranks is None:
         expected = 'lines "#  Rank  0 ... on HOST device ..." before the table'
         raise table.document.error(table.said.line, "a table of unknown ranks", expected, RANKS_HINT)
     return table.ranks
 
 
-def _tell_ranks(table: _Table) -> None:
+def _warn_of_ranks(table: _Table) -> None:
     """Warn where the user, the list of ranks and the command line differ."""
     given, listed, launched = table.given.ranks, table.said.listed, table.said.launched
     if given and listed and given != listed:
@@ -222,12 +224,12 @@ def _tell_ranks(table: _Table) -> None:
 
 
 def _ranks(table: _Table, kind: Kind) -> int:
-    """Return the ranks that are said, or else the one number that fits.
+    """Return the stated ranks, or else the one number that fits.
 
     Raises:
-        MeasuredError: None are said, and not exactly one number fits.
+        MeasuredError: No number is stated, and none or several fit.
     """
-    _tell_ranks(table)
+    _warn_of_ranks(table)
     if table.ranks is not None:
         return table.ranks
     span = table.evidence.ranks_of(kind)
@@ -245,31 +247,31 @@ def _ranks(table: _Table, kind: Kind) -> int:
 
 
 def _require_fit(table: _Table, kind: Kind, ranks: int) -> None:
-    """Refuse a table whose bandwidths or counts are not those of a collective of so many ranks."""
-    wrong, lead = table.evidence.misfit(kind, ranks), table.evidence.lead_against(kind, ranks)
-    if wrong is not None and not wrong.has_rate(kind, ranks):
-        raise _wrong_rate(table, wrong, kind, ranks)
-    if wrong is not None:
-        found = f"busbw {wrong.texts[1]} ({wrong.placement})"
+    """Refuse a table whose bandwidths or counts do not follow from collective and ranks."""
+    misfit, lead = table.evidence.misfit(kind, ranks), table.evidence.lead_against(kind, ranks)
+    if misfit is not None and not misfit.has_rate(kind, ranks):
+        raise _wrong_rate(table, misfit, kind, ranks)
+    if misfit is not None:
+        printed = f"busbw {misfit.texts[1]} ({misfit.placement})"
         factor = factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks)
-        told = f"{factor:.4g} times algbw, of {kind.program} of {ranks:,} ranks"
-        expected = f"{_about(wrong.bus(kind, ranks))}, {told}"
-        raise table.document.error(wrong.line, found, expected, _hint(table, kind, ranks))
+        factor_text = f"{factor:.4g} times algbw, of {kind.program} of {ranks:,} ranks"
+        expected = f"{_about(misfit.bus(kind, ranks))}, {factor_text}"
+        raise table.document.error(misfit.line, printed, expected, _hint(table, kind, ranks))
     if lead is not None:
-        found = f"{lead.count:,} elements of {lead.type_name} in {lead.size_bytes:,} bytes"
+        printed = f"{lead.count:,} elements of {lead.type_name} in {lead.size_bytes:,} bytes"
         part = f"1/{ranks} of them" if kind.has_shares else "all of them"
         expected = f"{part}, as {kind.program} of {ranks:,} ranks has"
-        raise table.document.error(lead.line, found, expected, _hint(table, kind, ranks))
+        raise table.document.error(lead.line, printed, expected, _hint(table, kind, ranks))
 
 
-def _wrong_rate(table: _Table, wrong: Print, kind: Kind | None, ranks: int) -> Exception:
-    found = f"algbw {wrong.texts[0]} ({wrong.placement})"
-    expected = f"{_about(wrong.rate(kind, ranks))}, which size and time make"
-    return table.document.error(wrong.line, found, expected, ROW_HINT)
+def _wrong_rate(table: _Table, misfit: Print, kind: Kind | None, ranks: int) -> Exception:
+    printed = f"algbw {misfit.texts[0]} ({misfit.placement})"
+    expected = f"{_about(misfit.rate(kind, ranks))}, which size and time make"
+    return table.document.error(misfit.line, printed, expected, ROW_HINT)
 
 
 def _about(interval: Interval) -> str:
-    """Write what a number should be."""
+    """Return the text of the expected number."""
     if math.isinf(interval.high):
         return f"{interval.low:.4g} or more"
     middle = (interval.low + interval.high) / 2
@@ -277,21 +279,21 @@ def _about(interval: Interval) -> str:
 
 
 def _hint(table: _Table, kind: Kind, ranks: int) -> str:
-    """Say what fits the whole table, or that all but a few rows are right."""
-    found = fits(table.evidence, ranks)
-    if found:
-        return f"what is printed fits {options_of(found)}"
-    others = _without(table.evidence, kind, ranks)
+    """Return the hint of an error: the collectives that fit the table, or that most rows fit this one."""
+    matches = fits(table.evidence, ranks)
+    if matches:
+        return f"what is printed fits {options_of(matches)}"
+    others = _without_misfits(table.evidence, kind, ranks)
     if others.is_fit(kind, ranks) and 2 * len(others.prints) > len(table.evidence.prints):
         return f"the other rows fit {kind.program}; {ROW_HINT}"
     return f"no collective of nccl-tests fits the table; {ROW_HINT}"
 
 
-def _without(evidence: Evidence, kind: Kind, ranks: int) -> Evidence:
-    """Return the rows that fit a collective."""
-    wrong = {each.line for each in evidence.prints if Evidence([each], []).misfit(kind, ranks)}
-    wrong |= {each.line for each in evidence.leads if Evidence([], [each]).lead_against(kind, ranks)}
+def _without_misfits(evidence: Evidence, kind: Kind, ranks: int) -> Evidence:
+    """Return the evidence without the rows that do not fit a collective."""
+    misfit_lines = {row.line for row in evidence.prints if Evidence([row], []).misfit(kind, ranks)}
+    misfit_lines |= {row.line for row in evidence.leads if Evidence([], [row]).lead_against(kind, ranks)}
     return Evidence(
-        [each for each in evidence.prints if each.line not in wrong],
-        [each for each in evidence.leads if each.line not in wrong],
+        [row for row in evidence.prints if row.line not in misfit_lines],
+        [row for row in evidence.leads if row.line not in misfit_lines],
     )

@@ -1,11 +1,12 @@
-"""NCCL Inspector, the profiler plugin of NCCL: one JSON object for each collective of each rank.
+"""Parser of NCCL Inspector, the profiler plugin of NCCL: one JSON object for each collective of each rank.
 
-Times are whole microseconds and GB/s 1e9 bytes/s. `coll_msg_size_bytes` is what one rank gives in; of
-AllGather and ReduceScatter the data size is that times the ranks (`inspectorComputeCollBw` of the plugin).
-What has the same communicator, collective and size is one result, the mean over its operations, as nccl-tests
-measures. The files of several ranks may stand one after another, and then it is the mean over the ranks too.
-Records of single sends and receives are left out: they are parts of an operation. From version 4.3 on a
-record with header and metadata alone, or with `dump_stats`, holds for those that follow.
+`is_output` detects it, `read` returns its tables. Times are whole microseconds and GB/s 1e9 bytes/s.
+`coll_msg_size_bytes` is the contribution of one rank; for AllGather and ReduceScatter the data size is that
+times the ranks (`inspectorComputeCollBw` of the plugin). Operations of the same communicator, collective and
+size form one result, their mean, as nccl-tests measures. A file may have the records of several ranks; the
+result is then the mean over the ranks too. Records of single sends and receives are left out: they are parts
+of an operation. From version 4.3 on, a record with only header and metadata, or with `dump_stats`, applies to
+the records after it.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _KINDS = {
     "Broadcast": "broadcast",
     "Reduce": "reduce",
 }
-"""The collectives of which Inspector knows the bandwidth, by their names in NCCL."""
+"""The collectives whose bandwidth Inspector computes, by their names in NCCL."""
 _OF_HEAD = ("header", "metadata")
-_APART = 1.25
-"""How many times as long as another a rank takes where a warning says so: a choice, not a law."""
+_SLOW_RANK_RATIO = 1.25
+"""Ratio of the times of two ranks above which a warning is given: a choice, not a law."""
 _TIMES_RANKS = ("all_gather", "reduce_scatter")
 _VERSION = "inspector_output_format_version"
 _OPERATIONS = ("coll_perf", "p2p_perf")
@@ -46,7 +47,7 @@ _HINT = "the line may be cut off or edited: take the file that the plugin wrote,
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is a record of NCCL Inspector."""
+    """Return whether a JSON document is a record of NCCL Inspector."""
     if not isinstance(content, dict) or "header" not in content:
         return False
     metadata = content.get("metadata")
@@ -56,7 +57,7 @@ def is_output(content: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Key:
-    """What the operations of a result have in common."""
+    """Key of a result: the fields that its operations have in common."""
 
     communicator: str
     name: str
@@ -86,9 +87,9 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     Raises:
         MeasuredError: A record lacks a field, or its bandwidths do not follow from size, time and ranks.
     """
-    del given  # every record says it all
+    del given  # every record has collective and ranks
     groups: dict[_Key, _Group] = {}
-    left_out: Counter[str] = Counter()
+    omitted_counts: Counter[str] = Counter()
     dropped: dict[tuple[str, int], int] = {}
     head: dict[str, Any] = {}
     versions: dict[str, None] = {}
@@ -101,20 +102,22 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         fields = Fields(document, content, "", line)
         versions[_version(fields)] = None
         if "coll_perf" in fields.value:
-            _take(document, line, fields, groups, left_out)
+            _take(document, line, fields, groups, omitted_counts)
         elif "dump_stats" in fields.value:
             header, stats = fields.object("header"), fields.object("dump_stats")
             counts = [value for name, value in stats.value.items() if name.endswith("dropped_total")]
-            known = [value for value in counts if isinstance(value, int)]
-            dropped[header.text("id"), int(header.number("rank"))] = sum(known)
+            dropped_counts = [value for value in counts if isinstance(value, int)]
+            dropped[header.text("id"), int(header.number("rank"))] = sum(dropped_counts)
         elif fields.value.keys() - {*_OF_HEAD}:
-            left_out["single sends and receives" if "p2p_perf" in fields.value else "other records"] += 1
+            omitted_counts[
+                "single sends and receives" if "p2p_perf" in fields.value else "other records"
+            ] += 1
     warnings = [
         *cut,
-        *(f"{document.name}: {count:,} {what} are not imported" for what, count in left_out.items()),
+        *(f"{document.name}: {count:,} {kind} are not imported" for kind, count in omitted_counts.items()),
         *_spread(document, groups),
     ]
-    if unknown := [each for each in versions if each and each not in _VERSIONS]:
+    if unknown := [version for version in versions if version and version not in _VERSIONS]:
         warnings.append(
             f"{document.name}: version {', '.join(map(shown, unknown))} of the format is not known: read as "
             f"{_VERSIONS[-1]}"
@@ -125,7 +128,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def _head_of(record: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
-    """Return header and metadata that hold for the records that follow; before version 4.3 none do."""
+    """Return header and metadata that apply to the next records; empty before version 4.3."""
     if any(name in record for name in _OPERATIONS):
         return former
     metadata = record.get("metadata")
@@ -136,22 +139,22 @@ def _head_of(record: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
 
 
 def _version(fields: Fields) -> str:
-    """Return the version of the format that a record says; empty if it says none."""
+    """Return the version of the format of a record; empty if it has none."""
     metadata = fields.value.get("metadata")
     version = metadata.get(_VERSION) if isinstance(metadata, dict) else None
     return version if isinstance(version, str) else ""
 
 
 def _take(
-    document: Document, line: int, fields: Fields, groups: dict[_Key, _Group], left_out: Counter[str]
+    document: Document, line: int, fields: Fields, groups: dict[_Key, _Group], omitted_counts: Counter[str]
 ) -> None:
     """Add an operation of a rank to the result that it belongs to."""
     header, body = fields.object("header"), fields.object("coll_perf")
     name = body.text("coll")
     ranks, message = header.integer("n_ranks"), body.integer("coll_msg_size_bytes")
     time_us = body.number("coll_exec_time_us")
-    if why := _left_out(name, ranks, time_us, body.text("coll_timing_source")):
-        left_out[why] += 1
+    if reason := _omission_reason(name, ranks, time_us, body.text("coll_timing_source")):
+        omitted_counts[reason] += 1
         return
     kind = KINDS[_KINDS[name]]
     size = _data_bytes(kind, ranks, message)
@@ -160,21 +163,21 @@ def _take(
     group = groups.setdefault(key, _Group(line))
     group.take(body.integer("coll_sn"), header.integer("rank"), time_us)
     group.nodes = header.integer("nnodes") if "nnodes" in header.value else None
-    for told, word in (
+    for field_name, value in (
         ("algorithm", algorithm_name(body.text("coll_algo"))),
         ("protocol", protocol_name(body.text("coll_proto"))),
         ("timing", body.text("coll_timing_source")),
     ):
-        if word:
-            group.words.setdefault(told, {})[word[:80]] = None
+        if value:
+            group.words.setdefault(field_name, {})[value[:80]] = None
     metadata = fields.value.get("metadata")
     host = metadata.get("hostname") if isinstance(metadata, dict) else None
     if isinstance(host, str) and host:
         group.hosts[host[:200]] = None
 
 
-def _left_out(name: str, ranks: int, time_us: float, source: str) -> str:
-    """Return what an operation is that is no result; empty of one that is."""
+def _omission_reason(name: str, ranks: int, time_us: float, source: str) -> str:
+    """Return the reason why an operation is no result; empty for one that is."""
     if name not in _KINDS:
         return f"operations {shown(name)}, whose bandwidth the plugin does not know,"
     if ranks < 2:
@@ -187,11 +190,11 @@ def _left_out(name: str, ranks: int, time_us: float, source: str) -> str:
 
 
 def _spread(document: Document, groups: Mapping[_Key, _Group]) -> Iterator[str]:
-    """Yield the results of which one rank took much longer than another: the mean is of both."""
+    """Yield a warning for each result with one rank much slower than another: the result is their mean."""
     for key, group in groups.items():
         means = {rank: fmean(times) for rank, times in group.of_rank.items()}
         least, most = (pick(means, key=lambda rank: means[rank]) for pick in (min, max))
-        if means[most] > _APART * means[least]:
+        if means[most] > _SLOW_RANK_RATIO * means[least]:
             yield (
                 f"{document.name}:{group.line}: {key.name} of {key.message_bytes:,} bytes, communicator "
                 f"{key.communicator[:40]}: rank {most} takes {means[most]:g} us, rank {least} "
@@ -207,21 +210,21 @@ def _data_bytes(kind: Kind, ranks: int, message_bytes: int) -> int:
 def _require_bandwidths(
     document: Document, line: int, body: Fields, kind: Kind, ranks: int, size: int, time_us: float
 ) -> None:
-    """Refuse a record whose bandwidths are not those of its size, time and ranks.
+    """Refuse a record whose bandwidths do not follow from its size, time and ranks.
 
     Raises:
-        MeasuredError: They are not; a time of 0 has none.
+        MeasuredError: They do not; a time of 0 is not checked.
     """
     if not time_us:
         return
     names = ("coll_algobw_gbs", "coll_busbw_gbs")
     for name, value in zip(names, bandwidths(kind, ranks, size, time_us), strict=True):
-        found = body.number(name)
-        # As other writers of the format print two decimals.
-        if not Interval.written(found, 2).meets(Interval.written(value, 6)):
-            what = f"{body.text('coll')} of {size:,} bytes, {ranks:,} ranks and {time_us:g} us"
-            expected = f"{value:.6f}, as {what} has"
-            raise document.error(line, f"{found:g} at coll_perf.{name}", expected, _HINT)
+        printed = body.number(name)
+        # Other writers of the format print two decimals.
+        if not Interval.written(printed, 2).meets(Interval.written(value, 6)):
+            operation = f"{body.text('coll')} of {size:,} bytes, {ranks:,} ranks and {time_us:g} us"
+            expected = f"{value:.6f}, as {operation} has"
+            raise document.error(line, f"{printed:g} at coll_perf.{name}", expected, _HINT)
 
 
 def _tables(groups: Mapping[_Key, _Group]) -> list[Table]:
@@ -229,18 +232,18 @@ def _tables(groups: Mapping[_Key, _Group]) -> list[Table]:
     tables: dict[tuple[str, str, int], list[tuple[_Key, _Group]]] = {}
     for key, group in groups.items():
         tables.setdefault((key.communicator, key.name, key.ranks), []).append((key, group))
-    return [_table(found) for found in tables.values()]
+    return [_table(groups_of_table) for groups_of_table in tables.values()]
 
 
-def _table(found: Sequence[tuple[_Key, _Group]]) -> Table:
-    key, first = found[0]
-    hosts = list(dict.fromkeys(host for _, group in found for host in group.hosts))
+def _table(keyed_groups: Sequence[tuple[_Key, _Group]]) -> Table:
+    key, first = keyed_groups[0]
+    hosts = list(dict.fromkeys(host for _, group in keyed_groups for host in group.hosts))
     facts: dict[str, Value] = {"communicator": key.communicator[:80]} if key.communicator else {}
     if hosts:
         facts |= {"host": ", ".join(hosts[:16]) + (", ..." if len(hosts) > 16 else ""), "hosts": len(hosts)}
     if first.nodes:
         facts["nodes"] = first.nodes
-    rows = sorted((_row(*each) for each in found), key=lambda row: row.size_bytes)
+    rows = sorted((_row(*key_and_group) for key_and_group in keyed_groups), key=lambda row: row.size_bytes)
     return Table(
         f"inspector-{key.name.lower()}",
         collective_of(_KINDS[key.name]),
@@ -254,19 +257,19 @@ def _table(found: Sequence[tuple[_Key, _Group]]) -> Table:
 
 
 def _row(key: _Key, group: _Group) -> Row:
-    each = [fmean(times) for times in group.times.values()]
-    ranks = [fmean(times) for times in group.of_rank.values()]
+    times = [fmean(times) for times in group.times.values()]
+    rank_times = [fmean(times) for times in group.of_rank.values()]
     values: dict[str, Value] = {name: ", ".join(words)[:80] for name, words in group.words.items()}
-    if len(ranks) > 1:
-        values["ranks that wrote"] = len(ranks)
+    if len(rank_times) > 1:
+        values["ranks that wrote"] = len(rank_times)
     return Row(
         group.line,
         _data_bytes(KINDS[_KINDS[key.name]], key.ranks, key.message_bytes),
-        time_us=fmean(each),
-        time_us_min=min(each),
-        time_us_max=max(each),
-        rank_us_min=min(ranks) if len(ranks) > 1 else None,
-        rank_us_max=max(ranks) if len(ranks) > 1 else None,
-        iterations=len(each),
+        time_us=fmean(times),
+        time_us_min=min(times),
+        time_us_max=max(times),
+        rank_us_min=min(rank_times) if len(rank_times) > 1 else None,
+        rank_us_max=max(rank_times) if len(rank_times) > 1 else None,
+        iterations=len(times),
         values=values,
     )

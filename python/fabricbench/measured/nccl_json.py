@@ -1,7 +1,7 @@
-"""nccl-tests, as its option `-J` writes it: the values of the text with all their digits (src/util.cu).
+"""Parser of the JSON of nccl-tests (option `-J`): the values of the text with all their digits (src/util.cu).
 
-The file has the environment of the process; of that only NCCL's own variables are kept, since the others may
-be secrets.
+`is_output` detects it, `read` returns its tables. The file has the environment of the process; only NCCL's
+own variables of it are stored, since the others may be secrets.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fabricbench.measured.nccl_header import library_version, machine_facts
 from fabricbench.measured.nccl_identity import Said, identify
 from fabricbench.measured.text import MAX_ROWS, Document
 
-_KEPT = ("NCCL_",)
+_PUBLIC_PREFIXES = ("NCCL_",)
 _PLACEMENTS = (("out_of_place", "out-of-place"), ("in_place", "in-place"))
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is one of nccl-tests."""
+    """Return whether a JSON document is one of nccl-tests."""
     return isinstance(content, dict) and "nccl_version" in content and "results" in content
 
 
@@ -33,7 +33,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str], str]
     """Read the results of a file.
 
     Returns:
-        The tests, what was left out, and the text of the file without the environment.
+        The tests, the warnings, and the text of the file without the environment.
 
     Raises:
         MeasuredError: A field is missing or is no number.
@@ -41,14 +41,18 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str], str]
     contents = documents(document)
     warnings: list[str] = []
     tables = [_table(document, Fields(document, content, ""), given, warnings) for content in contents]
-    kept = "\n".join(json.dumps(_public(content), indent=1) for content in contents)
-    return [table for table in tables if table.rows], warnings, kept
+    public_text = "\n".join(json.dumps(_public(content), indent=1) for content in contents)
+    return [table for table in tables if table.rows], warnings, public_text
 
 
 def _public(content: dict[str, Any]) -> dict[str, Any]:
     variables = content.get("env")
-    kept = [each for each in variables if str(each).startswith(_KEPT)] if isinstance(variables, list) else []
-    return content | {"env": kept}
+    public_variables = (
+        [variable for variable in variables if str(variable).startswith(_PUBLIC_PREFIXES)]
+        if isinstance(variables, list)
+        else []
+    )
+    return content | {"env": public_variables}
 
 
 def _table(document: Document, fields: Fields, given: Given, warnings: list[str]) -> Table:
@@ -91,7 +95,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
 def _texts(fields: Fields, name: str) -> list[str]:
     """Return the texts of a list; none if it is no list."""
     value = fields.value.get(name)
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _identified(
@@ -103,26 +107,28 @@ def _identified(
     given: Given,
     warnings: list[str],
 ) -> tuple[str, int]:
-    """Return the benchmark and the ranks; of a file without results nothing needs to fit."""
+    """Return the benchmark and the ranks; they are not checked for a file without results."""
     name = arguments[0].rsplit("/", 1)[-1].removesuffix("_mpi") if arguments else ""
-    groups = len({str(each.value.get("group")) for each in devices}) or 1
-    said = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
+    groups = len({str(device.value.get("group")) for device in devices}) or 1
+    stated = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
     if not evidence.prints:
-        return name, said.listed or 1
-    return identify(document, evidence, said, given, warnings)
+        return name, stated.listed or 1
+    return identify(document, evidence, stated, given, warnings)
 
 
 def _listed(config: Fields, devices: Sequence[Fields]) -> int | None:
-    """Return how many ranks the file says there are; none if it lists no device.
+    """Return the number of ranks by the list of devices; none if it is empty.
 
     Of a process with several devices only the first is listed (writeDeviceReport in src/util.cu).
     """
     if not devices:
         return None
     group = str(devices[0].value.get("group"))
-    of_group = [each.integer("rank") for each in devices if str(each.value.get("group")) == group]
-    each = [config.value.get(name) for name in ("nthreads", "ngpus")]
-    threads, gpus = (number if isinstance(number, int) and 0 < number < 1 << 16 else 1 for number in each)
+    of_group = [device.integer("rank") for device in devices if str(device.value.get("group")) == group]
+    counts_of_process = [config.value.get(name) for name in ("nthreads", "ngpus")]
+    threads, gpus = (
+        number if isinstance(number, int) and 0 < number < 1 << 16 else 1 for number in counts_of_process
+    )
     of_process = threads * gpus
     if len(set(of_group)) < len(of_group) or any(rank % of_process for rank in of_group):
         return len(of_group)
@@ -135,19 +141,19 @@ def _facts(fields: Fields, devices: Sequence[Fields]) -> dict[str, Value]:
     code = fields.value.get("nccl_version")
     library = library_version(code) if isinstance(code, int) and 0 < code < 10**7 else ""
     facts = machine_facts(hosts, gpus, library)
-    variables = [each for each in _texts(fields, "env") if each.startswith(_KEPT)]
+    variables = [each for each in _texts(fields, "env") if each.startswith(_PUBLIC_PREFIXES)]
     pairs = (each.partition("=") for each in variables[:64])
     facts |= {name[:80]: value[:200] for name, _, value in pairs}
     started = fields.text("start_time")
     return facts | ({"measured at": started} if started else {})
 
 
-def _rows(fields: Fields, place: int, iterations: Any, evidence: Evidence) -> list[Row]:
+def _rows(fields: Fields, number: int, iterations: Any, evidence: Evidence) -> list[Row]:
     size = fields.integer("size")
-    left_out = ("size", "actual_iterations", "experiment_name")
+    excluded_fields = ("size", "actual_iterations", "experiment_name")
     common = {
         name: value.strip() if isinstance(value, str) else value
-        for name, value in fields.scalars(left_out).items()
+        for name, value in fields.scalars(excluded_fields).items()
     }
     count = fields.value.get("actual_iterations", iterations)
     rows = []
@@ -163,16 +169,16 @@ def _rows(fields: Fields, place: int, iterations: Any, evidence: Evidence) -> li
         is_timed = time == "time"
         if not is_timed:
             values["cputime"] = part.number(time)
-        evidence.prints.append(_print(place, size, part, placement))
+        evidence.prints.append(_print(number, size, part, placement))
         low, high = _shortest_and_longest(fields, f"{key}_per_iter")
         rows.append(
             Row(
-                place,
+                number,
                 size,
                 part.number(time) if is_timed else None,
                 low,
                 high,
-                # `cpu_time` is how long the processor was busy; the operation took what alg_bw says.
+                # `cpu_time` is the busy time of the processor; the rate of the operation is alg_bw.
                 None if is_timed else part.number("alg_bw"),
                 placement,
                 count if isinstance(count, int) and count > 0 else None,
@@ -180,15 +186,15 @@ def _rows(fields: Fields, place: int, iterations: Any, evidence: Evidence) -> li
                 values,
             )
         )
-    evidence.leads.append(_lead(fields, place, size, common, (checked[0], checked[1])))
+    evidence.leads.append(_lead(fields, number, size, common, (checked[0], checked[1])))
     return rows
 
 
-def _print(place: int, size: int, part: Fields, placement: str) -> Print:
+def _print(number: int, size: int, part: Fields, placement: str) -> Print:
     algbw, busbw = part.number("alg_bw"), part.number("bus_bw")
     time = Interval.written(part.number("time")) if "time" in part.value else None
     return Print(
-        place,
+        number,
         placement,
         size,
         time,
@@ -199,12 +205,12 @@ def _print(place: int, size: int, part: Fields, placement: str) -> Print:
 
 
 def _lead(
-    fields: Fields, place: int, size: int, common: Mapping[str, Value], checked: tuple[bool, bool]
+    fields: Fields, number: int, size: int, common: Mapping[str, Value], checked: tuple[bool, bool]
 ) -> Lead:
     count = fields.integer("count") if "count" in fields.value else 0
     redop, root = common.get("redop"), common.get("root")
     return Lead(
-        place,
+        number,
         size,
         count,
         str(common.get("type", "")),

@@ -1,8 +1,10 @@
-"""What NCCL's own log (`NCCL_DEBUG=INFO`) adds to the output of nccl-tests: rows in pieces, and its choices.
+"""NCCL's log (`NCCL_DEBUG=INFO`) within the output of nccl-tests: rows split by it, and algorithm choices.
 
-nccl-tests prints a row in three pieces, and what NCCL logs meanwhile stands in between, without a line break
-before it. With `NCCL_DEBUG_SUBSYS=TUNING` NCCL names algorithm and protocol of each call (`ncclGetAlgoInfo`
-and its successors in src/enqueue.cc); there are no times in these lines, so they are no results.
+nccl-tests prints a row in three parts, and NCCL's log lines may be written between them without a line break;
+`mended` joins these rows. With `NCCL_DEBUG_SUBSYS=TUNING` NCCL logs algorithm and protocol of each call
+(`ncclGetAlgoInfo` and its successors in src/enqueue.cc); `choices` reads them, `has_choices` detects them and
+`chosen_for` returns those of a result. These lines have no times, so they are no results. `host_of` returns
+the host of a log line; `algorithm_name` and `protocol_name` normalise names.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from fabricbench.measured.line import Line
 
 _HOST: Final = re.compile(r"([^\s:\[\]<>]{1,255}):\d+:\d+ ")
 _PREFIX_MAX: Final = 400
-"""Characters in which the host of a line is, after the prefixes of a launcher."""
+"""Characters at the start of a line in which its host is searched, after the prefixes of a launcher."""
 _LOG = re.compile(r"^\s*(?:\[[^\]]{1,60}\] )?([^\s:]{1,255}):\d+:\d+ \[[^\]]{1,20}\] NCCL ")
 _DEVICE = re.compile(r"\bRank +\d+ .{0,60}? on +([^\s:]{1,255}) +device ")
 _ROW = re.compile(r"\s*\d+\s+\d+\s+[A-Za-z]\w*\s")
@@ -37,48 +39,50 @@ _FUNCTIONS = {
     "alltoall": "alltoall",
 }
 Choices = Mapping[tuple[str, int], Mapping[str, str]]
-"""By function, empty where a line names none, and bytes: `algorithm`, `protocol` and `channels`."""
+"""`algorithm`, `protocol` and `channels` by function, empty if the line has none, and number of bytes."""
 
 
 def host_of(text: str) -> str:
-    """Return the host that a process of NCCL logs at the beginning of a line; empty if there is none."""
-    found = _HOST.search(text, 0, _PREFIX_MAX)
-    return found[1] if found else ""
+    """Return the host at the beginning of a log line of NCCL; empty if there is none."""
+    match = _HOST.search(text, 0, _PREFIX_MAX)
+    return match[1] if match else ""
 
 
 def mended(lines: Sequence[Line]) -> list[Line]:
-    """Put rows together that NCCL's log has torn apart; each stands where its last piece was."""
+    """Join the rows that NCCL's log has split; each is at the position of its last part."""
     logs = (_LOG.match(line.text) for line in lines if "] NCCL " in line.text)
     devices = (_DEVICE.search(line.text) for line in lines if " device " in line.text)
     hosts = {match[1] for match in chain(logs, devices) if match}
-    found: list[Line] = []
+    whole_lines: list[Line] = []
     row: Line | None = None
     for line in lines:
         is_row, is_rest = bool(_ROW.match(line.text)), row is not None and bool(_REST.match(line.text))
         start = _start_of_log(hosts, line.text) if is_row or is_rest else None
         if start:
-            found += [row] if row is not None and is_row else []
+            whole_lines += [row] if row is not None and is_row else []
             row = _joined(None if is_row else row, line, line.text[:start])
-            found.append(line.with_text(line.text[start:]))
+            whole_lines.append(line.with_text(line.text[start:]))
         elif start is None and is_rest and not is_row:
-            found.append(_joined(row, line, line.text))
+            whole_lines.append(_joined(row, line, line.text))
             row = None
         elif start is None and row is not None and line.text.strip() and not line.is_noise:
-            found += [row, line]  # whoever reads the row finds what it lacks
+            whole_lines += [row, line]  # the parser of the row reports the missing cells
             row = None
         else:
-            found.append(line)
-    return found if row is None else [*found, row]
+            whole_lines.append(line)
+    return whole_lines if row is None else [*whole_lines, row]
 
 
 def _start_of_log(hosts: Set[str], text: str) -> int | None:
-    """Return where a line of the log begins that stands in a line; none if there is none of a known host."""
+    """Return the position in a line at which a log line of a known host begins; none if there is none."""
     log = _PROCESS.search(text)
     if log is None:
         return None
-    place = text.rfind(" ", 0, log.start()) + 1
-    # The root of the row may stand right before the host, so the longest host that is known is taken.
-    start = next((at for at in range(place, log.start()) if text[at : log.start()] in hosts), None)
+    word_start = text.rfind(" ", 0, log.start()) + 1
+    # The root of the row may be directly before the host, so the longest known host is taken.
+    start = next(
+        (index for index in range(word_start, log.start()) if text[index : log.start()] in hosts), None
+    )
     if start is None:
         return None
     time = _TIME.search(text, max(start - 64, 0), start)
@@ -90,33 +94,35 @@ def _joined(row: Line | None, line: Line, piece: str) -> Line:
 
 
 def choices(lines: Iterable[Line]) -> dict[tuple[str, int], dict[str, str]]:
-    """Return what NCCL chose for each function and number of bytes; several choices are named in turn."""
-    seen: dict[tuple[str, int], dict[tuple[str, str, str], None]] = {}
+    """Return NCCL's choices for each function and number of bytes; several are separated by commas."""
+    choices_by_call: dict[tuple[str, int], dict[tuple[str, str, str], None]] = {}
     for match in chain.from_iterable(
         _CHOICE.finditer(line.text) for line in lines if " -> Algo " in line.text
     ):
         function = (match[1] or "").lower()
         key = _FUNCTIONS.get(function, function), int(match[2])
         channels = str(int(match[6]) - int(match[5]) + 1) if match[5] else ""
-        chosen = algorithm_name(match[3]), protocol_name(match[4]), channels
-        seen.setdefault(key, {})[chosen] = None
-    return {key: dict(_texts(list(each))) for key, each in seen.items()}
+        choice = algorithm_name(match[3]), protocol_name(match[4]), channels
+        choices_by_call.setdefault(key, {})[choice] = None
+    return {key: dict(_texts(list(calls))) for key, calls in choices_by_call.items()}
 
 
-def _texts(chosen: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
-    for name, texts in zip(("algorithm", "protocol", "channels"), zip(*chosen, strict=True), strict=True):
-        known = [text for text in dict.fromkeys(texts) if text]
-        if known:
-            yield name, ", ".join(known)[:80]
+def _texts(algorithm_choices: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    for name, texts in zip(
+        ("algorithm", "protocol", "channels"), zip(*algorithm_choices, strict=True), strict=True
+    ):
+        labels = [text for text in dict.fromkeys(texts) if text]
+        if labels:
+            yield name, ", ".join(labels)[:80]
 
 
 def algorithm_name(text: str) -> str:
-    """Return the name of an algorithm as NCCL writes it, also where there is its number or capitals."""
+    """Return NCCL's spelling of an algorithm, also from its number or another case."""
     return _named(text, _ALGORITHMS)
 
 
 def protocol_name(text: str) -> str:
-    """Return the name of a protocol, likewise."""
+    """Return NCCL's spelling of a protocol, also from its number or another case."""
     return _named(text, _PROTOCOLS)
 
 
@@ -127,10 +133,10 @@ def _named(text: str, names: Sequence[str]) -> str:
 
 
 def chosen_for(found: Choices, benchmark: str, size_bytes: int) -> Mapping[str, str]:
-    """Return what NCCL chose for the calls of a result."""
+    """Return NCCL's choices for the calls of a result; empty without any."""
     return found.get((benchmark, size_bytes)) or found.get(("", size_bytes)) or {}
 
 
 def has_choices(lines: Iterable[Line]) -> bool:
-    """Tell whether there is a line with a choice of NCCL."""
+    """Return whether a line has a choice of NCCL."""
     return any(" -> Algo " in line.text and _CHOICE.search(line.text) for line in lines)

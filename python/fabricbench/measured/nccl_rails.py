@@ -1,9 +1,10 @@
-"""Adapters at both ends of a connection between hosts, by NCCL's log, and how near adapters are to GPUs.
+"""Adapters at both ends of connections between hosts, and distances of GPUs to adapters: `RailFacts`.
 
-NCCL logs both ends of a channel with the number of the adapter: `Channel 00/0 : 7[7] -> 8[0] [send] via
-NET/IB/7` and the same with `[receive] via NET/IB/0`. `nvidia-smi topo -m` prints the distance of each GPU to
-each adapter, and so does NCCL (`GPU/17000 :... NET/0 (4/16.000000/SYS)`), or by a number (`GPU Direct RDMA
-Enabled for GPU 0 / HCA 0 (distance 7 <= 7)`).
+`RailReader` reads them from NCCL's log and other outputs. NCCL logs both ends of a channel with the number of
+the adapter: `Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/7` and the same with `[receive] via NET/IB/0`.
+`nvidia-smi topo -m` prints the distance of each GPU to each adapter, and NCCL also logs it, by name
+(`GPU/17000 :... NET/0 (4/16.000000/SYS)`) or by number (`GPU Direct RDMA Enabled for GPU 0 / HCA 0 (distance
+7 <= 7)`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _VERSION: Final = re.compile(r"\b[NR]CCL version (\d{1,2})\.(\d{1,3})\b|\bnccl-l
 _GPU: Final = re.compile(r"GPU\d+\Z")
 _ADAPTER: Final = re.compile(r"(?:NIC\d+|mlx\w+|bnxt\w+|irdma\w+|rdma\w+|efa\w+)\Z")
 DISTANCES: Final = ("PIX", "PXB", "PHB", "NODE", "SYS")
-"""How `nvidia-smi topo -m` calls paths, from one PCIe switch to the link between processors."""
+"""Names of paths in `nvidia-smi topo -m`, from one PCIe switch to the link between processors."""
 
 
 @dataclass
@@ -40,8 +41,8 @@ class RailFacts:
         ends: Adapter numbers of a connection's ends, by channel and ranks.
         where: The first line of a connection whose ends differ.
         nearest: Distance of each GPU to its nearest adapter, with the line of the GPU.
-        direct: Least distance of each GPU to an adapter with GPU Direct RDMA as NCCL's number of a path, the
-            largest that is allowed, and the line.
+        direct: Least distance of each GPU to an adapter with GPU Direct RDMA, as NCCL's number of a path; the
+            largest allowed distance, and the line.
         version: Major and minor version of NCCL.
     """
 
@@ -53,17 +54,17 @@ class RailFacts:
 
     @property
     def known(self) -> int:
-        """Connections of which both ends are logged."""
+        """Number of connections with both ends in the log."""
         return sum(1 for ends in self.ends.values() if len(ends) > 1)
 
     @property
     def changed(self) -> int:
-        """Connections that leave by an adapter and arrive at one of another number."""
+        """Number of connections between adapters of different numbers."""
         return sum(1 for ends in self.ends.values() if len(set(ends.values())) > 1)
 
 
 class RailReader:
-    """Reads lines one after another, as a matrix has its adapters in the first line."""
+    """Reads lines one after another; a matrix of distances has its adapters in the first line."""
 
     def __init__(self) -> None:
         self.facts = RailFacts()
@@ -91,20 +92,20 @@ class RailReader:
     def _take_row(self, number: int, words: Sequence[str]) -> None:
         """Read the head of a matrix, or the row of a GPU."""
         if words and _GPU.match(words[0]) and "X" not in words:
-            self._columns = [at for at, word in enumerate(words) if _ADAPTER.match(word)]
+            self._columns = [index for index, word in enumerate(words) if _ADAPTER.match(word)]
         elif self._columns and words and _GPU.match(words[0]) and len(words) > self._columns[-1] + 1:
-            self._note(words[0], [words[at + 1] for at in self._columns], number, " ".join(words))
+            self._note(words[0], [words[index + 1] for index in self._columns], number, " ".join(words))
 
     def _note(self, gpu: str, distances: Sequence[str], number: int, text: str) -> None:
-        """Keep the least distance of a GPU to an adapter."""
-        near = [each for each in DISTANCES if each in distances]
-        if near:
+        """Store the least distance of a GPU to an adapter."""
+        ascending_distances = [distance for distance in DISTANCES if distance in distances]
+        if ascending_distances:
             seen = Seen(number, " ".join(text.split())[:SHOWN_MAX])
-            self.facts.nearest.setdefault(gpu, (near[0], seen))
+            self.facts.nearest.setdefault(gpu, (ascending_distances[0], seen))
 
 
 def _version(text: str) -> tuple[int, int] | None:
-    """Return NCCL's version where a line says it: `NCCL version 2.19.4`, `nccl-library=21904`."""
+    """Return NCCL's version from a line with it: `NCCL version 2.19.4`, `nccl-library=21904`."""
     if ("version" in text or "library=" in text) and (match := _VERSION.search(text)):
         return (2, int(match[3])) if match[3] else (int(match[1]), int(match[2]))
     return None

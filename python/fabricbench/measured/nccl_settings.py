@@ -1,4 +1,4 @@
-"""Variables of NCCL by host, from the log of each: finds hosts that were started with other values.
+"""`HostSettings`: variables of NCCL by host, from the log of each; finds hosts started with other values.
 
 Every process logs each variable that it reads: `NCCL INFO NCCL_IB_TC set by environment to 106.` A host that
 logs its adapters or another variable, and not this one, has not set it.
@@ -32,7 +32,7 @@ class HostSettings:
 
     Attributes:
         values: Values by variable and host, with the first line of each.
-        hosts: Hosts that log where variables are read.
+        hosts: Hosts that log lines at which variables are read.
     """
 
     values: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
@@ -56,8 +56,8 @@ class HostSettings:
     def differing(self) -> Iterator[tuple[str, list[str], str]]:
         """Yield each variable in which hosts differ, with the hosts of the rarest value and the evidence.
 
-        That a host has not set it counts where most hosts have, or where each host logs some variable: of a
-        log in which one host alone logs its variables nothing is known of the others.
+        A variable counts as not set on a host if most hosts have set it, or if each host logs some variable:
+        a log in which only one host logs its variables is no evidence about the others.
         """
         stating = {host for by_host in self.values.values() for host in by_host}
         for name, by_host in self.values.items():
@@ -65,7 +65,7 @@ class HostSettings:
             is_known = len(unset) < len(by_host) or stating >= {*self.hosts}
             groups: dict[str, list[str]] = {}
             for host, values in by_host.items():
-                groups.setdefault(_told(name, values), []).append(host)
+                groups.setdefault(_value_text(name, values), []).append(host)
             if unset and is_known:
                 groups["not set"] = unset
             if len(groups) > 1:
@@ -73,7 +73,7 @@ class HostSettings:
                 yield name, rare, _evidence(name, groups, by_host)
 
 
-def _told(name: str, values: Mapping[str, int]) -> str:
+def _value_text(name: str, values: Mapping[str, int]) -> str:
     if name == _NAMES:
         counts = {len(value.split(",")) for value in values}
         return f"{', '.join(map(str, sorted(counts)))} adapters"
@@ -83,7 +83,7 @@ def _told(name: str, values: Mapping[str, int]) -> str:
 def _evidence(
     name: str, groups: Mapping[str, Sequence[str]], by_host: Mapping[str, Mapping[str, int]]
 ) -> str:
-    """Say which hosts have which value, each with its first line."""
+    """Return the line of evidence: the hosts of each value, with the first line."""
     parts = []
     for value, hosts in groups.items():
         lines = [min(by_host[host].values()) for host in hosts if host in by_host]

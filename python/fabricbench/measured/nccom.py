@@ -1,8 +1,9 @@
-"""nccom-test, the benchmark of collectives on AWS Trainium and Inferentia: its table and its JSON report.
+"""Parser of nccom-test, the benchmark of collectives on AWS Trainium and Inferentia: table and JSON report.
 
-Sizes are data sizes, times microseconds, and bandwidths those of nccl-tests. GB/s are 1e9 bytes/s, and 2^30
-in tables of older versions; time and size decide. Operation and ranks are those of the command line
-(`nccom-test -r 64 allr`), which the report (`--report-to-json-file`) lacks; bandwidths have to follow.
+`is_output` and `read` are for the table, `is_report` and `read_report` for the report. Sizes are data sizes,
+times microseconds, and bandwidths those of nccl-tests. GB/s are 1e9 bytes/s, or 2^30 in tables of older
+versions, determined by time and size. Operation and ranks are those of the command line (`nccom-test -r 64
+allr`), which the report (`--report-to-json-file`) lacks; bandwidths must follow from them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _KINDS: Final = {
     **dict.fromkeys(("alltoall", "all-to-all", "a2a"), "alltoall"),
     **dict.fromkeys(("bcast", "broadcast"), "broadcast"),
 }
-"""Operations of nccom-test, and what nccl-tests calls them."""
+"""Names of nccl-tests for the operations of nccom-test."""
 _RANKS: Final = ("-r", "--nworkers", "--nranks")
 _BENCHMARK_HINT: Final = "say it: --benchmark allr (allg, redsct, sendrecv, alltoall, bcast)"
 _TIME: Final = re.compile(r"time(?::(\w+))?\(us\)")
@@ -56,11 +57,11 @@ _GIB: Final = 2**30 / 1e9
 _FAILED: Final = re.compile(
     r"\d+\s+(?:\d+\s+)?((?:Fail(?:ure|ed)|Error|Time(?:d )?out|Out of memory|OOM)\b.*)", re.IGNORECASE
 )
-"""A size that could not be measured, in place of its row."""
+"""Message of a size that could not be measured, instead of its row."""
 _FOOT: Final = re.compile(r"\d+ (?:errors?|failures?|tests?)\b.*", re.IGNORECASE)
 """A line that counts errors below the rows: `1 errors found - test failed`."""
 _AGREES: Final = 0.02
-"""Share by which a bandwidth may differ from what size and time give: times are rounded."""
+"""Fraction by which a bandwidth may differ from size over time: times are rounded."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class _Run:
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text has a table of nccom-test."""
+    """Return whether a text has a table of nccom-test."""
     return any(_HEAD.fullmatch(line.text) for line in document.lines)
 
 
@@ -81,8 +82,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file.
 
     Raises:
-        MeasuredError: A row is malformed, its bandwidths do not follow from size, time and ranks, or nothing
-            says operation and ranks.
+        MeasuredError: A row is malformed, its bandwidths do not follow from size, time and ranks, or
+            operation or ranks are missing.
     """
     commands = command_lines(document.lines, _PROGRAM)
     tables: list[Table] = []
@@ -93,8 +94,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         columns = line.text.split()
         lines, foot = _lines(document.lines[index + 1 :])
         if foot is not None:
-            told = shown(foot.text.strip())
-            warnings.append(f"{document.name}:{foot.number}: the run failed: {told}")
+            message = shown(foot.text.strip())
+            warnings.append(f"{document.name}:{foot.number}: the run failed: {message}")
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
             continue
@@ -110,25 +111,25 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def is_report(content: Any) -> bool:
-    """Tell whether a JSON document is a report of nccom-test."""
+    """Return whether a JSON document is a report of nccom-test."""
     rows = content.get("results") if isinstance(content, dict) else None
     first = rows[0] if isinstance(rows, list) and rows else None
     return isinstance(first, dict) and {"size(B)", *_BANDWIDTHS} <= first.keys()
 
 
 def read_report(document: Document, content: Any, given: Given) -> tuple[list[Table], list[str]]:
-    """Read a report, whose operation and ranks the user says.
+    """Read a report, with operation and ranks by the user.
 
     Raises:
-        MeasuredError: They are not said, or a result lacks a field or does not follow from them.
+        MeasuredError: The user gives none, or a result lacks a field or does not follow from them.
     """
     warnings: list[str] = []
     run = _run(document, 1, "", given)
     cells: list[tuple[int, Mapping[str, str]]] = []
-    for place, each in enumerate(content["results"], 1):
-        fields = Fields(document, each, f"results[{place - 1}]")
+    for position, result in enumerate(content["results"], 1):
+        fields = Fields(document, result, f"results[{position - 1}]")
         if missing := [name for name in ("size(B)", "type", *_BANDWIDTHS) if name not in fields.value]:
-            raise document.error(1, f"results[{place - 1}] without {missing[0]}", "a result", HINT)
+            raise document.error(1, f"results[{position - 1}] without {missing[0]}", "a result", HINT)
         cells.append((1, {name: str(value) for name, value in fields.scalars().items()}))
     return [_table(document, 1, cells, run, warnings)], warnings
 
@@ -141,14 +142,14 @@ def _table(
     warnings: list[str],
 ) -> Table:
     """Return a table whose bandwidths are all of 1e9 bytes/s, or all of 2^30."""
-    results = [_Result.of(document, number, each) for number, each in cells]
-    unit = next((unit for unit in (1.0, _GIB) if all(each.has(run, unit) for each in results)), None)
+    results = [_Result.of(document, number, result) for number, result in cells]
+    unit = next((unit for unit in (1.0, _GIB) if all(result.has(run, unit) for result in results)), None)
     if unit is None:
-        raise next(each.misfit(document, run) for each in results if not each.has(run, 1.0))
+        raise next(result.misfit(document, run) for result in results if not result.has(run, 1.0))
     if unit != 1.0:
         warnings.append(f"{document.name}:{line}: its GB/s are of 2^30 bytes, by size and time; here of 1e9")
     name = collective_of(run.kind.name)
-    rows = [each.row(unit) for each in results]
+    rows = [result.row(unit) for result in results]
     return Table(f"nccom-{name}", name, run.ranks, "data", line, rows, command=run.command)
 
 
@@ -170,16 +171,16 @@ def _lines(lines: Sequence[Line]) -> tuple[list[Line], Line | None]:
 
     Rows are lines that begin with a number, up to one that does not.
     """
-    found: list[Line] = []
+    rows: list[Line] = []
     for line in lines:
         text = line.text.strip()
         if _FOOT.fullmatch(text):
-            return found, line
+            return rows, line
         if text[:1].isdigit():
-            found.append(line)
-        elif text and found:
+            rows.append(line)
+        elif text and rows:
             break
-    return found, None
+    return rows, None
 
 
 def _run(document: Document, line: int, command: str, given: Given) -> _Run:
@@ -190,9 +191,9 @@ def _run(document: Document, line: int, command: str, given: Given) -> _Run:
     kind = next((_KINDS[word] for word in reversed(words) if word in _KINDS), None)
     kind = kind or _KINDS.get(given.benchmark.removeprefix("nccom-"))
     if kind is None:
-        found = "no command line of nccom-test that names an operation"
+        no_command = "no command line of nccom-test that names an operation"
         hint = _BENCHMARK_HINT if given.ranks else f"{_BENCHMARK_HINT}, and --ranks N"
-        raise document.error(line, found, ", ".join(_KINDS), hint)
+        raise document.error(line, no_command, ", ".join(_KINDS), hint)
     ranks = _option(words) or given.ranks
     if ranks is None:
         raise document.error(line, "no number of ranks", "nccom-test -r N above the table", RANKS_HINT)
@@ -214,7 +215,7 @@ def _option(words: Sequence[str]) -> int | None:
 
 @dataclass(frozen=True)
 class _Result:
-    """A row, and what is printed of its bandwidths."""
+    """A row, with its bandwidths as printed text."""
 
     line: int
     size: int
@@ -246,7 +247,7 @@ class _Result:
         return cls(line, size, document.number(line, name, cells[name]), printed, values)
 
     def has(self, run: _Run, unit: float) -> bool:
-        """Tell whether both bandwidths are those of size, time and ranks; a time of 0 has none."""
+        """Return whether both bandwidths follow from size, time and ranks; a time of 0 is not checked."""
         if not self._has_factor(run):
             return False
         return not self.time_us or all(
@@ -255,28 +256,28 @@ class _Result:
         )
 
     def _has_factor(self, run: _Run) -> bool:
-        """Tell whether the bus bandwidth is that of collective and ranks, as exactly as both are printed."""
+        """Return whether the bus bandwidth is algbw times the factor, within the digits of both."""
         algbw, busbw = map(Interval.printed, self.bandwidths)
-        made = algbw.times(factor_of(run.kind.factor, run.ranks))
-        return busbw.meets(Interval(made.low * (1 - _ROUNDED), made.high * (1 + _ROUNDED)))
+        expected = algbw.times(factor_of(run.kind.factor, run.ranks))
+        return busbw.meets(Interval(expected.low * (1 - _ROUNDED), expected.high * (1 + _ROUNDED)))
 
     def _expected(self, run: _Run, unit: float) -> list[float]:
         return [value / unit for value in bandwidths(run.kind, run.ranks, self.size, self.time_us)]
 
     def misfit(self, document: Document, run: _Run) -> MeasuredError:
         """Return the error about the first bandwidth that does not follow from the rest."""
-        what = f"{run.kind.name} of {self.size:,} bytes, {run.ranks:,} ranks and {self.time_us:g} us"
+        operation = f"{run.kind.name} of {self.size:,} bytes, {run.ranks:,} ranks and {self.time_us:g} us"
         if not self._has_factor(run):
             value = float(self.bandwidths[0]) * factor_of(run.kind.factor, run.ranks)
-            found = f"{shown(self.bandwidths[1])} in column {_BANDWIDTHS[1]}"
-            return document.error(self.line, found, f"{value:.6g}, as {what} has", _FACTOR_HINT)
+            printed = f"{shown(self.bandwidths[1])} in column {_BANDWIDTHS[1]}"
+            return document.error(self.line, printed, f"{value:.6g}, as {operation} has", _FACTOR_HINT)
         column, cell, value = next(
             (name, cell, value)
             for name, cell, value in zip(_BANDWIDTHS, self.bandwidths, self._expected(run, 1.0), strict=True)
             if not Interval.printed(cell).meets(Interval(value * (1 - _AGREES), value * (1 + _AGREES)))
         )
-        found = f"{shown(cell)} in column {column}"
-        return document.error(self.line, found, f"{value:.2f}, as {what} has", ROW_HINT)
+        printed = f"{shown(cell)} in column {column}"
+        return document.error(self.line, printed, f"{value:.2f}, as {operation} has", ROW_HINT)
 
     def row(self, unit: float) -> Row:
         """Return the result, its bandwidths as they are printed."""

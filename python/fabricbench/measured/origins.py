@@ -1,4 +1,7 @@
-"""Outputs of several hosts or processes in one file, mixed line by line: each is read by itself."""
+"""Separates outputs of several hosts or processes that are mixed line by line in one file.
+
+`by_origin` returns the lines of each, `read_each` reads the tables of each.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ _ORIGINS_MAX = 256
 
 
 def by_origin(document: Document, begins: re.Pattern[str]) -> Mapping[str, Document]:
-    """Return the lines of each host or process whose prefix stands before the first line of a table.
+    """Return the lines of each host or process whose prefix is on the first line of a table.
 
-    Lines without a prefix, such as the command line, belong to each. A file in which fewer than two begin a
-    table is one document, without a name.
+    Lines without a prefix, such as the command line, belong to each. A file in which fewer than two of them
+    begin a table is one document, without a name.
 
     Args:
         document: The file.
-        begins: What a line matches that begins a table.
+        begins: Pattern of the first line of a table.
     """
     lines = list(zip(document.origins, document.lines, strict=True))
     names = list(dict.fromkeys(origin for origin, line in lines if begins.match(line.text)))
@@ -34,11 +37,11 @@ def by_origin(document: Document, begins: re.Pattern[str]) -> Mapping[str, Docum
 def read_each(
     document: Document, begins: re.Pattern[str], read: Callable[[Document, list[str]], list[Table]]
 ) -> tuple[list[Table], list[str]]:
-    """Read what each host or process wrote; its name is a setting of its tables.
+    """Read the tables of each host or process; its name is a setting of its tables.
 
     Args:
         document: The file.
-        begins: What a line matches that begins a table.
+        begins: Pattern of the first line of a table.
         read: Reads the tables of one, and adds its warnings to a list.
     """
     tables: list[Table] = []

@@ -1,10 +1,10 @@
-"""OSU micro-benchmarks, as they print, with or without `-f`.
+"""Parser of the output of OSU micro-benchmarks, with or without `-f`: `is_output` and `read`.
 
-Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, what a rank gives to each other
-or puts in (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests are half a round trip;
-those of collectives are the mean over the ranks, and with `-f` also the smallest and largest rank.
-osu_bibw sums up both directions, osu_mbw_mr all pairs. The output does not say how many ranks a collective
-has: the command line before it does, or the user.
+Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, the bytes from a rank to each
+other rank or its own contribution (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests
+are half a round trip; those of collectives are the mean over the ranks, and with `-f` also the smallest and
+largest rank. osu_bibw sums up both directions, osu_mbw_mr all pairs. The output lacks the number of ranks of
+a collective: it is in the command line before it, or given by the user.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MEGA_PER_GIGA = 1000.0
 
 @dataclass(frozen=True)
 class _Kind:
-    """A benchmark: its program and collective, and over how many directions its rate is summed up."""
+    """A benchmark: its program and collective, and the number of directions in its rate."""
 
     program: str
     collective: str
@@ -71,7 +71,7 @@ _KINDS: Mapping[str, _Kind] = {
     "scatter latency": _Kind("osu_scatter", "scatter"),
     "scatterv latency": _Kind("osu_scatterv", "scatter"),
 }
-"""What the titles name, without `MPI` and what the buffers are made of."""
+"""Benchmarks by their titles, without the library such as `MPI-CUDA`."""
 _LIBRARIES = ("mpi", "nccl", "rccl")
 _TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_latency_mp", "osu_bw", "osu_bibw")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
@@ -84,7 +84,7 @@ _RATES = ("bandwidth (mb/s)", "mb/s")
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of an OSU micro-benchmark."""
+    """Return whether a text has a title of an OSU micro-benchmark."""
     return any(_TITLE.match(line.text) for line in document.lines)
 
 
@@ -92,15 +92,15 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file; benchmarks that measure something else are left out with a warning.
 
     Raises:
-        MeasuredError: A row is malformed, or the number of ranks is not said.
+        MeasuredError: A row is malformed, or the number of ranks is missing.
     """
-    return read_each(document, _TITLE, lambda part, told: _read(part, given, told))
+    return read_each(document, _TITLE, lambda part, part_warnings: _read(part, given, part_warnings))
 
 
 def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
-    for place, line in enumerate(document.lines):
+    for index, line in enumerate(document.lines):
         title = _TITLE.match(line.text)
         if title is None:
             continue
@@ -108,20 +108,20 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         if kind is None:
             warnings.append(f'{document.name}:{line.number}: "OSU {title["what"][:60]}" is not imported')
             continue
-        columns, start = _columns(document, place)
+        columns, start = _columns(document, index)
         lines, end = table_lines(document, start, _BELOW) if columns else ([], start)
         warnings += _invalid(document, end)
         lines = whole_rows(document, lines, warnings)
         if not lines:
             warnings.append(f"{document.name}:{line.number}: the title of a table without rows")
-        rows = [_row(document, each, columns, kind) for each in lines]
+        rows = [_row(document, row, columns, kind) for row in lines]
         command = command_before(commands, line.number, kind.program)
         if rows:
-            pairs = _pairs(document, place, start)
+            pairs = _pairs(document, index, start)
             ranks = 2 * pairs if pairs else _ranks(document, line, kind, command, given)
             rows = [_of_pair(row, pairs) for row in rows] if pairs else rows
             warnings += _meaning(document, line, kind, rows, pairs)
-            facts = _facts(title["what"], document, place, start)
+            facts = _facts(title["what"], document, index, start)
             tables.append(
                 Table(
                     kind.program,
@@ -136,7 +136,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
                     settings={
                         "library": title["what"].split()[0],
                         **_buffers(command, kind.program),
-                        **_settings(document, place, start),
+                        **_settings(document, index, start),
                     },
                 )
             )
@@ -145,7 +145,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
 
 
 def _invalid(document: Document, end: int) -> Iterator[str]:
-    """Yield the line with which a benchmark ends whose check of values failed (`-c`)."""
+    """Yield a warning if the check of values (`-c`) failed, which ends the table."""
     line = document.lines[end] if end < len(document.lines) else None
     if line is not None and line.text.strip().startswith(_INVALID):
         yield f"{document.name}:{line.number}: the run failed: {' '.join(line.text.split())[:_SHOWN]}"
@@ -154,28 +154,28 @@ def _invalid(document: Document, end: int) -> Iterator[str]:
 def _meaning(
     document: Document, line: Line, kind: _Kind, rows: Sequence[Row], pairs: int | None
 ) -> Iterator[str]:
-    """Yield what rates are where they are not those that are printed."""
-    place = f"{document.name}:{line.number}: {kind.program}"
+    """Yield a warning if the rates are not the printed ones."""
+    position = f"{document.name}:{line.number}: {kind.program}"
     if kind.directions > 1:
-        yield f"{place}: what is printed is the sum of both directions; here it is one, half of it"
+        yield f"{position}: what is printed is the sum of both directions; here it is one, half of it"
     elif rows[0].gb_per_s is not None and pairs and pairs > 1:
-        whole = max(row.gb_per_s or 0.0 for row in rows) * pairs
-        yield f"{place}: rates are of one of {pairs} pairs; all together have {whole:.5g} GB/s at most"
+        total = max(row.gb_per_s or 0.0 for row in rows) * pairs
+        yield f"{position}: rates are of one of {pairs} pairs; all together have {total:.5g} GB/s at most"
     elif rows[0].time_us is not None and kind.collective == "send-receive":
-        yield f"{place}: it measures times; rates here are size over time"
+        yield f"{position}: it measures times; rates here are size over time"
 
 
-def _kind(what: str) -> _Kind | None:
+def _kind(title: str) -> _Kind | None:
     """Return the kind of a title such as `MPI-CUDA Allreduce Latency`."""
-    words = what.lower().split()
+    words = title.lower().split()
     if not words or words[0].partition("-")[0] not in _LIBRARIES:
         return None
     return _KINDS.get(" ".join(words[1:]))
 
 
-def _columns(document: Document, place: int) -> tuple[list[str], int]:
-    """Return the columns of the table below a title, and the place of its first row; none without one."""
-    for index in range(place + 1, min(place + 12, len(document.lines))):
+def _columns(document: Document, title_index: int) -> tuple[list[str], int]:
+    """Return the columns of the table below a title, and the index of its first row; none without a table."""
+    for index in range(title_index + 1, min(title_index + 12, len(document.lines))):
         text = document.lines[index].text.strip()
         if _TITLE.match(text):
             break
@@ -185,7 +185,7 @@ def _columns(document: Document, place: int) -> tuple[list[str], int]:
                 expected = "columns, Size first, with two spaces or more between them"
                 raise document.error(document.lines[index].number, shown(text), expected, ROW_HINT)
             return names, index + 1
-    return [], place + 1
+    return [], title_index + 1
 
 
 def _row(document: Document, line: Line, columns: Sequence[str], kind: _Kind) -> Row:
@@ -233,30 +233,30 @@ def _require_message_rate(document: Document, line: int, size: int, values: Mapp
         raise document.error(line, f"{rate:.2f} MB/s", expected, ROW_HINT)
 
 
-def _settings(document: Document, place: int, start: int) -> dict[str, str]:
+def _settings(document: Document, title_index: int, start: int) -> dict[str, str]:
     """Return the window and the memory of buffers that a head names."""
-    texts = [line.text for line in document.lines[place:start]]
+    texts = [line.text for line in document.lines[title_index:start]]
     windows = (_WINDOW.search(text) for text in texts)
     buffers = (_BUFFERS.search(text) for text in texts)
-    found = {"window size": next((match[1] for match in windows if match), "")}
-    found["buffers"] = next((f"{match[1]} to {match[2]}" for match in buffers if match), "")
-    return {name: value for name, value in found.items() if value}
+    settings = {"window size": next((match[1] for match in windows if match), "")}
+    settings["buffers"] = next((f"{match[1]} to {match[2]}" for match in buffers if match), "")
+    return {name: value for name, value in settings.items() if value}
 
 
 def _buffers(command: str, program: str) -> dict[str, str]:
     """Return the memory of buffers that the end of a command names: `osu_bw -d cuda D D`."""
     words = re.split(r"\s[|>]", command)[0].split()
-    places = [at for at, word in enumerate(words) if word.rpartition("/")[2] == program]
-    if not places or len(words) < places[-1] + 3:
+    indices = [index for index, word in enumerate(words) if word.rpartition("/")[2] == program]
+    if not indices or len(words) < indices[-1] + 3:
         return {}
     ends = [_MEMORIES.get(word.strip("'\""), "") for word in words[-2:]]
     return {"buffers": " to ".join(ends)} if all(ends) else {}
 
 
-def _pairs(document: Document, place: int, start: int) -> int | None:
+def _pairs(document: Document, title_index: int, start: int) -> int | None:
     """Return the number of pairs that a head names; none if it names none."""
-    found = (_PAIRS.search(line.text) for line in document.lines[place:start])
-    counts = [int(match[1]) for match in found if match and len(match[1]) < 9]
+    matches = (_PAIRS.search(line.text) for line in document.lines[title_index:start])
+    counts = [int(match[1]) for match in matches if match and len(match[1]) < 9]
     return next((count for count in counts if count), None)
 
 
@@ -277,8 +277,10 @@ def _ranks(document: Document, line: Line, kind: _Kind, command: str, given: Giv
     return ranks
 
 
-def _facts(what: str, document: Document, place: int, start: int) -> dict[str, Value]:
-    library = what.split(maxsplit=1)[0]
+def _facts(title: str, document: Document, title_index: int, start: int) -> dict[str, Value]:
+    library = title.split(maxsplit=1)[0]
     facts: dict[str, Value] = {} if library == "MPI" else {"library": library}
-    kind = next((line.text for line in document.lines[place : start + 3] if "Datatype:" in line.text), "")
+    kind = next(
+        (line.text for line in document.lines[title_index : start + 3] if "Datatype:" in line.text), ""
+    )
     return facts | ({"datatype": kind.partition("Datatype:")[2].strip(" .")[:80]} if kind else {})

@@ -1,9 +1,10 @@
-"""perftest (ib_write_bw, ib_read_lat and so on), as it prints.
+"""Parser of the output of perftest (ib_write_bw, ib_read_lat and so on): `is_output` and `read`.
 
-Rates are MiB/s of 2^20 bytes, also where the head says MB/sec, and with `--report_gbits` Gb/s of 1e9 bits
-(perftest, README and print_report_bw in src/perftest_parameters.c). Of bidirectional tests both directions
-are summed up there, and half of that is the rate of each. Latencies of WRITE and SEND are half a round trip,
-those of READ and atomics a whole one (print_report_lat). Sizes are those of one message, between two ranks.
+Rates are MiB/s of 2^20 bytes, also under the head MB/sec, and with `--report_gbits` Gb/s of 1e9 bits
+(perftest, README and print_report_bw in src/perftest_parameters.c). Bidirectional tests print the sum of both
+directions; half of it is the rate of each. Latencies of WRITE and SEND are half a round trip, those of READ
+and atomics a whole one (print_report_lat). Sizes are those of one message, between two ranks. `meanings`,
+`benchmark_of` and `row_of` also serve the JSON form.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _NUMBERED = re.compile(r"\b(LID|QPN|PSN) (\w{1,20})")
 _GID = re.compile(r"\s*GID: ([\w:.]{2,64})")
 _MEMORY = re.compile(r"\b(?:CUDA_MEM\w*|ROCM_MEM\w*|HL_MEM\w*|cuMemAlloc|hipMalloc|GPU buffer|CUDA device)\b")
 _FREED = re.compile(r"\s*(?:deallocat|destroy|free)", re.IGNORECASE)
-"""How lines begin that follow a test with GPU memory; they are not of the next test."""
+"""Beginning of lines after a test with GPU memory; they do not belong to the next test."""
 _BOTH = "what is printed is the sum of both directions; here it is one, half of it"
 _LATENCY = "it measures times; rates here are size over time"
 _AVERAGE = "t_avg[usec]"
@@ -50,7 +51,7 @@ _MEAN, _MEDIAN = "the mean (t_avg)", "the median (t_typical)"
 _CLOCK = re.compile(r"\s*Conflicting CPU frequency values detected")
 _MIXED_HINT = "several tests wrote at the same time: keep each in a file of its own, or label their lines"
 _DEFAULTS = {"end": "client", "memory": "host"}
-"""Settings of a test whose output says nothing else."""
+"""Settings of a test without other values in its output."""
 _FACT_NAMES = {
     "Device": "nic",
     "Mtu": "mtu",
@@ -76,7 +77,7 @@ _MIB, _GBIT = ("[MB/sec]", "[MiB/sec]"), ("[Gb/sec]",)
 
 @dataclass
 class _Header:
-    """What stands before a table."""
+    """Facts and settings from the lines before a table."""
 
     title: str = ""
     facts: dict[str, Value] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class _Header:
     side: str = "local"
 
     def take(self, text: str) -> None:
-        """Read a line before the table; some stand before the title of their test."""
+        """Read a line before the table; some lines are before the title of their test."""
         if title := _TITLE.match(text):
             self.title, self.facts = title[1], {}
             self.settings, self.pending = {"test": title[1], **_DEFAULTS, **self.pending}, {}
@@ -101,13 +102,13 @@ class _Header:
             self.settings[f"{self.side} gid"] = gid[1]
         else:
             for name, value in _FACT.findall(text):
-                known = _FACT_NAMES.get(name.strip(), "")
-                self.settings[known or name.strip().lower()[:40]] = value[:200]
-                if known:
-                    self.facts[known] = value[:200]
+                fact_name = _FACT_NAMES.get(name.strip(), "")
+                self.settings[fact_name or name.strip().lower()[:40]] = value[:200]
+                if fact_name:
+                    self.facts[fact_name] = value[:200]
 
     def _take_address(self, side: str, text: str) -> None:
-        """Keep queue pair and first PSN, which tell the two ends of a test, and the LID of InfiniBand."""
+        """Store queue pair and first PSN, which identify an end of a test, and the LID of InfiniBand."""
         self.side = side
         numbers = dict(_NUMBERED.findall(text))
         self.settings.setdefault(side, f"{numbers.get('QPN', '')} {numbers.get('PSN', '')}".strip())
@@ -116,7 +117,7 @@ class _Header:
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text looks like the output of perftest."""
+    """Return whether a text has the head of a table of perftest."""
     return any(_is_header(line.text) for line in document.lines)
 
 
@@ -130,12 +131,14 @@ def _columns(text: str) -> list[str]:
 
 
 def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
-    """Read every table of a file, those of hosts and processes that wrote at the same time each by itself.
+    """Read every table of a file, separately for hosts and processes that wrote at the same time.
 
     Raises:
-        MeasuredError: A row is malformed, the benchmark is not said, or tests are mixed line by line.
+        MeasuredError: A row is malformed, the benchmark is missing, or tests are mixed line by line.
     """
-    tables, warnings = read_each(document, _TITLE, lambda part, told: _read(part, given, told))
+    tables, warnings = read_each(
+        document, _TITLE, lambda part, part_warnings: _read(part, given, part_warnings)
+    )
     return _with_ends(document, tables, warnings), warnings
 
 
@@ -152,20 +155,24 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         if not _is_header(line.text):
             continue
         if is_mixed and not titles:
-            found = "a second head of a table after two titles"
-            raise document.error(line.number, found, "a title, its settings and then its table", _MIXED_HINT)
+            second_head = "a second head of a table after two titles"
+            raise document.error(
+                line.number, second_head, "a title, its settings and then its table", _MIXED_HINT
+            )
         titles, is_mixed = 0, titles > 1
-        last = command_before(commands, line.number)
+        last_command = command_before(commands, line.number)
         columns = _columns(line.text)
-        benchmark = _benchmark(document, line, header.title, last, columns, given)
+        benchmark = _benchmark(document, line, header.title, last_command, columns, given)
         command = command_before(commands, line.number, benchmark)
-        both = "bidirectional" in header.title.lower()
+        is_bidirectional = "bidirectional" in header.title.lower()
         lines, index = table_lines(document, index)
         warnings += failure(document, index)
         lines = whole_rows(document, lines, warnings)
-        rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
+        rows = [_row(document, each, columns, 2 if is_bidirectional else 1) for each in lines]
         if rows:
-            warnings += meanings(f"{document.name}:{line.number}: {benchmark}", rows[0], columns, is_sum=both)
+            warnings += meanings(
+                f"{document.name}:{line.number}: {benchmark}", rows[0], columns, is_sum=is_bidirectional
+            )
             warnings += _clocks(document, line.number, index, rows[0])
             tables.append(
                 Table(
@@ -178,40 +185,40 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
 
 
 def _clocks(document: Document, head: int, end: int, row: Row) -> list[str]:
-    """Return a warning if the processor's clock varied while times were measured: they are cycles of it."""
-    lines = (each for each in document.lines[max(head - 3, 0) : end] if _CLOCK.match(each.text))
-    first = next(lines, None)
-    if first is None or row.gb_per_s is not None:
+    """Return a warning if the processor's clock varied during a test of latency: times are cycles of it."""
+    lines = (line for line in document.lines[max(head - 3, 0) : end] if _CLOCK.match(line.text))
+    first_line = next(lines, None)
+    if first_line is None or row.gb_per_s is not None:
         return []
-    told = shown(first.text.strip())
-    return [f"{document.name}:{first.number}: {told}: times are cycles of that clock and may be off"]
+    message = shown(first_line.text.strip())
+    return [f"{document.name}:{first_line.number}: {message}: times are cycles of that clock and may be off"]
 
 
 def meanings(place: str, row: Row, columns: Iterable[str], *, is_sum: bool) -> list[str]:
-    """Return a warning where rates are not those that are printed: half of a sum, or of a time."""
+    """Return a warning if rates are not the printed ones: half of a sum, or size over time."""
     if row.gb_per_s is not None:
         return [f"{place}: {_BOTH}"] if is_sum else []
     return [f"{place}: {_LATENCY}; the time is {_MEAN if _AVERAGE in columns else _MEDIAN}"]
 
 
 def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str]) -> list[Table]:
-    """Return the tables without their queue pairs, those of the second end of a test marked as such.
+    """Return the tables without their queue pairs; that of the second end of a test is marked as such.
 
-    Both ends have the two first PSNs, which are random numbers, the other way round.
+    Both ends have the same two first PSNs, which are random numbers, with local and remote exchanged.
     """
     lines: dict[tuple[str, str], int] = {}
-    found: list[Table] = []
+    marked_tables: list[Table] = []
     for table in tables:
         settings = dict(table.settings)
         local, remote = (settings.pop(side, "").rpartition(" ")[2] for side in ("local", "remote"))
-        if first := lines.get((remote, local)) if local and remote else None:
-            settings["end"] = f"other of line {first}"
+        if line := lines.get((remote, local)) if local and remote else None:
+            settings["end"] = f"other of line {line}"
             warnings.append(
-                f"{document.name}:{table.line}: the other end of the test at line {first}, not another test"
+                f"{document.name}:{table.line}: the other end of the test at line {line}, not another test"
             )
         lines.setdefault((local, remote), table.line)
-        found.append(replace(table, settings=settings))
-    return found
+        marked_tables.append(replace(table, settings=settings))
+    return marked_tables
 
 
 def _benchmark(
@@ -219,13 +226,13 @@ def _benchmark(
 ) -> str:
     program = re.search(rf"({PROGRAM})(?:\s|$)", command)
     is_rate = any(name.startswith("BW average") for name in columns)
-    named = benchmark_of(title, is_rate=is_rate) or (program[1] if program else "") or given.benchmark
-    if not named:
+    benchmark = benchmark_of(title, is_rate=is_rate) or (program[1] if program else "") or given.benchmark
+    if not benchmark:
         expected = 'its title, such as "RDMA_Write BW Test"'
         raise document.error(
             line.number, "a table of an unknown test", expected, "say it: --benchmark ib_write_bw"
         )
-    return named
+    return benchmark
 
 
 def benchmark_of(title: str, *, is_rate: bool) -> str:
@@ -267,8 +274,8 @@ def row_of(
     if "t_avg[usec]" not in numbers and "t_typical[usec]" not in numbers:
         expected = "a column BW average, t_avg[usec] or t_typical[usec]"
         raise document.error(line, f"columns {', '.join(numbers) or 'none'}", expected, ROW_HINT)
-    known = ("t_avg[usec]", "t_min[usec]", "t_max[usec]")
-    mean, least, most = (numbers.get(name) for name in known)
+    time_columns = ("t_avg[usec]", "t_min[usec]", "t_max[usec]")
+    mean, least, most = (numbers.get(name) for name in time_columns)
     return Row(
         line,
         size,
@@ -277,7 +284,7 @@ def row_of(
         time_us_min=least,
         time_us_max=most,
         iterations=iterations or None,
-        values={name: value for name, value in numbers.items() if name not in known},
+        values={name: value for name, value in numbers.items() if name not in time_columns},
     )
 
 
@@ -287,7 +294,7 @@ def _require_message_rate(
     """Refuse a row whose bandwidth is not its messages per second times their size.
 
     Raises:
-        MeasuredError: It is not. Raw Ethernet counts more than the message, so a quarter more is let pass.
+        MeasuredError: It is not. Raw Ethernet counts more than the message, so a quarter more is allowed.
     """
     messages = numbers.get("MsgRate[Mpps]")
     if not messages or not size:
@@ -295,14 +302,14 @@ def _require_message_rate(
     counted = Interval.written(messages).times(1e6 * size / 1e9 / _unit(document, line, column))
     printed = Interval.written(numbers[column], 2)
     if not printed.meets(Interval(counted.low * 0.99, counted.high * 1.25)):
-        found = f"{column} {numbers[column]:.2f}"
-        made = (counted.low + counted.high) / 2
-        expected = f"{made:.2f}, which {messages:.6f} million messages of {size} bytes make"
-        raise document.error(line, found, expected, ROW_HINT)
+        printed_rate = f"{column} {numbers[column]:.2f}"
+        expected_rate = (counted.low + counted.high) / 2
+        expected = f"{expected_rate:.2f}, which {messages:.6f} million messages of {size} bytes make"
+        raise document.error(line, printed_rate, expected, ROW_HINT)
 
 
 def _unit(document: Document, line: int, column: str) -> float:
-    """Return what a rate is worth [GB/s]."""
+    """Return the unit of a rate [GB/s]."""
     if column.endswith(_GBIT):
         return GBIT_PER_S
     if column.endswith(_MIB):

@@ -1,10 +1,10 @@
-"""perftest, as its options `--out_json` and `--out_json_file` write it.
+"""Parser of the JSON of perftest (`--out_json`, `--out_json_file`): `is_output` detects it, `read` reads it.
 
-Until 2023 names and texts have no quotation marks there, and a comma stands before each closing brace
-(linux-rdma/perftest, issue 216), so that is read as well.
+Until 2023 names and texts have no quotation marks there, and each closing brace has a comma before it
+(linux-rdma/perftest, issue 216); `is_unquoted` detects this form and `quoted` turns it into JSON.
 
-The file does not say whether rates are in MiB/s or, with `--report_gbits`, in Gb/s. The message rate does:
-rate and size give bytes per second, which decides between the two.
+The file lacks the unit of rates: MiB/s, or Gb/s with `--report_gbits`. Message rate times size is the rate in
+bytes per second, which determines the unit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INFO_NAMES = {
     "CQ_Moderation": "cq moderation",
     "Dual_port": "dual port",
 }
-_HALF_WAY = (perftest.MIB_PER_S * perftest.GBIT_PER_S) ** 0.5
+_GEOMETRIC_MEAN = (perftest.MIB_PER_S * perftest.GBIT_PER_S) ** 0.5
 _MEGA = 1e6
 
 
@@ -42,12 +42,12 @@ _COMMA = re.compile(r",(\s*[}\]])")
 
 
 def is_unquoted(document: Document) -> bool:
-    """Tell whether a file of perftest has names without quotation marks, or commas before braces."""
+    """Return whether a file of perftest may have names without quotation marks, or commas before braces."""
     return bool(_UNQUOTED.match(document.text)) and document.text.count("\n") < _LINES_MAX
 
 
 def quoted(document: Document) -> Document:
-    """Return a file of perftest as JSON, with its lines where they were."""
+    """Return a file of perftest as JSON with the same lines."""
     lines = [_quoted_line(line) for line in document.text.split("\n")]
     return Document(document.name, _COMMA.sub(r"\1", "\n".join(lines)))
 
@@ -66,18 +66,20 @@ def _quoted_line(line: str) -> str:
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is one of perftest."""
+    """Return whether a JSON document is one of perftest."""
     return isinstance(content, dict) and "test_info" in content and "results" in content
 
 
 def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
-    """Read the results of a file, which may hold several documents.
+    """Read the results of a file with one or more documents.
 
     Raises:
         MeasuredError: A field is missing or is no number.
     """
     warnings: list[str] = []
-    tables = [_table(document, Fields(document, each, ""), given, warnings) for each in documents(document)]
+    tables = [
+        _table(document, Fields(document, content, ""), given, warnings) for content in documents(document)
+    ]
     return tables, warnings
 
 
@@ -86,7 +88,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
     title = info.text("test")
     listed = fields.value.get("results")
     results = listed if isinstance(listed, list) else [listed]
-    parts = [Fields(document, each, "results") for each in results]
+    parts = [Fields(document, result, "results") for result in results]
     is_rate = any("BW_average" in part.value for part in parts)
     benchmark = perftest.benchmark_of(
         title.replace("_BW", " BW").replace("_Latency", " Latency"), is_rate=is_rate
@@ -95,13 +97,13 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
         expected = 'a test such as "RDMA_Write_BW_Test"'
         raise document.error(None, f'"{title}" at test_info.test', expected, HINT)
     directions = 2 if "bidirectional" in title.lower() else 1
-    known = info.scalars()
-    facts = {name: known[key] for key, name in _INFO_NAMES.items() if key in known}
+    scalars = info.scalars()
+    facts = {name: scalars[key] for key, name in _INFO_NAMES.items() if key in scalars}
     rows = [_row(document, part, directions) for part in parts]
     if rows:
-        place = f"{document.name}: {benchmark or given.benchmark}"
+        position = f"{document.name}: {benchmark or given.benchmark}"
         columns = [f"{name}[usec]" for name in parts[0].value]
-        warnings += perftest.meanings(place, rows[0], columns, is_sum=directions > 1)
+        warnings += perftest.meanings(position, rows[0], columns, is_sum=directions > 1)
     return Table(
         benchmark or given.benchmark,
         perftest.COLLECTIVE,
@@ -110,7 +112,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
         1,
         rows,
         facts=facts,
-        settings={_INFO_NAMES.get(key, key.lower().replace("_", " ")): str(known[key]) for key in known},
+        settings={_INFO_NAMES.get(key, key.lower().replace("_", " ")): str(scalars[key]) for key in scalars},
     )
 
 
@@ -131,7 +133,7 @@ def _row(document: Document, part: Fields, directions: int) -> Row:
 
 
 def _unit(part: Fields, size: int) -> str:
-    """Say which unit the rates have: the one that goes with the message rate."""
+    """Return the unit of the rates: the one that agrees with the message rate."""
     average, messages = part.number("BW_average"), part.number("MsgRate")
     gb_per_s = messages * _MEGA * size / 1e9
-    return "Gb/sec" if average and gb_per_s / average > _HALF_WAY else "MiB/sec"
+    return "Gb/sec" if average and gb_per_s / average > _GEOMETRIC_MEAN else "MiB/sec"

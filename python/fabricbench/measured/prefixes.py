@@ -1,9 +1,9 @@
-"""What launchers, loggers and terminals add to the lines of a benchmark, and the lines without it.
+"""Removes prefixes of launchers, loggers and terminals from the lines of a benchmark: `bare`, `with_origins`.
 
-Nobody can list all that is put before a line: tags of `mpirun` and numbers of `srun`, time stamps, names of
-jobs, pods and hosts, quotation marks. But every table has lines that are known, such as its head, and what
-stands before them there stands before the others too, with other digits. So the shape of a prefix is learned
-from the known lines and taken off every line that has it.
+No list of prefixes can be complete: tags of `mpirun`, numbers of `srun`, time stamps, names of jobs, pods and
+hosts, quotation marks. But every table has lines with a known beginning, such as its head, and the other
+lines have the same prefix, with other digits. So the shape of a prefix is learned from the known lines and
+removed from every line that has it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from itertools import islice
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of terminals (ECMA-48, 5.4 and 5.6): colours, cursor, titles of windows."""
-_KNOWN = re.compile(
+_LINE_STARTS = re.compile(
     r"\bsize\s+count\s+type\b|\bnThread:? \d|\bCollective test starting:|\bOSU \S+ [^\n]{1,100} v\d"
     r"|\b(?:Group\s+#?)?bytes\s+#?(?:iterations|repetitions)\b|\bBenchmarking [A-Z]"
 )
-"""Lines of which it is known how they begin: heads and titles of tables, up to a `#` before."""
+"""Known beginnings of lines, without a `#` before them: heads and titles of tables."""
 _PREFIX_LENGTH_MAX = 160
 _SHAPES_MAX, _PREFIXES_MAX = 16, 200
 _PIECE = re.compile(r"\d+|[A-Za-z]+|\s+|.")
@@ -40,7 +40,7 @@ _LEVEL = re.compile(rf"\b(?:{_STREAM.pattern})\b", re.IGNORECASE)
 
 
 def bare(text: str) -> list[str]:
-    """Return the lines of a text without colours and without what all of a kind have before them."""
+    """Return the lines of a text without colours and without prefixes."""
     return [line for _, line in with_origins(text)]
 
 
@@ -55,22 +55,22 @@ def with_origins(text: str) -> list[tuple[str, str]]:
         text = text.replace("\r", "\n")
     lines = [line.rstrip("\r") for line in text.split("\n")]
     if "\r" in text:
-        lines = [line.rpartition("\r")[2] for line in lines]  # a terminal shows what was written last
+        lines = [line.rpartition("\r")[2] for line in lines]  # a terminal shows the last text
     shapes = _shapes(lines)
-    return [_without(line, shapes) for line in lines] if shapes else [("", line) for line in lines]
+    return [_split_prefix(line, shapes) for line in lines] if shapes else [("", line) for line in lines]
 
 
 def _shapes(lines: Sequence[str]) -> list[re.Pattern[str]]:
-    """Return the prefixes of the known lines."""
+    """Return patterns of the prefixes of the known lines, the longest first."""
     shapes: dict[str, str] = {}
     for prefix in islice(dict.fromkeys(_prefixes(lines)), _PREFIXES_MAX):
         shapes.setdefault(_shape(prefix), prefix)
-    found = [re.compile(shape) for shape, prefix in shapes.items() if _is_usable(shape, prefix, lines)]
-    return sorted(found[:_SHAPES_MAX], key=lambda pattern: -len(pattern.pattern))
+    patterns = [re.compile(shape) for shape, prefix in shapes.items() if _is_usable(shape, prefix, lines)]
+    return sorted(patterns[:_SHAPES_MAX], key=lambda pattern: -len(pattern.pattern))
 
 
 def _is_usable(shape: str, prefix: str, lines: Sequence[str]) -> bool:
-    """Tell whether a prefix is more than a number, with which a row begins as well, or all lines have it."""
+    """Return whether a prefix is more than a number, which may begin a row too, or is on all lines."""
     if re.search(r"[^\d\s]", prefix):
         return True
     pattern = re.compile(shape)
@@ -79,8 +79,8 @@ def _is_usable(shape: str, prefix: str, lines: Sequence[str]) -> bool:
 
 def _prefixes(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
-        known = _KNOWN.search(line, 0, _PREFIX_LENGTH_MAX * 2)
-        before = line[: known.start()].rstrip() if known else ""
+        match = _LINE_STARTS.search(line, 0, _PREFIX_LENGTH_MAX * 2)
+        before = line[: match.start()].rstrip() if match else ""
         prefix = before.removesuffix("#").rstrip()
         if prefix.strip("# ") and len(prefix) <= _PREFIX_LENGTH_MAX:
             yield prefix
@@ -102,12 +102,12 @@ def _piece(piece: str) -> str:
     return re.escape(piece)
 
 
-def _without(line: str, shapes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
-    """Return the origin of a line and the rest, in a row also without the tags of its pieces.
+def _split_prefix(line: str, shapes: Sequence[re.Pattern[str]]) -> tuple[str, str]:
+    """Return the origin of a line and its text, in a row also without tags between its parts.
 
-    Hydra (`mpiexec -prepend-rank`) tags whatever is written at a time, and nccl-tests writes a row in pieces.
+    Hydra (`mpiexec -prepend-rank`) tags each write, and nccl-tests writes a row in several parts.
     """
-    match = next((found for shape in shapes if (found := shape.match(line))), None)
+    match = next((shape_match for shape in shapes if (shape_match := shape.match(line))), None)
     if match is None:
         return "", line
     tag, rest = match[0].strip(), line[match.end() :]

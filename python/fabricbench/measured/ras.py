@@ -1,7 +1,10 @@
-"""NCCL's RAS report (`ncclras`, text or JSON): which ranks of a communicator are behind, missing or dead.
+"""Parser of NCCL's RAS reports (`ncclras`, text or JSON): ranks of a communicator behind, missing or dead.
 
-Counts are operations that a rank has launched. A report is one moment: counts that differ are usual while a
-job runs, and mean a hang where they are the same in a later report. Several reports may be in one file.
+`read` returns a `RasReport` with the facts of all reports of a file; `is_output` and `is_json` detect them. A
+`Difference` has the ranks (`RankOf`) of a communicator in groups (`Group`); `Lost` is a line about ranks or
+processes that did not answer. Counts are operations that a rank has launched. A report is one moment:
+different counts are usual while a job runs, and mean a hang if a later report has the same. A file may have
+several reports.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from fabricbench.words import counted
 
 NAME: Final = "nccl-ras"
 _START: Final = re.compile(r"Job summary")
-"""The head of a report; what is cut out of one may be without it."""
+"""The head of a report; an excerpt may be without it."""
 _IS_RAS: Final = re.compile(
     r"\d+ ranks have launched up to operation \d+|Communicator ranks have different .*"
     r"|#\d+-\d+ \([0-9a-f]+\) [A-Z, ]+|Communicators\.\.\. \(\d.*|Missing communicator data from \d+ .*"
@@ -57,7 +60,7 @@ _IN_PROGRESS: Final = 7
 
 @dataclass(frozen=True)
 class RankOf:
-    """A rank that a report names: its GPU, process and node; empty where it does not."""
+    """A rank that a report names, with its GPU, process and node; empty where the report has none."""
 
     rank: int
     gpu: str = ""
@@ -65,19 +68,19 @@ class RankOf:
     host: str = ""
 
     def __str__(self) -> str:
-        where = f" (GPU {self.gpu}, process {self.pid} on {self.host})" if self.host else ""
-        return f"rank {self.rank}{where}"
+        location = f" (GPU {self.gpu}, process {self.pid} on {self.host})" if self.host else ""
+        return f"rank {self.rank}{location}"
 
 
 @dataclass
 class Group:
-    """Ranks of a communicator that have launched as many operations, or have one status.
+    """Ranks of a communicator with the same number of launched operations, or with one status.
 
     Attributes:
         launched: Operations that they have launched; none for a group by status.
-        count: How many ranks they are.
-        named: Those that the report names.
-        status: Their status, of a group by status.
+        count: Number of ranks.
+        named: The ranks that the report names.
+        status: Their status, for a group by status.
     """
 
     launched: int | None
@@ -88,13 +91,13 @@ class Group:
 
 @dataclass
 class Difference:
-    """Ranks of a communicator that differ in what they launched.
+    """Ranks of a communicator that differ in launched operations or status.
 
     Attributes:
         communicator: Its hash.
         operation: The collective, `collective` for all of them, or `status`.
         line: Line of the report.
-        groups: Ranks by what they launched.
+        groups: Ranks by launched operations or status.
         report: Number of the report, from 0.
     """
 
@@ -106,34 +109,34 @@ class Difference:
 
     @property
     def statuses(self) -> set[str]:
-        """Statuses of its groups; none of groups by operations."""
-        return {each.status for each in self.groups} - {""}
+        """Statuses of its groups; empty for groups by operations."""
+        return {group.status for group in self.groups} - {""}
 
     @property
     def most(self) -> int:
-        """Operations launched by the ranks that are ahead."""
-        return max((each.launched for each in self.groups if each.launched is not None), default=0)
+        """Most operations that a rank has launched."""
+        return max((group.launched for group in self.groups if group.launched is not None), default=0)
 
     @property
     def behind(self) -> list[Group]:
         """Groups that have launched less, the last first."""
-        groups = [each for each in self.groups if each.launched is not None and each.launched < self.most]
-        return sorted(groups, key=lambda each: each.launched or 0)
+        groups = [group for group in self.groups if group.launched is not None and group.launched < self.most]
+        return sorted(groups, key=lambda group: group.launched or 0)
 
     @property
     def ranks(self) -> int:
-        """How many ranks there are in all."""
-        return sum(each.count for each in self.groups)
+        """Number of ranks of all groups."""
+        return sum(group.count for group in self.groups)
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Processes or ranks that did not answer.
+    """A line of a report about processes or ranks that did not answer, or about an error.
 
     Attributes:
         line: Line of the report.
         text: Text of the report.
-        is_dead: It considers them dead, not just unresponsive.
+        is_dead: Whether it considers them dead, not only unresponsive.
         report: Number of the report.
     """
 
@@ -148,15 +151,15 @@ class RasReport:
     """Facts of all reports of a file.
 
     Attributes:
-        reports: How many there are.
+        reports: Number of reports.
         differences: Communicators whose ranks differ.
         lost: Processes and ranks that did not answer.
         errors: Communicators that report errors.
-        communicators: How many communicators are listed; of text those of the groups.
-        job: Nodes, processes and GPUs of the last report, of JSON its communicators, in words; empty where it
-            does not say.
-        groups: For each state that its table of groups names, how many communicators have it.
-        timeouts: What it says of timeouts while it asked the processes.
+        communicators: Number of listed communicators; in text those of the groups.
+        job: Nodes, processes and GPUs of the last report, for JSON its communicators, in words; empty if the
+            report has none.
+        groups: Number of communicators for each state in its table of groups.
+        timeouts: Its line about timeouts while it queried the processes.
     """
 
     reports: int = 0
@@ -170,19 +173,19 @@ class RasReport:
 
     @property
     def summary(self) -> list[str]:
-        """What the last report says of the job and its communicators, in words."""
+        """Job and communicators of the last report, in words."""
         states = ", ".join(f"{count:,} {state}" for state, count in self.groups.items())
         communicators = counted(sum(self.groups.values()), "communicator")
         return [*([self.job] if self.job else []), *([f"{communicators} ({states})"] if states else [])]
 
 
 def is_output(document: Document) -> bool:
-    """Tell whether a text is a report of RAS."""
+    """Return whether a text is a report of RAS."""
     return any(_IS_RAS.fullmatch(line.text.strip()) for line in document.lines)
 
 
 def is_json(content: Any) -> bool:
-    """Tell whether a JSON document is a report of RAS, or an event of its monitoring mode."""
+    """Return whether a JSON document is a report of RAS, or an event of its monitoring mode."""
     if not isinstance(content, dict):
         return False
     is_listed = isinstance(content.get("communicators"), list) and "nccl_version" in content
@@ -257,7 +260,7 @@ class _Text:
             self._take_lost(text, line, report)
 
     def _name(self, difference: Difference, match: re.Match[str]) -> None:
-        """Take a rank that is named: of the group above it, or a group of its own."""
+        """Add a named rank to the last group, or as a new group if its line has a count or status."""
         rank = RankOf(int(match[1]), match[5], match[6], match[7])
         if match[2] or match[3] or match[4]:
             launched = None if match[4] else int(match[2] or 0)
@@ -283,43 +286,43 @@ class _Text:
 
 
 def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:
-    found = RasReport(reports=len(contents))
+    report = RasReport(reports=len(contents))
     for number, (line, content) in enumerate(contents):
         if _is_event(content):
             peer, event = content["peer"], content["event"]
             text = f"{event}: process {peer.get('pid', '?')} on {peer.get('host', '?')}"
-            found.lost.append(Lost(line, text, event == _PEER_DEAD, number))
+            report.lost.append(Lost(line, text, event == _PEER_DEAD, number))
             continue
-        found.job = counted(len(content["communicators"]), "communicator")
-        for each in content["communicators"]:
-            if isinstance(each, dict):
-                found.communicators += 1
-                found.differences += _differences(each, line, number)
-                found.differences += _states(each, line, number)
-                found.lost += _lost(each, line, number)
-                found.errors += _errors(each, line, number)
-    return found
+        report.job = counted(len(content["communicators"]), "communicator")
+        for communicator in content["communicators"]:
+            if isinstance(communicator, dict):
+                report.communicators += 1
+                report.differences += _differences(communicator, line, number)
+                report.differences += _states(communicator, line, number)
+                report.lost += _lost(communicator, line, number)
+                report.errors += _errors(communicator, line, number)
+    return report
 
 
 def _differences(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Difference]:
-    """Yield the collectives of which ranks of a communicator have launched different numbers."""
-    ranks = [each for each in communicator.get("ranks", ()) if isinstance(each, dict)]
-    names = dict.fromkeys(name for each in ranks for name in each.get("collective_counts", {}))
+    """Yield the collectives that ranks of a communicator have launched in different numbers."""
+    ranks = [rank for rank in communicator.get("ranks", ()) if isinstance(rank, dict)]
+    names = dict.fromkeys(name for rank in ranks for name in rank.get("collective_counts", {}))
     for name in names:
         groups: dict[int, Group] = {}
-        for each in ranks:
-            launched = each.get("collective_counts", {}).get(name)
+        for rank in ranks:
+            launched = rank.get("collective_counts", {}).get(name)
             if isinstance(launched, int):
                 group = groups.setdefault(launched, Group(launched, 0))
                 group.count += 1
-                group.named.append(_rank(each))
+                group.named.append(_rank(rank))
         if len(groups) > 1:
             key = str(communicator.get("hash", "")).removeprefix("0x")
             yield Difference(key, name, line, report, list(groups.values()))
 
 
 def _states(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Difference]:
-    """Yield that ranks are in different states, as the text form calls them."""
+    """Yield the difference if ranks are in different states, by the names of the text form."""
     groups: dict[str, Group] = {}
     for each in communicator.get("ranks", ()):
         status = each.get("status") if isinstance(each, dict) else None
@@ -333,7 +336,7 @@ def _states(communicator: Mapping[str, Any], line: int, report: int) -> Iterator
 
 
 def _state(status: Mapping[str, Any]) -> str:
-    """Return what a rank does; empty of one that ended with an error."""
+    """Return the state of a rank; empty for one that ended with an error."""
     if status.get("abort_flag") is True:
         return "ABORT"
     if status.get("finalize_called") is True or status.get("destroy_flag") is True:
@@ -352,22 +355,22 @@ def _rank(entry: Mapping[str, Any]) -> RankOf:
 
 def _errors(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:
     """Yield the ranks whose initialisation or operations ended with an error: `ncclResult_t` but 0 and 7."""
-    for each in communicator.get("ranks", ()):
-        status = each.get("status") if isinstance(each, dict) else None
+    for rank in communicator.get("ranks", ()):
+        status = rank.get("status") if isinstance(rank, dict) else None
         values = status if isinstance(status, dict) else {}
         for name in ("init_state", "async_error"):
             if values.get(name) not in (None, *_NO_ERRORS):
-                text = f"{_rank(each)} of {communicator.get('hash', '?')}: {name} {values[name]}"
+                text = f"{_rank(rank)} of {communicator.get('hash', '?')}: {name} {values[name]}"
                 yield Lost(line, text, False, report)
 
 
 def _lost(communicator: Mapping[str, Any], line: int, report: int) -> Iterator[Lost]:
     missing = communicator.get("missing_ranks")
-    for each in missing if isinstance(missing, list) else ():
-        if isinstance(each, dict):
-            status = each.get("status")
+    for rank in missing if isinstance(missing, list) else ():
+        if isinstance(rank, dict):
+            status = rank.get("status")
             is_dead = isinstance(status, dict) and status.get("considered_dead") is True
             state = "considered dead" if is_dead else "unresponsive"
             yield Lost(
-                line, f"{_rank(each)} of {communicator.get('hash', '?')}: missing, {state}", is_dead, report
+                line, f"{_rank(rank)} of {communicator.get('hash', '?')}: missing, {state}", is_dead, report
             )

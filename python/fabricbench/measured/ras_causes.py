@@ -1,4 +1,7 @@
-"""Causes that NCCL's RAS report speaks for: ranks that are behind or gone."""
+"""Causes with evidence in NCCL's RAS report: lost processes, errors, ranks that differ or are behind.
+
+Rules: `lost_processes`, `communicator_errors`, `ranks_differ`, `usual_difference`, `ranks_behind`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from fabricbench.measured.examined import Examined
 from fabricbench.measured.ras import Difference, Group, RasReport
 from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 
-_NAMED_MAX: Final = 8
+_RANKS_SHOWN_MAX: Final = 8
 _LINES_MAX: Final = 6
-_AGAIN: Final = (
+_REPEAT_HINT: Final = (
     "`ncclras` again after 10 s: the same counts mean a hang, then `py-spy dump` or gdb of the processes "
     "that are behind, `nvidia-smi` and `dmesg` (Xid) of their node; counts that grow with the same ranks "
     "behind mean a slow host (load, clocks, data loader)"
@@ -19,19 +22,19 @@ _AGAIN: Final = (
 
 
 def lost_processes(case: Examined) -> Iterator[Suspect]:
-    """Processes that RAS does not reach."""
+    """Processes that do not answer RAS."""
     report = case.ras
     if report is None or not report.lost:
         return
-    last = [each for each in report.lost if each.report == report.reports - 1] or report.lost
-    is_dead = any(each.is_dead for each in last)
+    last = [lost for lost in report.lost if lost.report == report.reports - 1] or report.lost
+    is_dead = any(lost.is_dead for lost in last)
     yield Suspect(
         "process-lost",
         "a process of the job is dead: the collectives of its ranks never end"
         if is_dead
         else "a process of the job does not answer (stopped, hung or cut off): its ranks' collectives wait",
         CERTAIN if is_dead else LIKELY,
-        [f"line {each.line}: {each.text}" for each in last[:_LINES_MAX]],
+        [f"line {lost.line}: {lost.text}" for lost in last[:_LINES_MAX]],
         "the process on its node: `ps`, the last lines of its log, `dmesg` (out of memory, Xid); the "
         "management network between the nodes, which RAS uses",
     )
@@ -45,13 +48,13 @@ def communicator_errors(case: Examined) -> Iterator[Suspect]:
             "communicator-error",
             "NCCL reports an error in a communicator: its operations fail or never end",
             LIKELY,
-            [f"line {each.line}: {each.text}" for each in report.errors[:_LINES_MAX]],
+            [f"line {error.line}: {error.text}" for error in report.errors[:_LINES_MAX]],
             "NCCL_DEBUG=WARN of these ranks: the first `NCCL WARN` says why; `dmesg` (Xid) of their nodes",
         )
 
 
 def ranks_differ(case: Examined) -> Iterator[Suspect]:
-    """Ranks of a communicator that are in different states, as while it is set up or ends."""
+    """Ranks of a communicator that called different operations, or are in different states."""
     report = case.ras
     crossed = _crossed(report) if report is not None else []
     if crossed:
@@ -64,15 +67,19 @@ def ranks_differ(case: Examined) -> Iterator[Suspect]:
             _MISMATCH,
         )
         return
-    differing = [each for each in report.differences if len(each.statuses) > 1] if report is not None else []
+    differing = (
+        [difference for difference in report.differences if len(difference.statuses) > 1]
+        if report is not None
+        else []
+    )
     if differing:
         yield Suspect(
             "ranks-differ",
             "ranks of a communicator are in different states, as while it is set up or ends",
             POSSIBLE,
             [
-                f"line {each.line}: communicator {each.communicator}: {_states(each)}"
-                for each in differing[:_LINES_MAX]
+                f"line {difference.line}: communicator {difference.communicator}: {_states(difference)}"
+                for difference in differing[:_LINES_MAX]
             ],
             "`ncclras` again after 10 s: states that stay mean ranks that wait in ncclCommInitRank or "
             "ncclCommFinalize for those that are missing",
@@ -86,42 +93,51 @@ _MISMATCH: Final = (
 
 
 def _crossed(report: RasReport) -> list[str]:
-    """Return where ranks have launched more of one operation and fewer of another than the other ranks.
+    """Return lines on ranks with more calls of one operation and fewer of another than the other ranks.
 
-    The calls of a rank that is late are the first of those of the others, so that none of its counts is above
-    theirs: counts that cross mean other calls.
+    The calls of a late rank are a prefix of those of the others, so that none of its counts is above theirs:
+    counts that cross mean different calls.
     """
-    last = [each for each in report.differences if each.report == report.reports - 1]
-    found: list[str] = []
-    for name in dict.fromkeys(each.communicator for each in last):
-        deviations = [(each, _deviations(each)) for each in last if each.communicator == name]
-        less = [(each, who) for each, by in deviations for who, by_how_much in by.items() if by_how_much < 0]
-        more = {who for _, by in deviations for who, by_how_much in by.items() if by_how_much > 0}
-        if any(who in more for _, who in less):
-            found += [
-                f"line {each.line}: communicator {name}: {_counts(each)}" for each, by in deviations if by
+    last = [difference for difference in report.differences if difference.report == report.reports - 1]
+    lines: list[str] = []
+    for name in dict.fromkeys(difference.communicator for difference in last):
+        deviations = [
+            (difference, _deviations(difference)) for difference in last if difference.communicator == name
+        ]
+        less = [
+            (difference, rank_name)
+            for difference, deviation in deviations
+            for rank_name, gap in deviation.items()
+            if gap < 0
+        ]
+        more = {rank_name for _, deviation in deviations for rank_name, gap in deviation.items() if gap > 0}
+        if any(rank_name in more for _, rank_name in less):
+            lines += [
+                f"line {difference.line}: communicator {name}: {_counts(difference)}"
+                for difference, deviation in deviations
+                if deviation
             ]
-    return found
+    return lines
 
 
 def _deviations(difference: Difference) -> dict[str, int]:
-    """Return by how much ranks, or groups of so many, differ from what most ranks have launched."""
-    groups = [each for each in difference.groups if each.launched is not None]
+    """Return the deviation of ranks, or of groups without names, from the count of most ranks."""
+    groups = [group for group in difference.groups if group.launched is not None]
     if len(groups) < 2:
         return {}
-    usual = max(groups, key=lambda each: each.count)
-    found: dict[str, int] = {}
+    usual = max(groups, key=lambda group: group.count)
+    deviations: dict[str, int] = {}
     for group in groups:
         if group is not usual:
-            names = [str(each.rank) for each in group.named] or [f"{group.count} ranks"]
-            found |= dict.fromkeys(names, (group.launched or 0) - (usual.launched or 0))
-    return found
+            names = [str(rank.rank) for rank in group.named] or [f"{group.count} ranks"]
+            deviations |= dict.fromkeys(names, (group.launched or 0) - (usual.launched or 0))
+    return deviations
 
 
 def _counts(difference: Difference) -> str:
     return f"{difference.operation}: " + ", ".join(
-        f"{each.count} at {each.launched}{_named(each)}"
-        for each in sorted(difference.groups, key=lambda group: -group.count)
+        f"{group.count} at {group.launched}{_rank_list(group)}"
+        for group in sorted(difference.groups, key=lambda group: -group.count)
     )
 
 
@@ -130,30 +146,39 @@ def usual_difference(case: Examined) -> Iterator[Suspect]:
     report = case.ras
     if report is None or report.lost or report.errors or _crossed(report):
         return
-    last = [each for each in report.differences if each.report == report.reports - 1]
-    if not last or any(each.statuses or not each.behind for each in last):
+    last_differences = [
+        difference for difference in report.differences if difference.report == report.reports - 1
+    ]
+    if not last_differences or any(
+        difference.statuses or not difference.behind for difference in last_differences
+    ):
         return
-    gap = max(each.most - (each.behind[0].launched or 0) for each in last)
-    named = [rank for each in last for group in each.behind for rank in group.named]
-    behind = max(sum(group.count for group in each.behind) for each in last)
-    is_spread = len({rank.host for rank in named}) > 1 or (not named and behind > 1)
-    if gap <= _USUAL_GAP and is_spread and not any(_is_unchanged(each, report) for each in last):
+    gap = max(difference.most - (difference.behind[0].launched or 0) for difference in last_differences)
+    ranks = [rank for difference in last_differences for group in difference.behind for rank in group.named]
+    behind = max(sum(group.count for group in difference.behind) for difference in last_differences)
+    is_spread = len({rank.host for rank in ranks}) > 1 or (not ranks and behind > 1)
+    if (
+        gap <= _USUAL_GAP
+        and is_spread
+        and not any(_is_unchanged(difference, report) for difference in last_differences)
+    ):
         yield Suspect(
             AS_EXPECTED,
             "ranks of several nodes are a moment behind, as in any report of a job that runs",
             POSSIBLE,
-            [line for each in last for line in _lines(each)][:_LINES_MAX],
-            _AGAIN,
+            [line for difference in last_differences for line in _lines(difference)][:_LINES_MAX],
+            _REPEAT_HINT,
         )
 
 
 _USUAL_GAP: Final = 2
-"""Operations by which ranks differ while a job runs, as each is asked at another moment. Assumption."""
+"""Operations by which ranks differ while a job runs, as each is queried at another moment. Assumption."""
 
 
 def _states(difference: Difference) -> str:
     return ", ".join(
-        f"{each.count} {each.status}{_named(each) if each.named else ''}" for each in difference.groups
+        f"{group.count} {group.status}{_rank_list(group) if group.named else ''}"
+        for group in difference.groups
     )
 
 
@@ -162,12 +187,19 @@ def ranks_behind(case: Examined) -> Iterator[Suspect]:
     report = case.ras
     if report is None:
         return
-    last = [each for each in report.differences if each.report == report.reports - 1 and each.behind]
-    if not last:
+    last_differences = [
+        difference
+        for difference in report.differences
+        if difference.report == report.reports - 1 and difference.behind
+    ]
+    if not last_differences:
         return
-    stuck = [each for each in last if _is_unchanged(each, report)]
-    lines = [line for each in (stuck or last) for line in _lines(each)]
-    worst = max(stuck or last, key=lambda each: each.most - (each.behind[0].launched or 0))
+    stuck = [difference for difference in last_differences if _is_unchanged(difference, report)]
+    lines = [line for difference in (stuck or last_differences) for line in _lines(difference)]
+    worst = max(
+        stuck or last_differences,
+        key=lambda difference: difference.most - (difference.behind[0].launched or 0),
+    )
     yield Suspect(
         "ranks-behind",
         f"{_summary(worst)}; the counts are the same in an earlier report: a hang"
@@ -175,39 +207,39 @@ def ranks_behind(case: Examined) -> Iterator[Suspect]:
         else f"{_summary(worst)}; of one moment, which may be chance while a job runs",
         LIKELY if stuck else POSSIBLE,
         lines[:_LINES_MAX],
-        _AGAIN,
+        _REPEAT_HINT,
     )
 
 
 def _summary(difference: Difference) -> str:
     behind = difference.behind
     gap = difference.most - (behind[0].launched or 0)
-    count = sum(each.count for each in behind)
-    what = "operation" if gap == 1 else "operations"
+    count = sum(group.count for group in behind)
+    unit = "operation" if gap == 1 else "operations"
     ranks = "rank is" if count == 1 else "ranks are"
     up_to = "" if len(behind) == 1 else "up to "
-    return f"{count} of {difference.ranks} {ranks} {up_to}{gap} {what} behind the others"
+    return f"{count} of {difference.ranks} {ranks} {up_to}{gap} {unit} behind the others"
 
 
 def _lines(difference: Difference) -> Iterator[str]:
     kind = "" if difference.operation == "collective" else f" of {difference.operation}"
     for group in difference.behind:
         counts = f"{group.count} at operation {group.launched}{kind}, others at {difference.most}"
-        yield f"line {difference.line}: communicator {difference.communicator}: {counts}{_named(group)}"
+        yield f"line {difference.line}: communicator {difference.communicator}: {counts}{_rank_list(group)}"
 
 
-def _named(group: Group) -> str:
-    shown = ", ".join(map(str, group.named[:_NAMED_MAX]))
-    rest = group.count - min(len(group.named), _NAMED_MAX)
-    more = f", {rest} {'more' if shown else 'that the report does not name'}" if rest else ""
-    return f": {shown}{more}" if shown else more
+def _rank_list(group: Group) -> str:
+    shown = ", ".join(map(str, group.named[:_RANKS_SHOWN_MAX]))
+    rest = group.count - min(len(group.named), _RANKS_SHOWN_MAX)
+    omission = f", {rest} {'more' if shown else 'that the report does not name'}" if rest else ""
+    return f": {shown}{omission}" if shown else omission
 
 
 def _is_unchanged(difference: Difference, report: RasReport) -> bool:
-    """Tell whether an earlier report has the same communicator with the same counts."""
+    """Return whether an earlier report has the same communicator with the same counts."""
 
-    def counts(each: Difference) -> Sequence[tuple[int | None, int]]:
-        return sorted(((group.launched, group.count) for group in each.groups), key=str)
+    def counts(report_difference: Difference) -> Sequence[tuple[int | None, int]]:
+        return sorted(((group.launched, group.count) for group in report_difference.groups), key=str)
 
     return any(
         other.report < difference.report

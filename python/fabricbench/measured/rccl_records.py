@@ -1,8 +1,8 @@
-"""rccl-tests, as `--output_file` writes it: a record for each result, as lines of JSON, a list, or CSV.
+"""Parser of files of rccl-tests (`--output_file`): a record for each result, as JSON lines, a list, or CSV.
 
-Sizes are data sizes, times microseconds and GB/s 1e9 bytes/s, as in the table. Names of fields are read
-without their case. Ranks are `gpus`, or `ranks` times `gpusPerRank`; the bandwidths of a record have to
-follow from size, time and ranks, or it is refused.
+`is_output` and `is_csv` detect them, `read` returns their tables. Sizes are data sizes, times microseconds
+and GB/s 1e9 bytes/s, as in the table. The case of field names is ignored. Ranks are `gpus`, or `ranks` times
+`gpusPerRank`; a record whose bandwidths do not follow from size, time and ranks is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEEDED: Final = ("size", "time", "algbw", "busbw", "inplace")
 _NAMES: Final = ("name", "collective", "coll")
 _HEAD: Final = re.compile(r"[\w #,\"]*\bsize\b[\w #,\"]*\balgbw\b[\w #,\"]*", re.IGNORECASE)
 _PLACEMENTS: Final = {"0": "out-of-place", "1": "in-place", "false": "out-of-place", "true": "in-place"}
-_KEPT: Final = ("type", "redop", "root", "numcycle", "nodes")
+_VALUE_FIELDS: Final = ("type", "redop", "root", "numcycle", "nodes")
 _HINT: Final = (
     "the record may be cut off or edited: take the file that rccl-tests wrote, or remove the record"
 )
@@ -34,13 +34,13 @@ _Record = tuple[int, Mapping[str, str]]
 
 
 def is_output(content: Any) -> bool:
-    """Tell whether a JSON document is a record of rccl-tests, or a list of them."""
+    """Return whether a JSON document is a record of rccl-tests, or a list of them."""
     first = content[0] if isinstance(content, list) and content else content
     return isinstance(first, dict) and _is_record({str(name).lower() for name in first})
 
 
 def is_csv(document: Document) -> bool:
-    """Tell whether a text begins with the head of rccl-tests' CSV."""
+    """Return whether a text begins with the head of rccl-tests' CSV."""
     first = next((line.text for line in document.lines if line.text.strip()), "")
     return bool(_HEAD.fullmatch(first)) and _is_record(set(_head(first)))
 
@@ -63,12 +63,12 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     cut: list[str] = []
     records = _of_json(document, cut) if is_json else _of_csv(document)
     tables: dict[tuple[str, int], tuple[int, list[Row]]] = {}
-    left_out: dict[str, int] = {}
+    omitted_counts: dict[str, int] = {}
     for line, record in records:
-        name = next((record[each] for each in _NAMES if record.get(each)), "")
+        name = next((record[name_field] for name_field in _NAMES if record.get(name_field)), "")
         kind = KINDS.get(_plain(name))
         if kind is None:
-            left_out[name] = left_out.get(name, 0) + 1
+            omitted_counts[name] = omitted_counts.get(name, 0) + 1
             continue
         ranks = _ranks(document, line, record, given)
         row = _row(document, line, record, kind, ranks)
@@ -77,7 +77,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     warnings = [*cut]
     warnings += [
         f"{document.name}: {count:,} results of {shown(name)} are not imported: no bandwidth is known of it"
-        for name, count in left_out.items()
+        for name, count in omitted_counts.items()
     ]
     return [
         Table(f"{name}_perf", collective_of(name), ranks, "data", line, rows)
@@ -86,18 +86,18 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 
 
 def _plain(name: str) -> str:
-    """Return a collective as nccl-tests calls it: `AllReduce` and `all_reduce_perf` are `all_reduce`."""
+    """Return the name of nccl-tests for a collective: `AllReduce` and `all_reduce_perf` are `all_reduce`."""
     bare = re.sub(r"[^a-z]", "", name.lower().removesuffix("_perf"))
-    return next((each for each in KINDS if each.replace("_", "") == bare), bare)
+    return next((kind for kind in KINDS if kind.replace("_", "") == bare), bare)
 
 
 def _of_json(document: Document, cut: list[str]) -> Iterator[_Record]:
     for line, content in documents_and_lines(document, cut=cut):
-        for each in content if isinstance(content, list) else [content]:
-            if not isinstance(each, dict) or not is_output(each):
-                found = shown(json.dumps(each, default=str))
-                raise document.error(line, found, "a record of rccl-tests", _HINT)
-            yield line, {str(name).lower(): _text(value) for name, value in each.items()}
+        for record in content if isinstance(content, list) else [content]:
+            if not isinstance(record, dict) or not is_output(record):
+                excerpt = shown(json.dumps(record, default=str))
+                raise document.error(line, excerpt, "a record of rccl-tests", _HINT)
+            yield line, {str(name).lower(): _text(value) for name, value in record.items()}
 
 
 def _text(value: Any) -> str:
@@ -114,18 +114,21 @@ def _of_csv(document: Document) -> Iterator[_Record]:
             continue  # a file to which a second run was appended
         columns = head
         if len(cells) == len(head) + 1 and "ranks" in head and "nodes" not in head:
-            place = head.index("ranks")  # builds with MPI leave the name of the first of four numbers out
-            columns = [*head[:place], "nodes", *head[place:]]
+            # Builds with MPI leave the name of the first of four numbers out.
+            ranks_index = head.index("ranks")
+            columns = [*head[:ranks_index], "nodes", *head[ranks_index:]]
         if len(cells) != len(columns) or not cells[-1]:
-            found = f"{len([cell for cell in cells if cell])} cells in {shown(line.text.strip())}"
-            raise document.error(line.number, found, f"{len(head)}: {', '.join(head)}", _HINT)
+            cells_text = f"{len([cell for cell in cells if cell])} cells in {shown(line.text.strip())}"
+            raise document.error(line.number, cells_text, f"{len(head)}: {', '.join(head)}", _HINT)
         yield line.number, dict(zip(columns, cells, strict=True))
 
 
 def _ranks(document: Document, line: int, record: Mapping[str, str], given: Given) -> int:
     gpus = _integer(document, line, record, "gpus")
-    processes, each = (_integer(document, line, record, name) for name in ("ranks", "gpusperrank"))
-    ranks = gpus or (processes * (each or 1) if processes else None) or given.ranks
+    processes, gpus_per_process = (
+        _integer(document, line, record, name) for name in ("ranks", "gpusperrank")
+    )
+    ranks = gpus or (processes * (gpus_per_process or 1) if processes else None) or given.ranks
     if ranks is None:
         raise document.error(line, "no number of GPUs", "gpus, or ranks and gpusPerRank", RANKS_HINT)
     return ranks
@@ -147,7 +150,7 @@ def _row(document: Document, line: int, record: Mapping[str, str], kind: Kind, r
     if placement is None:
         raise document.error(line, f"{shown(record['inplace'])} at inPlace", "0 or 1", _HINT)
     wrong = record.get("#wrong", record.get("wrong", ""))
-    values: dict[str, Value] = {name: record[name] for name in _KEPT if record.get(name)}
+    values: dict[str, Value] = {name: record[name] for name in _VALUE_FIELDS if record.get(name)}
     values |= {"algbw": algbw, "busbw": busbw}
     return Row(
         line,
@@ -160,31 +163,33 @@ def _row(document: Document, line: int, record: Mapping[str, str], kind: Kind, r
 
 
 def _require_factor(document: Document, line: int, record: Mapping[str, str], kind: Kind, ranks: int) -> None:
-    """Refuse a bus bandwidth that is not algBw times the factor, as exactly as both are printed.
+    """Refuse a bus bandwidth that is not algBw times the factor, within the digits of both.
 
     Raises:
         MeasuredError: It is not.
     """
     factor = factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks)
-    made = Interval.printed(record["algbw"]).times(factor)
+    expected_busbw = Interval.printed(record["algbw"]).times(factor)
     if not Interval.printed(record["busbw"]).meets(
-        Interval(made.low * (1 - _ROUNDED), made.high * (1 + _ROUNDED))
+        Interval(expected_busbw.low * (1 - _ROUNDED), expected_busbw.high * (1 + _ROUNDED))
     ):
-        expected = f"{(made.low + made.high) / 2:.6g}, as {kind.name} of {ranks:,} ranks has"
+        expected = (
+            f"{(expected_busbw.low + expected_busbw.high) / 2:.6g}, as {kind.name} of {ranks:,} ranks has"
+        )
         raise document.error(line, f"{record['busbw']} at busBw", expected, _HINT)
 
 
 _ROUNDED: Final = 1e-4
 _TOLERANCE: Final = 0.02
-"""Share by which a bandwidth may differ from what the rest gives: times are rounded before or after."""
+"""Fraction by which a bandwidth may differ from size over time: times are rounded before or after."""
 
 
-def _require(document: Document, line: int, name: str, cell: str, value: float, what: str) -> None:
-    """Refuse a bandwidth that is not what the rest of a record gives.
+def _require(document: Document, line: int, name: str, cell: str, value: float, reason: str) -> None:
+    """Refuse a bandwidth that does not follow from the rest of a record.
 
     Raises:
         MeasuredError: It is not.
     """
-    near = Interval(value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
-    if not Interval.printed(cell).meets(near):
-        raise document.error(line, f"{cell} at {name}", f"{value:.6g}, as {what}", _HINT)
+    allowed = Interval(value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
+    if not Interval.printed(cell).meets(allowed):
+        raise document.error(line, f"{cell} at {name}", f"{value:.6g}, as {reason}", _HINT)

@@ -1,4 +1,8 @@
-"""A file of measured results, read by the parser of its format."""
+"""`read` reads a file of measured results with the parser of its format, and checks the whole of it.
+
+It detects the format of texts and JSON, refuses files of known tools that are not imported, separates runs
+that differ in a setting, and adds warnings about omitted rows and unused options.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ from fabricbench.measured.text import FORMATS_HINT, Document, is_elided
 
 _TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb, nccom)}
 FORMATS = (*_TEXT, nccl_inspector.NAME)
-"""The formats by their names; nccl-tests and perftest have a text and a JSON form, NCCL Inspector JSON."""
+"""Names of the formats; nccl-tests and perftest have a text and a JSON form, NCCL Inspector only JSON."""
 NAMES = (
     "nccl-tests (nccl_version, results), perftest (test_info, results) or NCCL Inspector (header, coll_perf)"
 )
@@ -46,13 +50,13 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
     """Read a file.
 
     Args:
-        name: What to call it in errors.
+        name: Its name in errors.
         data: Its bytes.
-        format_name: One of `FORMATS`; by default the one that it looks like.
-        given: What its output does not say.
+        format_name: One of `FORMATS`; detected by default.
+        given: Ranks and benchmark by the user, for outputs without them.
 
     Raises:
-        MeasuredError: It is not the output of a benchmark that is known, or a line of it is malformed.
+        MeasuredError: It is not the output of a supported benchmark, or a line of it is malformed.
     """
     document = Document.decoded(name, data)
     if format_name is not None and format_name not in FORMATS:
@@ -60,9 +64,9 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
         raise MeasuredError(
             name, None, f'format "{format_name}"', expected, "leave --format out to detect it"
         )
-    known = given or Given()
+    user_input = given or Given()
     read_as = _json if _JSON.match(document.text) else _text
-    reading = read_as(document, format_name, known)
+    reading = read_as(document, format_name, user_input)
     rows = sum(len(table.rows) for table in reading.tables)
     document.require_rows([table.rows for table in reading.tables])
     if not rows:
@@ -76,21 +80,21 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
     warnings = [
         *reading.warnings,
         *_elided(document, reading),
-        *_unused_ranks(document, reading.tables, known),
+        *_unused_ranks(document, reading.tables, user_input),
     ]
     tables = separated(document, reading.tables)
     return replace(reading, tables=tables, warnings=_first(document, warnings))
 
 
 def _first(document: Document, warnings: Sequence[str]) -> list[str]:
-    """Return warnings, the first ones of many."""
+    """Return the first `_WARNINGS_MAX` warnings, and one that counts the others."""
     more = len(warnings) - _WARNINGS_MAX
-    told = [f"{document.name}: and {more:,} warnings like these"] if more > 0 else []
-    return [*warnings[:_WARNINGS_MAX], *told]
+    omission = [f"{document.name}: and {more:,} warnings like these"] if more > 0 else []
+    return [*warnings[:_WARNINGS_MAX], *omission]
 
 
 def _elided(document: Document, reading: Reading) -> Iterator[str]:
-    """Yield a warning for each table in which a line of dots stands for rows that were left out."""
+    """Yield a warning for each table in which a line of dots replaces omitted rows."""
     if document.text.lstrip().startswith("{"):
         return
     dots = [line.number for line in document.lines if is_elided(line.text)]
@@ -102,28 +106,28 @@ def _elided(document: Document, reading: Reading) -> Iterator[str]:
             yield f"{document.name}:{gaps[0]}: rows of the table are left out here; the others are read"
 
 
-def _looks_like(document: Document) -> list[str]:
-    """Return the formats of which a text has a table."""
-    return [name for name, each in _TEXT.items() if each.is_output(document)]
+def _matching_formats(document: Document) -> list[str]:
+    """Return the formats that have a table in a text."""
+    return [name for name, module in _TEXT.items() if module.is_output(document)]
 
 
-def _format_hint(document: Document, chosen: str) -> str:
-    """Say which format the file looks like, if it is another one."""
-    others = [] if document.text.lstrip().startswith("{") else _looks_like(document)
-    others = [name for name in others if name != chosen]
+def _format_hint(document: Document, format_name: str) -> str:
+    """Return a hint that names the detected format, if it is not the chosen one."""
+    others = [] if document.text.lstrip().startswith("{") else _matching_formats(document)
+    others = [name for name in others if name != format_name]
     return f"it looks like {others[0]}: --format {others[0]}" if others else FORMATS_HINT
 
 
 def _unused_ranks(document: Document, tables: Sequence[Table], given: Given) -> Iterator[str]:
-    """Yield a warning where the output itself says how many ranks there are, and the user another number."""
-    said = sorted({table.ranks for table in tables} - {given.ranks})
-    if given.ranks and said:
-        counts = ", ".join(map(str, said))
+    """Yield a warning if the output itself has a number of ranks, and the user gives another."""
+    stated_ranks = sorted({table.ranks for table in tables} - {given.ranks})
+    if given.ranks and stated_ranks:
+        counts = ", ".join(map(str, stated_ranks))
         yield f"{document.name}: --ranks {given.ranks} is not taken where the output says {counts}"
 
 
 def _text(document: Document, format_name: str | None, given: Given) -> Reading:
-    formats = _looks_like(document)
+    formats = _matching_formats(document)
     if format_name in (None, nccl.NAME) and rccl_records.is_csv(document):
         tables, warnings = rccl_records.read(document, given)
         return Reading(nccl.NAME, tables, warnings, document.text)
@@ -136,32 +140,34 @@ def _text(document: Document, format_name: str | None, given: Given) -> Reading:
             "the table of nccl-tests",
             _LOG_HINT,
         )
-    found = format_name or next(iter(formats), None)
-    if found is None or found not in _TEXT:
+    selected = format_name or next(iter(formats), None)
+    if selected is None or selected not in _TEXT:
         expected = (
-            f"the output of {', '.join(_TEXT)}, with the heads of its tables, or JSON of {found or NAMES}"
+            f"the output of {', '.join(_TEXT)}, with the heads of its tables, or JSON of {selected or NAMES}"
         )
-        hint = _format_hint(document, found or "")
+        hint = _format_hint(document, selected or "")
         raise document.error(None, "no table of a benchmark that is known", expected, hint)
-    tables, warnings = _TEXT[found].read(document, given)
+    tables, warnings = _TEXT[selected].read(document, given)
     warnings += [
         f"{document.name}: its tables of {other} are not imported: import it again with --format {other}"
         for other in formats
-        if tables and other != found
+        if tables and other != selected
     ]
-    return Reading(found, tables, warnings, document.text)
+    return Reading(selected, tables, warnings, document.text)
 
 
 def _refuse_by_name(document: Document) -> None:
-    """Refuse the output of a tool that is known and not imported.
+    """Refuse the output of a known tool that is not imported.
 
     Raises:
         MeasuredError: It is such an output.
     """
     if ras.is_output(document):
         raise document.error(None, _RAS, "the output of a benchmark", unread_tools.RAS_HINT)
-    if known := foreign.of_text(document):
-        raise document.error(None, known.name, ", ".join(_TEXT), f"`fabricbench counters`: {known.hint}")
+    if foreign_format := foreign.of_text(document):
+        raise document.error(
+            None, foreign_format.name, ", ".join(_TEXT), f"`fabricbench counters`: {foreign_format.hint}"
+        )
     if tool := unread_tools.tool_of(document):
         raise document.error(None, f"the output of {tool}", ", ".join(_TEXT), unread_tools.hint(tool))
 

@@ -1,4 +1,4 @@
-"""A cause that may be behind a measurement, with its confidence, evidence and test.
+"""`Suspect`: a possible cause of a measurement, with its confidence, evidence and test.
 
 `certain`: a line of the file states it. `likely`: a line and a ratio support it. `possible`: only a ratio
 supports it.
@@ -17,7 +17,7 @@ AS_EXPECTED: Final = "as-expected"
 
 @dataclass(frozen=True)
 class Suspect:
-    """A cause that may be behind a measurement.
+    """A possible cause of a measurement.
 
     Attributes:
         cause: Its name.
@@ -26,7 +26,7 @@ class Suspect:
         evidence: Lines and numbers that support it.
         tells: Test or counter that separates it from other causes.
         explains: Fraction of the missing bandwidth that it explains, 0 to 1; none if unknown.
-        is_guess: Whether a ratio alone speaks for it, which a line of the file may rule out.
+        is_guess: Whether its only evidence is a ratio; a line of the file may rule it out.
         adds_to: Causes that it adds to: it is shown right after the first of them.
     """
 

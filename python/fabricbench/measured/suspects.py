@@ -1,7 +1,8 @@
-"""Names the likely causes of a measurement, each with its evidence, and orders them.
+"""`suspects` returns the likely causes of a measurement, each with its evidence, in order.
 
-A cause is named only with its evidence: a line of the file, or a ratio of what was measured to a rate that
-the file, the user or a plan gives. Each names the test or counter that tells it apart from others.
+A cause is listed only with evidence: a line of the file, or the ratio of a measured value to a rate that the
+file, the user or a plan gives. Each names a test or counter that separates it from other causes. `_RULES` is
+the list of the functions that detect causes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE,
 from fabricbench.measured.switch_causes import CONGESTION, LOSSLESS_DROPS, link_errors, lossless_drops
 
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate", "small-mtu")
-"""Causes that are named of a measurement that has reached what is expected."""
+"""Causes that are listed even if the measurement has reached its target."""
 _ONLY_WITHOUT_OTHERS: Final = ("unexplained",)
 _VAGUE: Final = ("acs",)
 """Guesses for which half of the rate is enough: left out next to a likely cause."""
@@ -42,9 +43,9 @@ _SPOILING: Final = (
     *("run-failed", "separate-processes", "one-rank", "wrong-values", "inside-a-host", "sockets"),
     AS_EXPECTED,
 )
-"""Certain causes by which a measurement says nothing of RDMA over the network, or nothing is missing."""
-_LITTLE: Final = 0.5
-"""Part of what is missing that a cause explains, from which on it comes before those that explain less."""
+"""Certain causes by which a measurement is no evidence about RDMA over the network, or lacks nothing."""
+_MINOR_PART: Final = 0.5
+"""Fraction of the missing bandwidth below which a cause is ordered after those that explain more."""
 _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     lost_processes,
     communicator_errors,
@@ -92,65 +93,70 @@ _RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
     shared.shared_adapters,
     expected.host_software,
 )
-"""In the order of equally likely causes: what spoils a measurement, then the host outwards, a root before
-its consequences: PCIe that cannot be read before the adapters and paths that NCCL then takes, a link in error
-before the packets that it loses."""
+"""Rules, in the order of equally likely causes: invalid measurements, then from the host outwards, each root
+before its consequences (unreadable PCIe before the adapters and paths that NCCL then takes, a link in error
+before the packets that it loses)."""
 
 
 def suspects(case: Examined) -> list[Suspect]:
     """Return the causes that the evidence allows.
 
-    What is certain is first, then causes that explain most of what is missing, or of which that is not known,
-    then those that explain little; of these the likeliest first, and equal ones in the order of the rules.
-    That no cause is known comes last. Guesses by a ratio alone are left out where a certain cause explains
-    the measurement.
+    Certain causes are first, then causes that explain most of the missing bandwidth or an unknown fraction of
+    it, then those that explain little. Within each group the likeliest are first, and equal ones are in the
+    order of the rules. `unexplained` is last. Guesses by a ratio only are left out if a certain cause
+    explains the measurement.
     """
-    found = [each for rule in _RULES for each in rule(case)]
+    causes = [suspect for rule in _RULES for suspect in rule(case)]
     if expected.has_reached(case):
-        found = [each for each in found if each.confidence == CERTAIN or each.cause in _AT_THE_TARGET]
-    likely = [each for each in found if each.confidence >= LIKELY and not _explains_little(each)]
-    left_out = (*_ONLY_WITHOUT_OTHERS, *_VAGUE) if likely else ()
-    is_certain = any(each.confidence == CERTAIN for each in likely)
-    kept = [
-        each
-        for each in found
-        if not (each.cause in left_out and each.confidence == POSSIBLE) and not (is_certain and each.is_guess)
+        causes = [
+            suspect for suspect in causes if suspect.confidence == CERTAIN or suspect.cause in _AT_THE_TARGET
+        ]
+    likely = [
+        suspect for suspect in causes if suspect.confidence >= LIKELY and not _explains_minor_part(suspect)
     ]
-    return _with_additions(_drops_first(sorted(kept, key=_order)))
+    omitted_causes = (*_ONLY_WITHOUT_OTHERS, *_VAGUE) if likely else ()
+    is_certain = any(suspect.confidence == CERTAIN for suspect in likely)
+    listed_causes = [
+        suspect
+        for suspect in causes
+        if not (suspect.cause in omitted_causes and suspect.confidence == POSSIBLE)
+        and not (is_certain and suspect.is_guess)
+    ]
+    return _with_additions(_drops_before_congestion(sorted(listed_causes, key=_order)))
 
 
-def _drops_first(found: Sequence[Suspect]) -> list[Suspect]:
-    """Return the causes, drops of a queue that may be lossless before congestion, which they make likely."""
-    ordered, causes = list(found), [each.cause for each in found]
-    if {LOSSLESS_DROPS, CONGESTION} <= {*causes}:
-        drops, congestion = causes.index(LOSSLESS_DROPS), causes.index(CONGESTION)
+def _drops_before_congestion(causes: Sequence[Suspect]) -> list[Suspect]:
+    """Return the causes with drops of a possibly lossless queue before congestion, which they make likely."""
+    ordered, cause_names = list(causes), [suspect.cause for suspect in causes]
+    if {LOSSLESS_DROPS, CONGESTION} <= {*cause_names}:
+        drops, congestion = cause_names.index(LOSSLESS_DROPS), cause_names.index(CONGESTION)
         if congestion < drops:
             ordered.insert(congestion, ordered.pop(drops))
     return ordered
 
 
-def _with_additions(found: Sequence[Suspect]) -> list[Suspect]:
-    """Return the causes, those that add to another right after it."""
-    causes = [each.cause for each in found]
-    ordered = list(found)
-    for each in found:
-        base = next((cause for cause in causes if cause in each.adds_to), None)
+def _with_additions(causes: Sequence[Suspect]) -> list[Suspect]:
+    """Return the causes with each that adds to another directly after that one."""
+    cause_names = [suspect.cause for suspect in causes]
+    ordered = list(causes)
+    for suspect in causes:
+        base = next((cause for cause in cause_names if cause in suspect.adds_to), None)
         if base is not None:
-            ordered.remove(each)
-            place = next(index for index, other in enumerate(ordered) if other.cause == base)
-            ordered.insert(place + 1, each)
+            ordered.remove(suspect)
+            base_index = next(index for index, other in enumerate(ordered) if other.cause == base)
+            ordered.insert(base_index + 1, suspect)
     return ordered
 
 
-def _order(each: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
-    """Return the order of a cause: drops of a lossless queue after those that spoil the measurement alone."""
-    is_last = each.cause in _ONLY_WITHOUT_OTHERS
-    spoils = each.cause in _SPOILING and each.confidence == CERTAIN
-    is_lossless = each.cause == LOSSLESS_DROPS and each.confidence == LIKELY
+def _order(suspect: Suspect) -> tuple[bool, int, bool, bool, int, bool]:
+    """Return the sort key of a cause: only invalid measurements are before drops of a lossless queue."""
+    is_last = suspect.cause in _ONLY_WITHOUT_OTHERS
+    spoils = suspect.cause in _SPOILING and suspect.confidence == CERTAIN
+    is_lossless = suspect.cause == LOSSLESS_DROPS and suspect.confidence == LIKELY
     rank = 0 if spoils else 1 if is_lossless else 2
-    little = _explains_little(each)
-    return is_last, rank, each.confidence < CERTAIN, little, -each.confidence, each.is_guess
+    little = _explains_minor_part(suspect)
+    return is_last, rank, suspect.confidence < CERTAIN, little, -suspect.confidence, suspect.is_guess
 
 
-def _explains_little(each: Suspect) -> bool:
-    return each.explains is not None and each.explains < _LITTLE
+def _explains_minor_part(suspect: Suspect) -> bool:
+    return suspect.explains is not None and suspect.explains < _MINOR_PART

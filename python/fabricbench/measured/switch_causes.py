@@ -1,7 +1,11 @@
-"""Causes that counters of switches speak for: drops of lossless queues, congestion, links in error, uplinks.
+"""Causes with evidence in counters of switches: drops of lossless queues, congestion, link errors, uplinks.
 
-Counters of one vendor are not those of another, so none are added up over switches: each line of evidence is
-one counter of one switch, with the place where it is largest and what it counts.
+Counters of different vendors are not comparable, so none are added up over switches: each line of evidence is
+one counter of one switch, with the port or queue where it is largest and its meaning.
+
+Rules: `lossless_drops`, `link_errors`. Evidence for other rules: `congestion_evidence`, `congestion_denied`,
+`paused_by_one_port`, `uplink_spread`. For counters in general: `counted_lines`, `confidence_of`, `of_kind`,
+`uplink_load`, `missing_loads`, `has_port`.
 """
 
 from __future__ import annotations
@@ -34,21 +38,21 @@ _PAUSES: Final = (
     *("pfc_tx_priority_{p}", "pause_rx", "pause_tx"),
 )
 _OF_HOSTS: Final = ("pfc_rx_paused_priority_{p}", "pfc_rx_priority_{p}", "pause_rx", "global_pause_rx")
-"""Pauses that the network sent to a host. Those that a host sends speak for the host (`host_causes`)."""
+"""Pauses that the network sent to a host. Those sent by a host are evidence of a slow host: `host_causes`."""
 _PFC_FRAMES: Final = ("pfc_rx_priority_", "pfc_tx_priority_")
 _RECEIVED_PAUSES: Final = ("pfc_rx_priority_{p}", "pause_rx")
 _ONE_PORT: Final = 0.9
-"""Part of all pauses from which on one port sends nearly all of them."""
+"""Fraction of all pauses above which one port sends nearly all of them."""
 _PORTS_MIN, _PAUSES_MIN = 3, 1000
-"""Fewest ports of hosts that are compared, and fewest frames."""
+"""Least number of ports of hosts, and of pause frames, for this comparison."""
 _LOSSLESS_USE: Final = ("headroom_max_bytes", "pfc_storms")
 _SONIC_LOSSLESS: Final = ("3", "4")
 _MARKS: Final = ("queue_ecn_marked", "ecn_marked", "queue_ecn_selected")
 _HOST_MARKS: Final = ("ecn_marked_received", "cnp_sent", "cnp_handled", "cnp_received")
 _MARKS_MIN: Final = 10_000
-"""Marks and notifications of all hosts from which on they are named: any fabric has some."""
+"""Marks and notifications of all hosts above which they are evidence: any fabric has some."""
 _WEAK: Final = ("rx_discards",)
-"""On some chips with what access lists drop: it never makes a cause likely."""
+"""Counters that include drops by access lists on some chips: they never make a cause likely."""
 LINK_ERRORS: Final = (
     *(
         "fec_uncorrectable",
@@ -62,35 +66,36 @@ LINK_ERRORS: Final = (
 )
 _LINES_MAX: Final = 6
 _UNEVEN: Final = 1.2
-"""Most of an uplink over their mean from which on the hash is named: 17 % less than an even load."""
+"""Ratio of most to mean load of uplinks above which the hash is a cause: 17 % less than an even load."""
 
 READS_THEM: Final = "`--counters AFTER --before BEFORE` sets what switches counted beside it"
 
 
 def congestion_evidence(case: Examined) -> tuple[list[str], int]:
-    """Return what switches counted of drops, pauses and marks, and how sure that makes congestion.
+    """Return lines on drops, pauses and marks, and the confidence in congestion; 0 without any.
 
-    Drops or pauses while the run went on, of a run that reached less than it should, make it likely. Marks
-    alone do not, as rate control works by them. 0 without any.
+    Drops or pauses during a run below its target make it likely. Marks do not, as they are the normal
+    operation of rate control.
     """
     switches = of_kind(case.switches, "switch")
-    strong = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
-    strong += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
-    lines = strong + list(counted_lines(switches, (*_MARKS, *_WEAK)))
+    loss_lines = list(counted_lines(switches, (*SWITCH_LOSSES, *_PAUSES)))
+    loss_lines += counted_lines(of_kind(case.switches, "host"), _OF_HOSTS)
+    lines = loss_lines + list(counted_lines(switches, (*_MARKS, *_WEAK)))
     hosts = of_kind(case.switches, "host")
     lines += counted_lines(hosts, [name for name in _HOST_MARKS if _total(hosts, name) >= _MARKS_MIN])
-    more = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
-    return lines[:_LINES_MAX] + more, confidence_of(case, is_strong=bool(strong)) if lines else 0
+    omission = [f"{len(lines) - _LINES_MAX} more of such counters"] if len(lines) > _LINES_MAX else []
+    return lines[:_LINES_MAX] + omission, confidence_of(case, is_strong=bool(loss_lines)) if lines else 0
 
 
 def _total(counters: Sequence[SwitchCounters], name: str) -> int | float:
-    return sum(change.value or 0 for each in counters for change in each.named(name))
+    return sum(change.value or 0 for switch in counters for change in switch.named(name))
 
 
 def paused_by_one_port(case: Examined) -> list[str]:
-    """Return that nearly all pauses that a switch received came from one port that is no uplink.
+    """Return lines on switches that received nearly all pauses at one port that is no uplink.
 
-    What is attached there takes in less than its link brings. Where many ports pause, buffers fill all over.
+    The device at this port receives more slowly than its link. If pauses are on several ports, buffers fill
+    everywhere.
     """
     lines = []
     for switch in of_kind(case.switches, "switch"):
@@ -100,39 +105,43 @@ def paused_by_one_port(case: Examined) -> list[str]:
             for port, frames in received.items()
             if not any(is_among(port, pattern) for pattern in case.uplinks)
         }
-        first = next(iter(of_hosts), "")
-        whole = sum(received.values())
-        if len(of_hosts) < _PORTS_MIN or whole < _PAUSES_MIN or of_hosts[first] < _ONE_PORT * whole:
+        top_port = next(iter(of_hosts), "")
+        total = sum(received.values())
+        if len(of_hosts) < _PORTS_MIN or total < _PAUSES_MIN or of_hosts[top_port] < _ONE_PORT * total:
             continue
         lines.append(
-            f"{switch.switch}: {first} received {of_hosts[first]:,} of {whole:,} pause frames "
-            f"({100 * of_hosts[first] / whole:.3g} %), {len(received) - 1} other ports the rest"
-            + ("" if case.uplinks else f"; if {first} is an uplink (--uplinks), it is congestion beyond it")
+            f"{switch.switch}: {top_port} received {of_hosts[top_port]:,} of {total:,} pause frames "
+            f"({100 * of_hosts[top_port] / total:.3g} %), {len(received) - 1} other ports the rest"
+            + (
+                ""
+                if case.uplinks
+                else f"; if {top_port} is an uplink (--uplinks), it is congestion beyond it"
+            )
         )
     return lines
 
 
 def congestion_denied(case: Examined) -> list[str]:
-    """Return that switches counted neither pauses nor drops, where they count both."""
+    """Return lines on switches with counters of pauses and drops that are all 0."""
     return [
-        f"against it: {each.switch} counted neither pauses nor drops"
-        for each in of_kind(case.switches, "switch")
-        if each.named(*_PAUSES) and each.named(*SWITCH_LOSSES)
-        if not any(change.value for change in each.named(*SWITCH_LOSSES, *_PAUSES))
+        f"against it: {switch.switch} counted neither pauses nor drops"
+        for switch in of_kind(case.switches, "switch")
+        if switch.named(*_PAUSES) and switch.named(*SWITCH_LOSSES)
+        if not any(change.value for change in switch.named(*SWITCH_LOSSES, *_PAUSES))
     ]
 
 
 def of_kind(counters: Sequence[SwitchCounters], kind: str) -> list[SwitchCounters]:
     """Return the counters of switches, or those of hosts."""
-    return [each for each in counters if each.kind == kind]
+    return [device for device in counters if device.kind == kind]
 
 
 def lossless_drops(case: Examined) -> Iterator[Suspect]:
-    """Frames that a switch dropped in a queue or priority group that flow control should keep free of loss.
+    """Frames that a switch dropped in a queue or priority group that flow control should make lossless.
 
-    A priority is lossless where PFC frames or the use of headroom were counted. Queues and priority groups
-    are of the priority of their number, as SONiC maps them by default. Where no PFC frame was counted it is
-    possible of those that are lossless in SONiC's defaults.
+    A priority is lossless if PFC frames or the use of headroom were counted. The number of a queue or
+    priority group is its priority, as by SONiC's default map. Without any PFC frame, drops are a possible
+    cause in the priorities that are lossless in SONiC's defaults.
     """
     switches = of_kind(case.switches, "switch")
     lossless = _lossless(case.switches)
@@ -141,7 +150,7 @@ def lossless_drops(case: Examined) -> Iterator[Suspect]:
     reason = f"priority {', '.join(sorted(lossless))}: PFC frames or headroom were counted, so it is lossless"
     confidence = LIKELY if is_low else POSSIBLE
     if not lines and not lossless:
-        lines = _queue_drops([each for each in switches if _is_sonic(each)], _SONIC_LOSSLESS)
+        lines = _queue_drops([switch for switch in switches if _is_sonic(switch)], _SONIC_LOSSLESS)
         reason = "queues 3 and 4 are lossless in SONiC's defaults; " + (
             "not one PFC frame was counted: flow control is off or not asked for there, or the queue is no "
             "lossless one: `show pfc priority`, config_db.json"
@@ -170,29 +179,29 @@ def _queue_drops(switches: Sequence[SwitchCounters], priorities: Collection[str]
         for change in switch.named(*_QUEUE_LOSSES):
             if change.value and _priority(change) in priorities:
                 by_vendor.setdefault(change.vendor_name, []).append(change)
-        lines += [_line(switch, each) for each in by_vendor.values()]
+        lines += [_line(switch, group) for group in by_vendor.values()]
     return lines
 
 
 def _is_sonic(counters: SwitchCounters) -> bool:
-    return any(each.counter is not None and each.counter.family == "sonic" for each in counters.changes)
+    return any(change.counter is not None and change.counter.family == "sonic" for change in counters.changes)
 
 
 def _counts_pfc(counters: Sequence[SwitchCounters]) -> bool:
-    """Tell whether a file has counters of PFC at all."""
-    return any(change.name[:-1] in _PFC_FRAMES for each in counters for change in each.changes)
+    """Return whether a file has any counter of PFC."""
+    return any(change.name[:-1] in _PFC_FRAMES for device in counters for change in device.changes)
 
 
 def _lossless(counters: Sequence[SwitchCounters]) -> set[str]:
-    """Return the priorities of which PFC frames, storms or the use of headroom were counted."""
-    found = set()
-    for each in counters:
-        for change in each.changes:
+    """Return the priorities with PFC frames, storms or use of headroom in the counters."""
+    priorities = set()
+    for device in counters:
+        for change in device.changes:
             if change.counter is not None and change.after and change.name[:-1] in _PFC_FRAMES:
-                found.add(change.name[-1])
+                priorities.add(change.name[-1])
             elif change.after and change.name in _LOSSLESS_USE:
-                found.add(_priority(change))
-    return found - {""}
+                priorities.add(_priority(change))
+    return priorities - {""}
 
 
 def _priority(change: Change) -> str:
@@ -202,9 +211,9 @@ def _priority(change: Change) -> str:
 
 
 def confidence_of(case: Examined, *, is_strong: bool) -> int:
-    """Return how sure counters make a cause: growth during a run that reached too little is likely."""
+    """Return the confidence by counters: likely if strong ones grew during a run below its target."""
     is_low = case.ratio is not None and case.ratio < GOOD
-    return LIKELY if is_strong and is_low and any(each.before for each in case.switches) else POSSIBLE
+    return LIKELY if is_strong and is_low and any(device.before for device in case.switches) else POSSIBLE
 
 
 def counted_lines(switches: Sequence[SwitchCounters], names: Sequence[str]) -> Iterator[str]:
@@ -214,18 +223,20 @@ def counted_lines(switches: Sequence[SwitchCounters], names: Sequence[str]) -> I
             by_vendor: dict[str, list[Change]] = {}
             for change in switch.named(name):
                 by_vendor.setdefault(change.vendor_name, []).append(change)
-            yield from (_line(switch, each) for each in by_vendor.values() if any(one.value for one in each))
+            yield from (
+                _line(switch, group) for group in by_vendor.values() if any(change.value for change in group)
+            )
 
 
 def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
     counter = changes[0].counter
     unit, meaning = (counter.unit or "of no unit", counter.meaning) if counter else ("", "")
-    by_place = totals(changes)
-    (place, most), *_ = by_place.items()
-    others = sum(1 for value in by_place.values() if value) - 1
-    grew = "grew by" if switch.before else "stands at"
-    where = f"{place}, and {others} more" if others else place
-    return f"{switch.switch}: {changes[0].vendor_name} {grew} {most:,} {unit} at {where} ({meaning})"
+    totals_by_port = totals(changes)
+    (port, most), *_ = totals_by_port.items()
+    others = sum(1 for value in totals_by_port.values() if value) - 1
+    verb = "grew by" if switch.before else "stands at"
+    position = f"{port}, and {others} more" if others else port
+    return f"{switch.switch}: {changes[0].vendor_name} {verb} {most:,} {unit} at {position} ({meaning})"
 
 
 def link_errors(case: Examined) -> Iterator[Suspect]:
@@ -249,9 +260,10 @@ def link_errors(case: Examined) -> Iterator[Suspect]:
 
 
 def uplink_spread(case: Examined) -> tuple[list[str], int]:
-    """Return how uneven the uplinks were loaded, and how sure that makes collisions; 0 where they were even.
+    """Return lines on the load of uplinks, and the confidence in collisions; 0 if the load is even.
 
-    A collective waits for its slowest part, so it reaches mean over most of what an even spread would.
+    A collective waits for its slowest part, so its bandwidth is mean over most load times that of an even
+    load.
     """
     lines, confidence = [], 0
     for switch in case.switches:
@@ -273,7 +285,7 @@ def uplink_spread(case: Examined) -> tuple[list[str], int]:
 
 
 def missing_loads(switches: Sequence[SwitchCounters], uplinks: Sequence[str]) -> list[str]:
-    """Return the names of uplinks that are ports of a file, with no bytes or packets sent in it.
+    """Return the names of uplinks with counters, but without those of bytes or packets sent.
 
     Args:
         switches: The counters.
@@ -282,28 +294,30 @@ def missing_loads(switches: Sequence[SwitchCounters], uplinks: Sequence[str]) ->
     return [
         port
         for port in uplinks
-        if has_port(switches, port) and not any(uplink_load(each, [port]) for each in switches)
+        if has_port(switches, port) and not any(uplink_load(switch, [port]) for switch in switches)
     ]
 
 
 def has_port(switches: Sequence[SwitchCounters], pattern: str) -> bool:
-    """Tell whether a port that a pattern names, or a queue of it, has counters."""
-    places = {change.place for each in switches for change in each.changes}
-    ports = places | {place.rpartition(":")[0] for place in places} - {""}
+    """Return whether a port that matches a pattern, or a queue of it, has counters."""
+    objects = {change.place for switch in switches for change in switch.changes}
+    ports = objects | {name.rpartition(":")[0] for name in objects} - {""}
     return any(is_among(port, pattern) for port in ports)
 
 
 def uplink_load(switch: SwitchCounters, uplinks: Sequence[str]) -> dict[str, int | float]:
-    """Return what each uplink sent, the most first: bytes, or packets where bytes are not counted.
+    """Return the load of each uplink, the largest first: bytes sent, or packets if bytes are not counted.
 
     Args:
         switch: Its counters.
         uplinks: Names of its ports, or patterns of them such as `Ethernet9?` or `Ethernet{0,8}`.
     """
     for name in ("tx_bytes", "tx_packets"):
-        chosen = [
-            each for each in switch.named(name) if any(is_among(each.place, pattern) for pattern in uplinks)
+        changes = [
+            change
+            for change in switch.named(name)
+            if any(is_among(change.place, pattern) for pattern in uplinks)
         ]
-        if chosen:
-            return dict(totals(chosen))
+        if changes:
+            return dict(totals(changes))
     return {}

@@ -1,4 +1,9 @@
-"""The text of a file: decoded, cut into numbered lines, its numbers and command lines."""
+"""`Document`: the decoded text of a file in numbered lines, with methods that read cells and report errors.
+
+Functions for all text formats: `table_lines`, `whole_rows` and `failure` return the rows and the end of a
+table, `starts_with_number` and `is_elided` classify a line, `command_lines`, `command_before`,
+`launched_processes` and `launched_ranks` read command lines, `shown` quotes a text for a message.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ from fabricbench.measured.prefixes import with_origins
 MAX_FILE_BYTES = 16 << 20
 MAX_LINES = 200_000
 MAX_LINE = 8000
-"""Longer lines are cut there: none of a benchmark is as long."""
+"""Characters after which a line is cut: no benchmark prints so long a line."""
 MAX_ROWS = 2000
 _COMMANDS_MAX = 2000
 _MAX_SHOWN = 60
@@ -31,15 +36,15 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 _COMMA = re.compile(r"\d+,\d+")
 _GZIP = b"\x1f\x8b"
 _MIXED = re.compile(r"\d+\s+\d+\s+[A-Za-z]\w*\s")
-"""How a row of nccl-tests begins, as far as no log can."""
+"""Beginning of a row of nccl-tests; no log line begins in this form."""
 _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
 _AFTER = re.compile(
     r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+|Out of bounds values|Avg bus bandwidth"
     r"|Collective test|nThread:? \d|nccl-tests version|size\s+count\s+type"
     r"|DATA VALIDATION ERROR\b|\^[CZ\\]|(?:Killed|Terminated|Interrupted?|Aborted|logout)\b"
 )
-"""What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`, the
-check of OSU benchmarks that failed, a key that ended the program, or what a shell says of it."""
+"""Lines that end a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`,
+the failed check of OSU benchmarks, a key that ended the program, or a shell's message about it."""
 _DOTS, _AROUND_DOTS = frozenset(".:\u2026\u00b7\u22ee"), frozenset(" \t[](){}<>#")
 _SNIPPED = re.compile(r"\W{0,20}(?:snip|cut|truncated|omitted)(?:ped)?\W{0,20}", re.IGNORECASE)
 _SHELL_PROMPT = re.compile(r"^(?:\(\S+\)\s*)?(?:[>$%+]+|\[[^\]]{1,100}\][$#>%]|\S*[\w~\])][$#>%])\s+")
@@ -67,8 +72,8 @@ class Document:
         Args:
             name: Name of the file, for errors.
             data: Its bytes.
-            wanted: What it should be; the output of a benchmark by default.
-            hint: What to do where it is not.
+            wanted: Expected content; the output of a benchmark by default.
+            hint: Hint of the error for other content.
             bytes_max: Most bytes that it may have, unpacked.
 
         Raises:
@@ -76,24 +81,24 @@ class Document:
         """
         data = _unpacked(name, data, bytes_max)
         if len(data) > bytes_max:
-            found, allowed = f"more than {bytes_max:,} bytes", f"at most {bytes_max:,}"
-            raise MeasuredError(name, None, found, allowed, hint or OUTPUT_HINT)
+            kind_of_file, allowed = f"more than {bytes_max:,} bytes", f"at most {bytes_max:,}"
+            raise MeasuredError(name, None, kind_of_file, allowed, hint or OUTPUT_HINT)
         encoding, skipped = next(
             ((kind, len(bom)) for bom, kind in _BOMS if data.startswith(bom)), ("utf-8", 0)
         )
         text = data[skipped:].decode(encoding, errors="replace")
         if not text.strip() or "\0" in text:
-            found = "a file that is no text" if text.strip() else "an empty file"
+            kind_of_file = "a file that is no text" if text.strip() else "an empty file"
             expected = wanted or "the output of a benchmark"
-            raise MeasuredError(name, None, found, expected, hint or FORMATS_HINT)
+            raise MeasuredError(name, None, kind_of_file, expected, hint or FORMATS_HINT)
         return cls(name, text)
 
     @cached_property
     def lines(self) -> Sequence[Line]:
-        """Its lines, without colours and without what launchers and loggers put before them.
+        """Its lines, without colours and without the prefixes of launchers and loggers.
 
         Raises:
-            MeasuredError: There are too many.
+            MeasuredError: There are more than `MAX_LINES`.
         """
         count = self.text.count("\n") or self.text.count("\r")
         if count > MAX_LINES:
@@ -152,25 +157,25 @@ class Document:
         """
         value = int(cell) if cell.isascii() and cell.isdecimal() and len(cell) < 20 else -1
         if not 0 <= value <= _INTEGER_MAX:
-            found = f"{shown(cell)} in column {column}"
-            raise self.error(line, found, "a whole number of 0 or more", ROW_HINT)
+            cell_text = f"{shown(cell)} in column {column}"
+            raise self.error(line, cell_text, "a whole number of 0 or more", ROW_HINT)
         return value
 
     def cells(self, line: Line, columns: Sequence[str]) -> list[str]:
-        """Cut a row into as many cells as there are columns.
+        """Return the cells of a row, one for each column.
 
         Raises:
             MeasuredError: It has more or fewer.
         """
         cells = line.text.split()
         if len(cells) != len(columns):
-            found = f"{len(cells)} cells in {shown(line.text.strip())}"
-            raise self.error(line.number, found, f"{len(columns)}: {', '.join(columns)}", ROW_HINT)
+            row_text = f"{len(cells)} cells in {shown(line.text.strip())}"
+            raise self.error(line.number, row_text, f"{len(columns)}: {', '.join(columns)}", ROW_HINT)
         return cells
 
 
 def _unpacked(name: str, data: bytes, bytes_max: int) -> bytes:
-    """Return what a gzip file holds, up to one byte more than may be; other files as they are.
+    """Return the content of a gzip file, up to one byte above the limit; other files unchanged.
 
     Raises:
         MeasuredError: It is cut off or damaged.
@@ -196,38 +201,38 @@ RANKS_HINT = "say it: --ranks N"
 
 
 def shown(text: str) -> str:
-    """Quote a text for an error, cut where it is long."""
+    """Return a text in quotation marks for a message, cut if it is long."""
     cut = text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
     return '"' + "".join(each if each.isprintable() else "?" for each in cut) + '"'
 
 
 def is_elided(text: str) -> bool:
-    """Tell whether a line is in place of rows that somebody left out: only dots, or a word for it."""
+    """Return whether a line replaces omitted rows: only dots, or a word such as `snip`."""
     characters = set(text)
     is_dots = bool(characters & _DOTS) and characters <= _DOTS | _AROUND_DOTS
     return is_dots or bool(_SNIPPED.fullmatch(text.strip()))
 
 
 def starts_with_number(text: str) -> bool:
-    """Tell whether a line begins like a row of a table."""
+    """Return whether a line begins like a row of a table."""
     return text.lstrip()[:1].isdigit()
 
 
 def table_lines(
     document: Document, index: int, below: re.Pattern[str] | None = None
 ) -> tuple[list[Line], int]:
-    """Return the rows of a table, which begin with a number, and the place where something else follows.
+    """Return the rows of a table, which begin with a number, and the index of the line after the table.
 
     Args:
         document: The file.
-        index: Place of the first line below the head.
-        below: What may stand between the head and the first row; none for nothing.
+        index: Index of the first line below the head.
+        below: Pattern of lines allowed between the head and the first row; none for no such line.
 
     Raises:
-        MeasuredError: A line within the table is neither a row nor known as what libraries write in between.
+        MeasuredError: A line within the table is neither a row nor a known message of a library.
     """
     rows: list[Line] = []
-    is_apart = False
+    is_after_gap = False
     while index < len(document.lines) and len(rows) <= MAX_ROWS:
         line = document.lines[index]
         text = line.text.strip()
@@ -235,15 +240,15 @@ def table_lines(
             raise document.error(line.number, shown(text), "a row without NCCL's log in it", MIXED_HINT)
         if starts_with_number(text) and not line.is_noise:
             rows.append(line)
-            is_apart = False
+            is_after_gap = False
         elif not text:
-            is_apart = True
+            is_after_gap = True
         elif is_elided(text) or (below is not None and not rows and below.match(text)):
             pass
         elif text.startswith("#"):
             break
         elif not line.is_noise:
-            if (rows and is_apart) or _AFTER.match(text) or FAILED.match(text):
+            if (rows and is_after_gap) or _AFTER.match(text) or FAILED.match(text):
                 break
             raise document.error(line.number, shown(text), "a row of the table that begins above", ROW_HINT)
         index += 1
@@ -251,10 +256,10 @@ def table_lines(
 
 
 def whole_rows(document: Document, rows: list[Line], warnings: list[str]) -> list[Line]:
-    """Return the rows of a table without one that the end of the file cuts off, which a warning names.
+    """Return the rows of a table without a last row cut off at the end of the file, which a warning names.
 
-    Cut off is a last row without a line feed that has fewer cells than the first, or in its last cell fewer
-    decimals.
+    A last row without a line feed is cut off if it has fewer cells than the first row, or fewer decimals in
+    its last cell.
     """
     if len(rows) < 2 or rows[-1] is not document.lines[-1]:
         return rows
@@ -262,15 +267,15 @@ def whole_rows(document: Document, rows: list[Line], warnings: list[str]) -> lis
     is_rounded = len(cut) == len(first) and len(cut[-1].partition(".")[2]) < len(first[-1].partition(".")[2])
     if len(cut) >= len(first) and not is_rounded:
         return rows
-    told = shown(" ".join(cut))
+    cut_text = shown(" ".join(cut))
     warnings.append(
-        f"{document.name}:{rows[-1].number}: the file ends in this row, which is left out: {told}"
+        f"{document.name}:{rows[-1].number}: the file ends in this row, which is left out: {cut_text}"
     )
     return rows[:-1]
 
 
 def failure(document: Document, index: int) -> list[str]:
-    """Return a warning if the line that ends a table says that the run failed; none otherwise."""
+    """Return a warning if the line that ends a table reports a failed run; empty otherwise."""
     if index >= len(document.lines) or not FAILED.match(document.lines[index].text):
         return []
     line = document.lines[index]
@@ -285,18 +290,18 @@ def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:
         program: A regular expression of the program's name.
     """
     pattern = re.compile(rf"(?:^|[\s/])(?:{program})(?:\s|$)")
-    found: list[tuple[int, str]] = []
+    commands: list[tuple[int, str]] = []
     index = 0
-    while index < len(lines) and len(found) < _COMMANDS_MAX:
+    while index < len(lines) and len(commands) < _COMMANDS_MAX:
         start, parts = lines[index].number, [lines[index].text]
         while parts[-1].rstrip().endswith("\\") and index + 1 < len(lines) and len(parts) < 100:
             index += 1
             parts.append(lines[index].text)
-        whole = " ".join(part.strip().rstrip("\\").strip() for part in parts)
-        if pattern.search(whole) and not whole.startswith("#") and len(whole) < 8000:
-            found.append((start, _without_prompt(whole)))
+        command = " ".join(part.strip().rstrip("\\").strip() for part in parts)
+        if pattern.search(command) and not command.startswith("#") and len(command) < 8000:
+            commands.append((start, _without_prompt(command)))
         index += 1
-    return found
+    return commands
 
 
 def command_before(commands: Sequence[tuple[int, str]], line: int, program: str | None = None) -> str:
@@ -331,13 +336,13 @@ def launched_processes(command: str, program: str) -> int | None:
 
 
 def launched_ranks(command: str, program: str) -> int | None:
-    """Return the number of ranks that a launcher was asked for; none if it does not say."""
+    """Return the number of ranks in the options of a launcher; none without launcher or number."""
     before = _words_before(command, program)
     if not _has_launcher(before):
         return None
     ranks = _option(before, _RANK_OPTIONS)
-    nodes, each = _option(before, ("-N", "--nodes")), _option(before, ("--ntasks-per-node", "-ppn"))
-    return ranks or (nodes * each if nodes and each else None)
+    nodes, ranks_per_node = _option(before, ("-N", "--nodes")), _option(before, ("--ntasks-per-node", "-ppn"))
+    return ranks or (nodes * ranks_per_node if nodes and ranks_per_node else None)
 
 
 def _option(words: Sequence[str], names: Sequence[str]) -> int | None:

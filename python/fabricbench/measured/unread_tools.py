@@ -1,4 +1,7 @@
-"""Names the tool of an output that is known and not imported, by lines and names that only it prints."""
+"""Detects outputs of known tools that are not imported, by lines and names that only the tool prints.
+
+`tool_of` and `tool_of_json` return the tool, `hint` the hint of the error.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ RAS_HINT: Final = "`fabricbench explain FILE` says which ranks are behind"
 
 
 def tool_of(document: Document) -> str:
-    """Return the tool whose output a text is; empty if it is none of them."""
+    """Return the tool that printed a text; empty if no tool matches."""
     texts = [line.text.strip() for line in document.lines[:_LINES_MAX]]
     return next((name for name, each in _TEXTS if any(each.fullmatch(text) for text in texts)), "")
 
@@ -46,7 +49,7 @@ _LINES_MAX: Final = 2_000
 
 
 def tool_of_json(content: Any) -> str:
-    """Return the tool whose JSON a document is; empty if it is none of them."""
+    """Return the tool that wrote a JSON document; empty if no tool matches."""
     if not isinstance(content, dict):
         return ""
     start = content.get("start")
@@ -60,7 +63,7 @@ def tool_of_json(content: Any) -> str:
 
 
 def hint(tool: str) -> str:
-    """Return what to do with the output of a tool."""
+    """Return the hint for the output of a tool."""
     if tool.startswith("iperf"):
         return f"{tool} measures streams of TCP or UDP, {_HINT_OF}"
     return _HINT_OF

@@ -1,4 +1,4 @@
-"""Checks that need the whole plan. Each problem points at the field to change."""
+"""Checks of the whole plan. Each problem names the field to change."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,9 @@ from fabricbench.plan.transport.check import check_transport
 
 
 def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> list[Problem]:
-    """Return everything that is wrong with a plan whose fields are each right, or with a variant of one."""
+    """Return the problems of a plan whose fields are each valid, or of a variant of one."""
     field_problems = list(check_topology(plan, document))
-    if plan.fabric.topology.host_count > HOSTS_MAX:  # too many for the other checks to go through
+    if plan.fabric.topology.host_count > HOSTS_MAX:  # too many for the other checks
         return document.problems(field_problems)
     if not field_problems:
         field_problems += check_ranks(plan, document)
@@ -35,16 +35,16 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> l
     if variant == BASE_VARIANT:
         problems += check_fields(plan, document)
         problems += check_search(plan, document)
-    # Shares are only known once the ranks, the collectives and the sizes are.
+    # Shares can be checked only if the ranks, the collectives and the sizes are valid.
     return problems or document.problems(check_shares(plan))
 
 
 def plan_warnings(plan: Plan) -> Iterator[FieldProblem]:
-    """Yield what can be carried out, but is hardly meant."""
+    """Yield the settings that are valid but hardly intended."""
     yield from scale_warnings(plan)
     yield from size_warnings(plan)
     for index, job in enumerate(plan.jobs):
         if job.algorithm == "double-binary-tree" and plan.transport.qp_mode == "per_chunk":
-            found = "a pipeline of chunks with queue pairs of their own, which arrive late and together"
+            actual = "a pipeline of chunks with queue pairs of their own, which arrive late and together"
             hint = "set `transport.qp_mode: per_pair`"
-            yield FieldProblem(("jobs", index, "algorithm"), found, hint=hint)
+            yield FieldProblem(("jobs", index, "algorithm"), actual, hint=hint)

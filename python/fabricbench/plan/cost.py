@@ -1,12 +1,12 @@
-"""What a plan is estimated to cost, and whether this machine can give it.
+"""Estimated cost of a plan in memory and time, and the checks against the limits of this machine.
 
-The engine estimates (`crates/sim/src/estimate` says how, from what, and how well): memory of the whole
-program, and the time of one core that simulates every packet. Fast-forward and threads may make it much less.
+The engine estimates the memory of the whole program, and the time of one core that simulates every packet;
+`crates/sim/src/estimate` describes the method, its sources and its errors. Fast-forward and threads may make
+it much less.
 
-A plan that asks for more hosts than any fabric here may have is refused before it is expanded, so nothing can
-be estimated of it. What it would cost at least is extrapolated: the engine's estimates for a few ranks of its
-first job's collective on one switch, with messages of 1 KB, lie on a parabola, since ranks talk to each other
-in pairs.
+A plan with more hosts than any fabric may have is refused before it is expanded, so the engine cannot
+estimate it. Its least cost is extrapolated: the engine's estimates for a few ranks of its first job's
+collective on one switch, with messages of 1 KB, are on a parabola, since ranks exchange messages in pairs.
 """
 
 import json
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from fabricbench.plan.engine import Estimate
 
 ROUTES_MAX: Final = 1 << 26
-"""Most routes of a fabric that is checked unasked: of 8,192 leaves. More take the engine minutes to find."""
+"""Most routes of a fabric that is checked by default: of 8,192 leaves. More take the engine minutes."""
 MANY_ROWS: Final = 10_000_000
-"""Rows of chunks of a plan above which it is said how to have fewer."""
+"""Rows of chunks of a plan above which the estimate has a hint how to have fewer."""
 _ROW_BYTES: Final = 40
 """A row of table `chunks` on disk."""
 _FORCE: Final = "`--force` runs it nonetheless"
@@ -42,11 +42,11 @@ _DEFAULT_COLLECTIVE: Final = "all-to-all"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a trial may take at most.
+    """Limits of the estimated cost of a trial.
 
     Attributes:
-        memory_bytes: Memory; none where the machine does not tell.
-        time_ms: Time; none for any.
+        memory_bytes: Memory [bytes]; none if the machine does not report its memory.
+        time_ms: Time [ms]; none for no limit.
     """
 
     memory_bytes: int | None
@@ -62,45 +62,47 @@ def problems_beyond(
     """Yield a problem for the first trial that needs too much memory, and the first that takes too long.
 
     Args:
-        estimated: Some trials of a plan, each with what it is estimated to cost.
-        limits: What it may cost.
-        document: The plan, for the places of its fields.
-        count: How many trials the plan has.
+        estimated: Some trials of a plan, each with its estimate.
+        limits: Limits of a trial.
+        document: The plan, for the locations of its fields.
+        count: Number of trials of the plan.
     """
-    named = [(_name(trial, count), estimate) for trial, estimate in estimated if estimate is not None]
-    for name, estimate in named:
+    named_estimates = [
+        (_name(trial, count), estimate) for trial, estimate in estimated if estimate is not None
+    ]
+    for name, estimate in named_estimates:
         if limits.memory_bytes is not None and estimate["memory_bytes"] > limits.memory_bytes:
             yield memory_problem(name, estimate, limits.memory_bytes)
             break
-    for name, estimate in named:
+    for name, estimate in named_estimates:
         if limits.time_ms is not None and estimate["time_ms"] > limits.time_ms:
             yield _time_problem(name, estimate, limits.time_ms, document)
             break
 
 
 def memory_problem(name: str, estimate: "Estimate", allowed_bytes: int) -> FieldProblem:
-    """Say that a trial needs too much memory."""
+    """Return the problem of a trial that needs too much memory."""
     needed = units.human_size(estimate["memory_bytes"])
-    found = f"{name}, which needs about {needed} of memory ({_basis(estimate)})"
+    actual = f"{name}, which needs about {needed} of memory ({_basis(estimate)})"
     allowed = f"{units.human_size(allowed_bytes)}, which is what this machine has left"
-    return FieldProblem(("jobs",), found, allowed, f"fewer ranks or hosts need less; {_FORCE}")
+    return FieldProblem(("jobs",), actual, allowed, f"fewer ranks or hosts need less; {_FORCE}")
 
 
 def routes_problem(plan: Plan) -> FieldProblem | None:
-    """Say that a fabric has too many routes for what only the engine knows to be looked at; none if not."""
+    """Return the problem of a fabric with too many routes for a check by the engine; none for others."""
     routes = plan.fabric.topology.route_count
     if routes <= ROUTES_MAX:
         return None
-    found, allowed = f"a fabric of {routes:,} routes between switches", f"{ROUTES_MAX:,}"
-    return FieldProblem(("fabric", "topology"), found, allowed, f"more hosts on fewer leaves; {_FORCE}")
+    actual, allowed = f"a fabric of {routes:,} routes between switches", f"{ROUTES_MAX:,}"
+    return FieldProblem(("fabric", "topology"), actual, allowed, f"more hosts on fewer leaves; {_FORCE}")
 
 
 def _time_problem(name: str, estimate: "Estimate", allowed_ms: int, document: Document) -> FieldProblem:
-    found = f"{name}, which takes up to {duration(estimate['time_ms'])} on one core ({_work([estimate])})"
+    actual = f"{name}, which takes up to {duration(estimate['time_ms'])} on one core ({_work([estimate])})"
     path = ("sweep",) if "sweep" in document.data else ("jobs",)
     less = "a smaller data size takes less, and what repeats may be skipped"
     hint = f"{less}; `--time-limit MINUTES` allows more, {_FORCE}"
-    return FieldProblem(path, found, duration(allowed_ms), hint)
+    return FieldProblem(path, actual, duration(allowed_ms), hint)
 
 
 def _basis(estimate: "Estimate") -> str:
@@ -113,12 +115,12 @@ def _name(trial: PlannedTrial, count: int) -> str:
 
 
 def is_beyond(problem: Problem) -> bool:
-    """Tell whether a problem is only that a trial costs more than it may."""
+    """Whether a problem is only that a trial is beyond the limits of cost."""
     return _FORCE in problem.hint
 
 
 def estimate_text(estimates: Sequence["Estimate"]) -> str:
-    """Say what trials are estimated to cost: the most memory, the longest trial and all together."""
+    """Return the estimate of some trials as text: the most memory, the longest trial and all together."""
     if not estimates:
         return "no estimate: what this backend takes is not known before a run"
     memory_bytes = max(estimate["memory_bytes"] for estimate in estimates)
@@ -131,14 +133,14 @@ def estimate_text(estimates: Sequence["Estimate"]) -> str:
 
 
 def _work(estimates: Sequence["Estimate"]) -> str:
-    """Say how much there is to do: packet-hops, or chunks where no packet is simulated."""
+    """Return the amount of work as text: packet-hops, or chunks if no packet is simulated."""
     hops = sum(estimate["packet_hops"] for estimate in estimates)
     chunks = sum(estimate["chunks"] for estimate in estimates)
     return f"{hops:,} packet-hops" if hops else f"{chunks:,} chunks as flows"
 
 
 def _rows_text(estimates: Sequence["Estimate"]) -> str:
-    """Say how many rows of chunks are going to be written, if they are many, and how to have fewer."""
+    """Return the number of rows of chunks as text, with a hint how to have fewer; empty if not many."""
     rows = sum(estimate["chunk_rows"] for estimate in estimates)
     if rows <= MANY_ROWS:
         return ""
@@ -149,60 +151,64 @@ def _rows_text(estimates: Sequence["Estimate"]) -> str:
 
 
 def duration(time_ms: int) -> str:
-    """Write how long something takes on the clock: "0.8 s", "42 s", "7 min", "2 h 5 min", "3 days"."""
+    """Return a wall-clock time as text: "0.8 s", "42 s", "7 min", "2 h 5 min", "3 days"."""
     seconds = time_ms / 1000
     if seconds < 120:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     if minutes < 120:
         return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
+    hours, remaining_minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
+        return f"{hours} h {remaining_minutes} min" if remaining_minutes else f"{hours} h"
     return f"{hours // 24:,} days"
 
 
 def with_cost(problems: Iterable[Problem], document: Document) -> list[Problem]:
-    """Return problems, where one is too many hosts with the least cost of so many in its hint."""
-    return [_told(problem, document) for problem in problems]
+    """Return problems; that of too many hosts gets the least cost of as many ranks as its hint."""
+    return [_with_least_cost(problem, document) for problem in problems]
 
 
-def _told(problem: Problem, document: Document) -> Problem:
-    found = least_cost([problem], document)
-    if found is None:
+def _with_least_cost(problem: Problem, document: Document) -> Problem:
+    estimate = least_cost([problem], document)
+    if estimate is None:
         return problem
-    memory = units.human_size(found["memory_bytes"])
-    ranks, chunks = f"{found['hosts']:,} ranks", f"{found['chunks']:,} chunks"
+    memory = units.human_size(estimate["memory_bytes"])
+    ranks, chunks = f"{estimate['hosts']:,} ranks", f"{estimate['chunks']:,} chunks"
     hint = f"{ranks} of {_collective(document)} make {chunks} and need {memory} of memory at least"
     return replace(problem, hint=hint)
 
 
 def least_cost(problems: Iterable[Problem], document: Document) -> "Estimate | None":
-    """Return what a plan would cost at least that is refused for its number of hosts; none for any other."""
+    """Return the least cost of a plan that is refused for its number of hosts; none for any other."""
     counts = (_COUNT.fullmatch(problem.found) for problem in problems if problem.field in _HOSTS_FIELDS)
     hosts = max((int(count[1]) for count in counts if count), default=0)
     if hosts <= HOSTS_MAX:
         return None
     estimates = [_estimate(ranks, _collective(document)) for ranks in _RANKS_TRIED]
-    known = [each for each in estimates if each is not None]
-    if len(known) < len(_RANKS_TRIED):
+    complete = [estimate for estimate in estimates if estimate is not None]
+    if len(complete) < len(_RANKS_TRIED):
         return None
     return {
         "hosts": hosts,
-        "ports": _at(hosts, [each["ports"] for each in known]),
-        "chunks": _at(hosts, [each["chunks"] for each in known]),
-        "chunk_rows": _at(hosts, [each["chunk_rows"] for each in known]),
-        "queue_pairs": _at(hosts, [each["queue_pairs"] for each in known]),
-        "payload_bytes": _at(hosts, [each["payload_bytes"] for each in known]),
-        "packet_hops": _at(hosts, [each["packet_hops"] for each in known]),
-        "memory_bytes": _at(hosts, [each["memory_bytes"] for each in known]),
-        "time_ms": _at(hosts, [each["time_ms"] for each in known]),
+        "ports": _at(hosts, [estimate["ports"] for estimate in complete]),
+        "chunks": _at(hosts, [estimate["chunks"] for estimate in complete]),
+        "chunk_rows": _at(hosts, [estimate["chunk_rows"] for estimate in complete]),
+        "queue_pairs": _at(hosts, [estimate["queue_pairs"] for estimate in complete]),
+        "payload_bytes": _at(hosts, [estimate["payload_bytes"] for estimate in complete]),
+        "packet_hops": _at(hosts, [estimate["packet_hops"] for estimate in complete]),
+        "memory_bytes": _at(hosts, [estimate["memory_bytes"] for estimate in complete]),
+        "time_ms": _at(hosts, [estimate["time_ms"] for estimate in complete]),
     }
 
 
 def _collective(document: Document) -> str:
-    found = document.value(("jobs", 0, "collective"))
-    return found if isinstance(found, str) and found in engine.algorithms() else _DEFAULT_COLLECTIVE
+    collective = document.value(("jobs", 0, "collective"))
+    return (
+        collective
+        if isinstance(collective, str) and collective in engine.algorithms()
+        else _DEFAULT_COLLECTIVE
+    )
 
 
 def _estimate(ranks: int, collective: str) -> "Estimate | None":
@@ -219,8 +225,10 @@ def _estimate(ranks: int, collective: str) -> "Estimate | None":
 def _at(ranks: int, values: list[int]) -> int:
     """Return the value at `ranks` of the parabola through the values at `_RANKS_TRIED` (Lagrange's form)."""
     total = Fraction(0)
-    for at, value in zip(_RANKS_TRIED, values, strict=True):
-        factors = (Fraction(ranks - other, at - other) for other in _RANKS_TRIED if other != at)
+    for ranks_tried, value in zip(_RANKS_TRIED, values, strict=True):
+        factors = (
+            Fraction(ranks - other, ranks_tried - other) for other in _RANKS_TRIED if other != ranks_tried
+        )
         first, second = factors
         total += value * first * second
     return max(0, round(total))

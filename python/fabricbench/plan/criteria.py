@@ -1,4 +1,4 @@
-"""Acceptance criteria: what the metrics of a plan's jobs have to be."""
+"""Acceptance criteria: limits of the metrics of a plan's jobs, and their checks."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -51,20 +51,20 @@ class Criterion(PlanModel):
 
     @property
     def is_ratio(self) -> bool:
-        """Whether it is about the ratio to the reference variant."""
+        """Whether its metric is a ratio to the reference variant."""
         return self.metric in RATIOS
 
     def concerns(self, variant: str, reference: str | None = None) -> bool:
-        """Tell whether the trials of a variant are judged by it; a ratio needs another one as reference."""
+        """Whether it applies to the trials of a variant; a ratio needs another variant as reference."""
         return self.variant in {None, variant} and not (self.is_ratio and reference in {None, variant})
 
     def stored(self) -> dict[str, Any]:
-        """Return the criterion as the catalog keeps it; absent limits and job are none."""
+        """Return the criterion in the form of the catalog; absent limits and job are none."""
         return {"metric": self.metric, "min": self.minimum, "max": self.maximum, "job": self.job}
 
 
 def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT) -> Iterator[FieldProblem]:
-    """Check that each criterion has limits that can be kept, a variant and a job that the plan has."""
+    """Check that each criterion has reachable limits, and a variant and a job that the plan has."""
     names = [job.name for job in plan.jobs]
     for index, criterion in enumerate(plan.criteria):
         path: FieldPath = ("criteria", index)
@@ -73,13 +73,13 @@ def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT
             yield from _check_reach(criterion, plan, path)
             yield from _check_alone(criterion, plan, path)
             yield from _check_variant(criterion, plan, path, document)
-        judged = criterion.concerns(variant, reference_variant(plan.variants))
-        if judged and criterion.metric in OF_ALL_ROWS and plan.observe.chunks != "all":
-            found = (
+        is_judged = criterion.concerns(variant, reference_variant(plan.variants))
+        if is_judged and criterion.metric in OF_ALL_ROWS and plan.observe.chunks != "all":
+            actual = (
                 f"{criterion.metric} with `observe.chunks: {plan.observe.chunks}`, which does not measure it"
             )
-            yield FieldProblem((*path, "metric"), found, "`observe.chunks: all`, or another metric")
-        if criterion.job is not None and judged and criterion.job not in names:
+            yield FieldProblem((*path, "metric"), actual, "`observe.chunks: all`, or another metric")
+        if criterion.job is not None and is_judged and criterion.job not in names:
             hint = close_match_hint(criterion.job, names)
             yield FieldProblem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)
 
@@ -87,7 +87,7 @@ def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT
 def _check_variant(
     criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
 ) -> Iterator[FieldProblem]:
-    """Check that there is the variant; `-s variants=[]` leaves all of them out for a run."""
+    """Check that the variant exists; `-s variants=[]` removes all variants for a run."""
     names = [variant.name for variant in plan.variants]
     if document.value(("variants",)) == []:
         return
@@ -109,33 +109,35 @@ def _check_limits(criterion: Criterion, path: FieldPath) -> Iterator[FieldProble
 
 
 def _check_reach(criterion: Criterion, plan: "Plan", path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that the metric can have a value within the limits; ratios have no others than 0 or more.
+    """Check that the metric can have a value within the limits; ratios are 0 or more.
 
-    The ideal is a host port that carries nothing but full packets: only traffic that passes it by, on links
-    within servers, can make a job faster.
+    The ideal is a host port that transports only full packets: only traffic that bypasses it, on links within
+    servers, can make a job faster.
     """
     low, high = criterion.minimum, criterion.maximum
     metric = BY_NAME.get(criterion.metric)
     least, most = (metric.least, metric.most) if metric else (0, None)
     if metric is IDEAL_SHARE and _has_scale_up(plan):
-        most = None  # what stays in a server passes the ports of the fabric by
-    span = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
+        most = None  # traffic within a server bypasses the ports of the fabric
+    valid_range = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
     if low is not None and most is not None and low > most:
-        yield FieldProblem((*path, "min"), f"{low:.10g}, which {criterion.metric} never reaches", span)
+        yield FieldProblem((*path, "min"), f"{low:.10g}, which {criterion.metric} never reaches", valid_range)
     if high is not None and high < least:
-        yield FieldProblem((*path, "max"), f"{high:.10g}, which {criterion.metric} is always above", span)
+        yield FieldProblem(
+            (*path, "max"), f"{high:.10g}, which {criterion.metric} is always above", valid_range
+        )
 
 
 def _check_alone(criterion: Criterion, plan: "Plan", path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that jobs run alone where a ratio to that is judged."""
+    """Check that jobs also run alone if the metric is a ratio to that."""
     if criterion.metric in ALONE_RATIOS and not (plan.solo and len(plan.jobs) > 1):
-        found = f"{criterion.metric} in a plan whose jobs do not run alone"
+        actual = f"{criterion.metric} in a plan whose jobs do not run alone"
         allowed = "a metric of one trial, or several jobs and `solo: true`"
-        yield FieldProblem((*path, "metric"), found, allowed)
+        yield FieldProblem((*path, "metric"), actual, allowed)
 
 
 def _has_scale_up(plan: "Plan") -> bool:
-    """Tell whether the plan or a variant of it has links within servers."""
+    """Whether the plan or a variant of it has links within servers."""
     changes = (f"{field} {value}" for variant in plan.variants for field, value in variant.changes.items())
     return getattr(plan.fabric.topology, "scale_up_link", None) is not None or any(
         "scale_up_link" in change for change in changes
@@ -146,9 +148,9 @@ def _check_ratio(criterion: Criterion, plan: "Plan", path: FieldPath) -> Iterato
     """Check that there is a reference, and that the variant is another one."""
     reference = reference_variant(plan.variants)
     if reference is None:
-        found = f"{criterion.metric} in a plan without variants"
-        yield FieldProblem((*path, "metric"), found, "a metric of one trial, or `variants` to compare")
+        actual = f"{criterion.metric} in a plan without variants"
+        yield FieldProblem((*path, "metric"), actual, "a metric of one trial, or `variants` to compare")
     elif criterion.variant == reference:
-        found = f"`{reference}`, which is the reference itself"
-        allowed = ", ".join(each.name for each in plan.variants if each.name != reference)
-        yield FieldProblem((*path, "variant"), found, allowed or "nothing, there is no other variant")
+        actual = f"`{reference}`, which is the reference itself"
+        allowed = ", ".join(variant.name for variant in plan.variants if variant.name != reference)
+        yield FieldProblem((*path, "variant"), actual, allowed or "nothing, there is no other variant")

@@ -1,7 +1,7 @@
-"""What the plan asks the engine: which algorithms there are, how data is shared, what cannot be run.
+"""Queries of the plan to the engine: algorithms, shares of data, checks, descriptions and estimates.
 
-This is the only module of the plan that knows the compiled core, and it loads it when first asked. The
-engine's list of algorithms is the only one; the plan keeps none.
+This is the only module of the plan that uses the compiled core. The engine's list of algorithms is the only
+one; the plan has none.
 """
 
 from functools import cache, lru_cache
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 SIMULATOR: Final = "sim"
-"""Name of the backend that carries plans out unless they say otherwise."""
+"""Name of the backend that runs plans by default."""
 FLOW: Final = "flow"
-"""Name of the backend that carries plans out with fluid flows."""
+"""Name of the backend that runs plans with fluid flows."""
 AUTO: Final = "auto"
 """Name of the backend that is one of these two, trial by trial; see `fabricbench.plan.flow_error`."""
 ESTIMATED: Final = (SIMULATOR, FLOW, AUTO)
@@ -35,26 +35,26 @@ ESTIMATED: Final = (SIMULATOR, FLOW, AUTO)
 @cache
 def algorithms() -> dict[str, tuple[str, ...]]:
     """Return the algorithms of each collective, the default first."""
-    known: dict[str, tuple[str, ...]] = {}
+    algorithms_by_collective: dict[str, tuple[str, ...]] = {}
     for collective, algorithm in _core.patterns():
-        known[collective] = (*known.get(collective, ()), algorithm)
-    return known
+        algorithms_by_collective[collective] = (*algorithms_by_collective.get(collective, ()), algorithm)
+    return algorithms_by_collective
 
 
 def default_algorithm(collective: str) -> str:
-    """Return the algorithm that a job takes which names none: the first that the engine lists."""
+    """Return the algorithm of a job that names none: the first in the engine's list."""
     return algorithms()[collective][0]
 
 
 def shares(collective: str, ranks: int) -> int:
-    """Return how many messages, of one size, the data size of a collective of `ranks` ranks is."""
+    """Return the number of messages of equal size in the data size of a collective of `ranks` ranks."""
     if collective == STORAGE:
         return 1
     return _core.shares(collective, ranks)
 
 
 def refusal(collective: str, algorithm: str, ranks: int) -> "SpecError | None":
-    """Return why an algorithm cannot be carried out by `ranks` ranks; none if it can."""
+    """Return the reason why `ranks` ranks cannot run an algorithm; none if they can."""
     try:
         _core.supports(collective, algorithm, ranks)
     except _core.SpecError as error:
@@ -98,12 +98,12 @@ def path_choices(spec_json: str) -> "list[PathChoice]":
 
 
 def is_oversubscribed(spec_json: str) -> bool:
-    """Tell whether a tier of the fabric has more capacity towards the hosts than away from them."""
+    """Whether a tier of the fabric has more capacity towards the hosts than away from them."""
     return any(down_bps > up_bps for down_bps, up_bps in _core.oversubscription(spec_json))
 
 
 def estimate(spec_json: str, backend: str = SIMULATOR) -> "Estimate | None":
-    """Return what a run spec will cost, without making its chunks; none if the engine would refuse it.
+    """Return the estimated cost of a run spec, without building its chunks; none if the engine refuses it.
 
     Flows are estimated for backend `flow`, packets for any other.
     """
@@ -114,7 +114,7 @@ def estimate(spec_json: str, backend: str = SIMULATOR) -> "Estimate | None":
 
 
 def check(spec_json: str, backend: str = SIMULATOR) -> "list[SpecError]":
-    """Return why the engine would refuse a run spec; nothing if it would run it.
+    """Return the reasons why the engine would refuse a run spec; an empty list if it would run it.
 
     The flow model checks it for backend `flow`, the simulator for any other.
     """
@@ -122,10 +122,10 @@ def check(spec_json: str, backend: str = SIMULATOR) -> "list[SpecError]":
 
 
 def busiest_link(spec_json: str) -> "BusiestLink | None":
-    """Return where the hash puts most queue pairs of one step, without a run.
+    """Return the link to which the hash assigns most queue pairs of one step, without a run.
 
-    None where no data cross between switches, where packets of a queue pair go several ways, or where the
-    flow model, which looks for it, does not cover the run spec.
+    None if no data cross between switches, if packets of a queue pair take several paths, or if the flow
+    model, which computes it, does not cover the run spec.
     """
     try:
         return _core.busiest_link(spec_json)

@@ -1,4 +1,4 @@
-"""Errors of plans: problems of fields, the same with file and line, and `PlanError`, which users read."""
+"""Errors of plans: `FieldProblem`, `Problem` with file and line, and `PlanError`, whose text is for users."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ _FIELD_LENGTH_MAX: Final = 200
 _WORDS_LENGTH_MAX: Final = 2_000
 
 UNKNOWN_KEY: Final = "an unknown key"
-"""What is found where a mapping has no such field."""
+"""Text `found` of a key that a mapping does not have."""
 
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the top of a plan down to a field."""
@@ -22,7 +22,7 @@ FieldPath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a user wrote something.
+    """Location of a user's input.
 
     Attributes:
         source: The file, or the override as given on the command line.
@@ -41,13 +41,13 @@ class Place:
 
 @dataclass(frozen=True)
 class FieldProblem:
-    """A problem of a field, without its place in a file, which `Document.problems` adds.
+    """A problem of a field, without its location in a file, which `Document.problems` adds.
 
     Attributes:
         path: Path of the field; empty for the file as a whole.
-        found: What was found, in words.
-        allowed: What is allowed, in words; empty where nothing more can be said.
-        hint: What to do, or an empty string.
+        found: The actual value, in words.
+        allowed: The allowed values, in words; may be empty.
+        hint: Advice to the user, or an empty string.
     """
 
     path: FieldPath
@@ -58,14 +58,14 @@ class FieldProblem:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing to change in a plan, with its place in a file.
+    """One thing to change in a plan, with its location in a file.
 
     Attributes:
-        place: Where to change it.
+        place: Location of the input to change.
         field: Dotted path of the field, such as `jobs.0.ranks`; empty for the file as a whole.
-        found: What was found, in words.
-        allowed: What is allowed, in words; empty where nothing more can be said.
-        hint: What to do, or an empty string.
+        found: The actual value, in words.
+        allowed: The allowed values, in words; may be empty.
+        hint: Advice to the user, or an empty string.
     """
 
     place: Place
@@ -78,9 +78,9 @@ class Problem:
         return self.text("error")
 
     def text(self, severity: str) -> str:
-        """Write the problem out for the user, as an `error` or a `warning`: a line, and one for its hint."""
+        """Return the text for the user, as an `error` or a `warning`: a line, and one for its hint."""
         found, allowed, hint = (
-            one_line(words, _WORDS_LENGTH_MAX) for words in (self.found, self.allowed, self.hint)
+            one_line(part, _WORDS_LENGTH_MAX) for part in (self.found, self.allowed, self.hint)
         )
         parts = [str(self.place), one_line(self.field, _FIELD_LENGTH_MAX), f"found {found}"]
         text = f"{severity}: " + ": ".join(part for part in parts if part)
@@ -90,12 +90,12 @@ class Problem:
 
 
 class PlanError(UserError):
-    """A plan that cannot be carried out as it is written; the user can repair it.
+    """A plan that cannot be run as it is written; the user can repair it.
 
-    The text is for the user as it stands: an `error:` line for each problem, followed by its `hint:` line.
+    The text is for the user: an `error:` line for each problem, followed by its `hint:` line.
 
     Attributes:
-        problems: Everything found, in the order of the file. The text shows the first 50.
+        problems: All problems, in the order of the file. The text shows the first 50.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -112,22 +112,25 @@ class PlanError(UserError):
 
 @contextmanager
 def named_as_written(overrides: Mapping[str, str], variants: Iterable[str] = ()) -> Iterator[None]:
-    """Have problems name what the user wrote, where that was no override FIELD=VALUE or no command line.
+    """Rename the sources of problems to the user's own input, for overrides that come from elsewhere.
 
     Args:
-        overrides: Each override by what the user wrote in its place, such as an option.
+        overrides: Each override by the user's input that it replaces, such as an option.
         variants: Names of variants that were chosen without the option `--variant`.
 
     Raises:
         PlanError: That of the block.
     """
-    written = {f"-s {override}": (name, override.partition("=")[0]) for name, override in overrides.items()}
-    written |= {f"--variant {name}": (f'variant "{name}"', "") for name in variants}
+    names_by_source = {
+        f"-s {override}": (name, override.partition("=")[0]) for name, override in overrides.items()
+    }
+    names_by_source |= {f"--variant {name}": (f'variant "{name}"', "") for name in variants}
     try:
         yield
     except PlanError as error:
         raise PlanError(
-            _renamed(each, *written.get(each.place.source, ("", ""))) for each in error.problems
+            _renamed(problem, *names_by_source.get(problem.place.source, ("", "")))
+            for problem in error.problems
         ) from None
 
 
@@ -138,5 +141,5 @@ def _renamed(problem: Problem, name: str, field: str) -> Problem:
 
 
 def dotted(path: FieldPath) -> str:
-    """Write a path as a user names the field: `jobs.0.ranks`."""
+    """Return a path as text: `jobs.0.ranks`."""
     return ".".join(str(part) for part in path)

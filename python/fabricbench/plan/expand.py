@@ -30,7 +30,7 @@ _SEED_BITS: Final = 63
 
 
 def canonical_json(run_spec: Mapping[str, object]) -> str:
-    """Write a run spec as the identity of its result has it: sorted keys, no spaces."""
+    """Return a run spec as the JSON text that identifies its result: sorted keys, no spaces."""
     return json.dumps(run_spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -42,13 +42,13 @@ class PlannedTrial:
         index: Position in the plan's order, from 0.
         variant: Label of the variant of the plan; see `fabricbench.plan.sweep.labels`.
         iteration: Which repetition, from 0.
-        data_size_bytes: Size of the sweep, or of the first job of a plan without one; of a job alone, its
+        data_size_bytes: Size of the sweep, or of the first job of a plan without one; for a single job, its
             own.
-        size_kind: What that size is: `data` or `message`; see `fabricbench.plan.sweep.sizes`.
-        run_spec: What is to be run; complete. Trials share its parts: never change it.
+        size_kind: Kind of that size: `data` or `message`; see `fabricbench.plan.sweep.sizes`.
+        run_spec: The complete run spec. Trials share its parts: never change it.
         case: The variant in which all jobs run, and the values of swept fields.
-        chosen: Why its backend carries it out, where the plan leaves that open; else empty.
-        notes: What every report of the result has to say of it besides, a sentence each.
+        chosen: Reason for its backend, if the plan does not name one; else empty.
+        notes: Notes for every report of the result, a sentence each.
     """
 
     index: int
@@ -63,7 +63,7 @@ class PlannedTrial:
 
     @property
     def is_solo(self) -> bool:
-        """Whether one job of several runs alone."""
+        """Whether a single job of several runs."""
         return solo_job(self.variant) is not None
 
     @cached_property
@@ -80,31 +80,45 @@ def expand(plan: Plan) -> list[PlannedTrial]:
 def expand_variants(plans: Mapping[Case, Plan]) -> list[PlannedTrial]:
     """Return the trials of a plan: by combination of swept values, data size, iteration, and then variant.
 
-    Where the plan wants each job alone as well, those trials come before the one they stand beside, and
-    each once: a job whose size does not change is the same run beside every size of the others, and one that
-    no variant changes the same run in all of them, under the first.
+    If the plan runs each job alone as well, those trials precede the trial of all jobs, and equal ones run
+    once: a job whose size does not change is the same run for every size of the others, and one that no
+    variant changes is the same run in all of them, under the first.
 
     Args:
         plans: For each variant at each combination the plan with its changes; all have the same number of
             sizes and iterations.
     """
-    found = sorted((each for case, plan in plans.items() for each in _found(plan, case)), key=_Found.order)
+    unnumbered = sorted(
+        (
+            unnumbered_trial
+            for case, plan in plans.items()
+            for unnumbered_trial in _variant_trials(plan, case)
+        ),
+        key=_UnnumberedTrial.order,
+    )
     trials: list[PlannedTrial] = []
-    known: set[str] = set()
-    for each in found:
-        cast = each.cast
-        sized = (each.size, each.size_kind)
-        names = (cast.variant, cast.iteration)
-        trial = PlannedTrial(len(trials), *names, *sized, each.run_spec, each.case, notes=each.notes)
-        if not cast.is_solo or trial.spec_json not in known:
+    seen_specs: set[str] = set()
+    for unnumbered_trial in unnumbered:
+        group = unnumbered_trial.cast
+        size_and_kind = (unnumbered_trial.size, unnumbered_trial.size_kind)
+        variant_and_iteration = (group.variant, group.iteration)
+        trial = PlannedTrial(
+            len(trials),
+            *variant_and_iteration,
+            *size_and_kind,
+            unnumbered_trial.run_spec,
+            unnumbered_trial.case,
+            notes=unnumbered_trial.notes,
+        )
+        if not group.is_solo or trial.spec_json not in seen_specs:
             trials.append(trial)
-            known.add(trial.spec_json)
+            seen_specs.add(trial.spec_json)
     return trials
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A trial before it is known which others there are; `step` is the place of its size in the sweep."""
+class _UnnumberedTrial:
+    """A trial before it is ordered and numbered; `step` is the index of its size in the sweep."""
 
     case: Case
     step: int
@@ -115,29 +129,33 @@ class _Found:
     notes: tuple[str, ...] = ()
 
     def order(self) -> tuple[int, int, int]:
-        """Return what trials are ordered by; those of one key stay in the order of the variants."""
+        """Return the sort key; trials of equal keys remain in the order of the variants."""
         return self.case.number, self.step, self.cast.iteration
 
 
-def _found(plan: Plan, case: Case) -> Iterator[_Found]:
+def _variant_trials(plan: Plan, case: Case) -> Iterator[_UnnumberedTrial]:
     """Yield the trials of one variant at one combination."""
-    # Which queue pairs there are may depend on the seed, never on the data size.
-    casts = [cast for iteration in range(plan.iterations) for cast in _casts(plan, case.variant, iteration)]
+    # The queue pairs may depend on the seed, never on the data size.
+    groups = [
+        group for iteration in range(plan.iterations) for group in _casts(plan, case.variant, iteration)
+    ]
     transport, observe = _transport(plan), plan.observe.run_spec()
     for step, size in enumerate(trial_sizes(plan)):
-        for cast in casts:
+        for group in groups:
             spec: RunSpec = {
                 "schema_version": SCHEMA_VERSION,
-                "seed": run_seed(plan.seed, cast.iteration),
-                "fabric": cast.fabric,
+                "seed": run_seed(plan.seed, group.iteration),
+                "fabric": group.fabric,
                 "transport": transport,
-                "jobs": job_specs(plan, cast.jobs, size, run_seed(plan.seed, cast.iteration)),
-                "tcp": [] if cast.is_solo else tcp_specs(plan),
+                "jobs": job_specs(plan, group.jobs, size, run_seed(plan.seed, group.iteration)),
+                "tcp": [] if group.is_solo else tcp_specs(plan),
                 "observe": observe,
             }
-            own_size = shown_size(plan, plan.jobs[cast.jobs[0]], size) if cast.is_solo else size
-            notes = rounding_notes(plan, size, cast.jobs)
-            yield _Found(case, step, cast, own_size, size_kind(plan), scaled(spec, plan.scale), notes)
+            own_size = shown_size(plan, plan.jobs[group.jobs[0]], size) if group.is_solo else size
+            notes = rounding_notes(plan, size, group.jobs)
+            yield _UnnumberedTrial(
+                case, step, group, own_size, size_kind(plan), scaled(spec, plan.scale), notes
+            )
 
 
 @dataclass(frozen=True)
@@ -155,7 +173,7 @@ class _Cast:
 
 
 def _casts(plan: Plan, variant: str, iteration: int) -> Iterator[_Cast]:
-    """Yield who runs in an iteration: each job alone if the plan wants it, then all together."""
+    """Yield the groups of jobs of an iteration: each single job if the plan has `solo`, then all together."""
     everyone = range(len(plan.jobs))
     for job in everyone if plan.solo else ():
         label = solo_variant(variant, plan.jobs[job].name)
@@ -166,7 +184,7 @@ def _casts(plan: Plan, variant: str, iteration: int) -> Iterator[_Cast]:
 def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None) -> RunSpec:
     """Return the run spec of an iteration's first data size, without the pins of its load balancing.
 
-    The engine tells from it which queue pairs there are for pins to name.
+    The engine returns from it the queue pairs that pins may name.
 
     Args:
         plan: The plan.
@@ -191,7 +209,7 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
 
 
 def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:
-    """Write the fabric of an iteration out, its pins resolved to queue pairs of the jobs that run."""
+    """Return the fabric of an iteration, its pins resolved to queue pairs of the jobs that run."""
     balancing, pins = plan.fabric.load_balancing, []
     if isinstance(balancing, Pinned):
         pins = resolve_pins(balancing.pins, engine.describe(json.dumps(first_spec(plan, iteration, jobs))))
@@ -199,24 +217,31 @@ def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:
 
 
 def _without_tcp(fabric: FabricSpec, plan: Plan) -> FabricSpec:
-    """Return the fabric of a job alone: switches mark no priority that TCP alone uses."""
+    """Return the fabric of a single job: switches mark no priority that only TCP uses."""
     priorities = plan.transport.priorities
-    own = {priorities.data, priorities.ack, *([priorities.cnp] if plan.transport.has_cnps else [])}
-    others = {tcp.priority for tcp in plan.tcp} - own
+    other_traffic_priorities = {
+        priorities.data,
+        priorities.ack,
+        *([priorities.cnp] if plan.transport.has_cnps else []),
+    }
+    tcp_only_priorities = {tcp.priority for tcp in plan.tcp} - other_traffic_priorities
 
-    def without(ecn: EcnSpec | None) -> EcnSpec | None:
-        if ecn is None or others.isdisjoint(ecn["priorities"]):
+    def without_tcp_priorities(ecn: EcnSpec | None) -> EcnSpec | None:
+        if ecn is None or tcp_only_priorities.isdisjoint(ecn["priorities"]):
             return ecn
-        left = [priority for priority in ecn["priorities"] if priority not in others]
-        return {**ecn, "priorities": left} if left else None
-
-    switch: SwitchSpec = {**fabric["switch"], "ecn": without(fabric["switch"].get("ecn"))}
-    found: FabricSpec = {**fabric, "switch": switch}
-    if "switch_settings" in fabric:
-        found["switch_settings"] = [
-            {**each, "ecn": without(each.get("ecn"))} for each in fabric["switch_settings"]
+        priorities_without_tcp = [
+            priority for priority in ecn["priorities"] if priority not in tcp_only_priorities
         ]
-    return found
+        return {**ecn, "priorities": priorities_without_tcp} if priorities_without_tcp else None
+
+    switch: SwitchSpec = {**fabric["switch"], "ecn": without_tcp_priorities(fabric["switch"].get("ecn"))}
+    changed_fabric: FabricSpec = {**fabric, "switch": switch}
+    if "switch_settings" in fabric:
+        changed_fabric["switch_settings"] = [
+            {**settings, "ecn": without_tcp_priorities(settings.get("ecn"))}
+            for settings in fabric["switch_settings"]
+        ]
+    return changed_fabric
 
 
 def _transport(plan: Plan) -> TransportSpec:

@@ -19,20 +19,20 @@ from fabricbench.plan.kinds import kinds_of
 
 FILE: Final = Path(__file__).with_name("flow_error.json")
 JOBS_MIN: Final = 20
-"""Fewer jobs of a kind say nothing of it: by nearest rank, their 95th percentile is the worst of them."""
+"""Fewest jobs of a kind for an error: of fewer, the 95th percentile by nearest rank is the worst one."""
 ERROR_MAX_PERCENT: Final = 5.0
-"""`auto` takes flows where the 95th percentile is below. Source: half of what the model is to keep (10 %)."""
+"""`auto` chooses flows if the 95th percentile is below. Source: half of the model's error limit (10 %)."""
 PACKETS_MAX_MS: Final = 10_000
-"""`auto` takes packets where they are estimated to take no longer: nobody waits for them."""
+"""`auto` chooses packets if they are estimated to take no longer: nobody waits for them."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """How far completion times of jobs of a kind were from those of packets, without sign.
+    """Absolute error of completion times of jobs of a kind against packets.
 
     Attributes:
-        jobs: How many jobs were run on both engines.
-        median_percent: The error of the middle one [%].
+        jobs: Number of jobs that were run on both engines.
+        median_percent: The median error [%].
         p95_percent: The 95th percentile by nearest rank [%].
         worst_percent: The largest [%].
     """
@@ -44,11 +44,11 @@ class Measured:
 
     @property
     def is_known(self) -> bool:
-        """Whether there are enough jobs to say anything."""
+        """Whether there are enough jobs for an error."""
         return self.jobs >= JOBS_MIN
 
     def text(self, kind: str) -> str:
-        """Say it of a kind."""
+        """Return the error as text, with the name of its kind."""
         if not self.is_known:
             return f"{kind}: unknown, {self.jobs} of at least {JOBS_MIN} jobs measured"
         return (
@@ -57,7 +57,7 @@ class Measured:
         )
 
 
-_NEVER: Final = Measured(0, 0.0, 0.0, 0.0)
+_UNMEASURED: Final = Measured(0, 0.0, 0.0, 0.0)
 
 
 @cache
@@ -72,25 +72,25 @@ def results_version() -> str:
 
 
 def measured(kind: str) -> Measured:
-    """Return the error of a kind; of one that was never measured, that of no jobs."""
-    found = _content()["kinds"].get(kind)
-    return Measured(**found) if found else _NEVER
+    """Return the error of a kind; for an unmeasured kind, that of no jobs."""
+    statistics = _content()["kinds"].get(kind)
+    return Measured(**statistics) if statistics else _UNMEASURED
 
 
 def error_text(spec: RunSpec) -> str:
     """State the error of the flow model for the kinds of traffic of a run spec."""
     kinds = dict.fromkeys(kinds_of(spec))
-    told = "; ".join(measured(kind).text(kind) for kind in kinds)
-    return f"error of completion times against packets, measured for {told}"
+    kind_texts = "; ".join(measured(kind).text(kind) for kind in kinds)
+    return f"error of completion times against packets, measured for {kind_texts}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What carries a trial out that leaves it open.
+    """Backend that `auto` chooses for a trial.
 
     Attributes:
         backend: Name of the backend.
-        why: Why, in a sentence.
+        why: The reason, in a sentence.
     """
 
     backend: str
@@ -98,24 +98,24 @@ class Choice:
 
 
 def backend_for(spec_json: str, backend: str) -> str:
-    """Return the backend that carries a run spec out: the given one, or what `auto` chooses."""
+    """Return the backend that runs a run spec: the given one, or the choice of `auto`."""
     return choose(spec_json).backend if backend == engine.AUTO else backend
 
 
 _CHOSEN: Final[dict[bytes, Choice]] = {}
-_KEPT_MAX: Final = 1 << 14
+_CACHE_MAX: Final = 1 << 14
 
 
 def choose(spec_json: str) -> Choice:
     """Choose the backend of a run spec.
 
-    Flows where packets would take long, the model covers the trial, nothing can be lost, and the error of
+    Flows if packets would take long, the model covers the trial, no frame can be lost, and the error of
     every kind of its traffic is known to be small; packets otherwise.
     """
-    # The text may be a megabyte, and is asked for several times.
+    # The text may be a megabyte, and is used as a key several times.
     key = hashlib.sha256(spec_json.encode()).digest()
     if key not in _CHOSEN:
-        if len(_CHOSEN) >= _KEPT_MAX:
+        if len(_CHOSEN) >= _CACHE_MAX:
             _CHOSEN.clear()
         _CHOSEN[key] = _choose(spec_json)
     return _CHOSEN[key]
@@ -133,14 +133,14 @@ def _choose(spec_json: str) -> Choice:
         return _packets("frames may be lost without PFC, which the flow model does not cover")
     kinds = list(dict.fromkeys(kinds_of(spec)))
     for kind in kinds:
-        known = measured(kind)
-        if not known.is_known or known.p95_percent >= ERROR_MAX_PERCENT:
-            return _packets(f"the error of the flow model is not known to be small ({known.text(kind)})")
-    long = "packets cannot be simulated at this size"
+        kind_error = measured(kind)
+        if not kind_error.is_known or kind_error.p95_percent >= ERROR_MAX_PERCENT:
+            return _packets(f"the error of the flow model is not known to be small ({kind_error.text(kind)})")
+    packets_text = "packets cannot be simulated at this size"
     if packets is not None:
-        long = f"packets take more than {PACKETS_MAX_MS // 1000} s"
-    small = f"its error is known to be small for this kind of traffic, {', '.join(kinds)}"
-    return Choice(engine.FLOW, f"auto chose the flow model: {long}, and {small}")
+        packets_text = f"packets take more than {PACKETS_MAX_MS // 1000} s"
+    error_text = f"its error is known to be small for this kind of traffic, {', '.join(kinds)}"
+    return Choice(engine.FLOW, f"auto chose the flow model: {packets_text}, and {error_text}")
 
 
 def _packets(why: str) -> Choice:
@@ -148,6 +148,6 @@ def _packets(why: str) -> Choice:
 
 
 def is_lossless(spec: RunSpec) -> bool:
-    """Tell whether PFC keeps data from being lost."""
+    """Whether PFC protects data from loss."""
     pfc = spec["fabric"]["switch"].get("pfc")
     return pfc is not None and spec["transport"]["priorities"]["data"] in pfc["priorities"]

@@ -1,8 +1,8 @@
-"""Kinds of traffic: what a run spec says, before it runs, of how well the flow model will do.
+"""Kinds of traffic, which predict the error of the flow model from a run spec.
 
 The error of the flow model is measured by these kinds (`tools/flow_error.py`), stated by them in every
 result, and `--backend auto` chooses by them. The first of `KINDS` that applies is the kind of a job: first
-what the model leaves out, then, of what it covers well, who sends to whom.
+the effects that the model does not cover, then the traffic patterns that it covers well.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ KINDS: Final[Mapping[str, str]] = {
     ROOTED: "all send to one rank or one to all: incast, gather, scatter, broadcast",
     STEPS: "each rank sends to one other at a time: rings, trees, halving, exchanges, permutations",
 }
-"""Every kind, and what it is."""
+"""Every kind, with its description."""
 
 SHORT_PACKETS: Final = 64
-"""A transfer of fewer packets is short: a frame more or less, which the model does not tell, is over 1 %."""
+"""A transfer of fewer packets is short: a single frame, which the model does not count, is over 1 % of it."""
 
 _CONTROLLED: Final = {"timely": BY_GRADIENT, "swift": BY_DELAY, "dcqcn": BY_MARKS}
 _SPRAYS: Final = ("spray-random", "spray-round-robin", "adaptive")
@@ -72,12 +72,12 @@ def _kind(spec: RunSpec, spec_json: str, job: JobSpec) -> str:
         return WINDOW
     if spec["fabric"]["load_balancing"]["kind"] in _SPRAYS:
         return SPRAYED
-    found = pattern(job)
-    return CROWDED if found == ALL_TO_ALL and engine.is_oversubscribed(spec_json) else found
+    pattern_kind = pattern(job)
+    return CROWDED if pattern_kind == ALL_TO_ALL and engine.is_oversubscribed(spec_json) else pattern_kind
 
 
 def pattern(job: JobSpec) -> str:
-    """Return who sends to whom in a job: `ALL_TO_ALL`, `ROOTED` or `STEPS`."""
+    """Return the traffic pattern of a job: `ALL_TO_ALL`, `ROOTED` or `STEPS`."""
     if job["algorithm"] != "parallel":
         return STEPS
     if job["collective"] == "all-to-all":
@@ -86,7 +86,7 @@ def pattern(job: JobSpec) -> str:
 
 
 def _is_short(spec: RunSpec, spec_json: str) -> bool:
-    """Tell whether the mean transfer of all jobs is short."""
+    """Whether the mean transfer of all jobs is short."""
     estimate = engine.estimate(spec_json, engine.FLOW)
     if estimate is None or not estimate["chunks"]:
         return True
@@ -96,7 +96,7 @@ def _is_short(spec: RunSpec, spec_json: str) -> bool:
 
 
 def is_windowed(spec: RunSpec) -> bool:
-    """Tell whether the window of a queue pair may limit it on the longest path of an idle fabric."""
+    """Whether the window of a queue pair may limit it on the longest path of an idle fabric."""
     transport, links = spec["transport"], list(_links(spec["fabric"]["topology"]))
     fastest = max(link["rate_bps"] for link in links)
     window_bits = 8 * transport["window_packets"] * transport["mtu_bytes"]
@@ -104,11 +104,11 @@ def is_windowed(spec: RunSpec) -> bool:
 
 
 def _round_trip_ps(spec: RunSpec, links: list[Mapping[str, Any]]) -> int:
-    """Return the most that a full frame and its acknowledgement take through an idle fabric."""
+    """Return the longest round trip of a full frame and its acknowledgement through an idle fabric [ps]."""
     fabric = spec["fabric"]
     frame_bits = 8 * (spec["transport"]["mtu_bytes"] + _FRAME_OVERHEAD_BYTES)
     link_ps = max(link["cable"]["delay_ps"] + frame_bits * _PS_PER_S // link["rate_bps"] for link in links)
-    link_ps += max((each["delay_ps"] for each in fabric["extra_delays"]), default=0)
+    link_ps += max((delay_line["delay_ps"] for delay_line in fabric["extra_delays"]), default=0)
     hop_ps: int = link_ps + fabric["switch"]["pipeline_latency_ps"]
     return 4 * fabric["nic"]["latency_ps"] + 2 * _LINKS_MAX * hop_ps
 
@@ -119,8 +119,8 @@ def _links(part: Any) -> Iterator[Mapping[str, Any]]:
         if "cable" in part:
             yield part
         else:
-            for each in part.values():
-                yield from _links(each)
+            for child in part.values():
+                yield from _links(child)
     elif isinstance(part, list):
-        for each in part:
-            yield from _links(each)
+        for child in part:
+            yield from _links(child)

@@ -1,4 +1,4 @@
-"""Loads a plan: file, overrides, fields, and what only the whole shows. Every error is a `PlanError`."""
+"""Loads a plan: file, overrides, fields and checks of the whole plan. Every error is a `PlanError`."""
 
 import json
 from collections import defaultdict
@@ -56,9 +56,9 @@ def load_plan(
     Args:
         name: A shipped plan's name, or a file.
         overrides: Changes for this run, each FIELD=VALUE.
-        limits: What a trial may be estimated to cost; anything by default.
+        limits: Limits of the estimated cost of a trial; none by default.
         chosen: Names of the variants to run; all by default.
-        quick: Change it first as its `quick` says.
+        quick: Apply the overrides of its `quick` first.
 
     Raises:
         PlanError: With everything that is wrong with it, or with the first trial beyond a limit.
@@ -67,31 +67,33 @@ def load_plan(
     document = read_file(path, source)
     if not quick:
         return _load(document, path, tuple(overrides), limits, chosen)
-    without = _without_criteria(document)
-    loaded = _load(document, path, (*_quick_overrides(document), *without, *overrides), limits, chosen)
-    if without and not loaded.plan.criteria:
-        found = "limits of the plan as written, which are not judged with --quick"
-        left_out = document.problem(("criteria",), found)
+    criteria_override = _without_criteria(document)
+    loaded = _load(
+        document, path, (*_quick_overrides(document), *criteria_override, *overrides), limits, chosen
+    )
+    if criteria_override and not loaded.plan.criteria:
+        actual = "limits of the plan as written, which are not judged with --quick"
+        left_out = document.problem(("criteria",), actual)
         loaded = replace(loaded, warnings=(*loaded.warnings, left_out))
     return loaded
 
 
 def _without_criteria(document: Document) -> list[str]:
-    """Return the override that leaves the criteria out: they are about the plan as written.
+    """Return the override that removes the criteria, which are limits of the plan as written.
 
-    Those that `quick` has itself, or by which a search judges, stay.
+    Criteria that `quick` sets, or that a search evaluates, are not removed.
     """
     quick = document.data.get("quick")
     changed = quick if isinstance(quick, dict) else {}
-    stays = "search" in document.data or any(name.partition(".")[0] == "criteria" for name in changed)
-    return [] if stays or not document.data.get("criteria") else ["criteria=[]"]
+    is_needed = "search" in document.data or any(name.partition(".")[0] == "criteria" for name in changed)
+    return [] if is_needed or not document.data.get("criteria") else ["criteria=[]"]
 
 
 def _quick_overrides(document: Document) -> list[str]:
     """Return the overrides that make a plan quick.
 
     Raises:
-        PlanError: It does not say how.
+        PlanError: It has no field `quick`.
     """
     changes = document.data.get("quick")
     if changes is None:
@@ -99,7 +101,7 @@ def _quick_overrides(document: Document) -> list[str]:
         allowed = "quick: {FIELD: VALUE}, what --quick changes"
         raise PlanError([Problem(Place(document.source), "quick", "nothing", allowed, hint)])
     if not isinstance(changes, dict):
-        return []  # the check of the fields says so
+        return []  # the check of the fields reports it
     return [f"{name}={json.dumps(value)}" for name, value in changes.items()]
 
 
@@ -124,13 +126,13 @@ def load_text(
     limits: Limits | None = None,
     chosen: Sequence[str] = (),
 ) -> LoadedPlan:
-    """Load a plan from YAML text; no file is read but a shipped published table, if it names one.
+    """Load a plan from YAML text; the only file read is a shipped published table, if it names one.
 
     Args:
         text: The YAML.
         source: Its name in errors.
         overrides: Changes for this run, each FIELD=VALUE.
-        limits: What a trial may be estimated to cost; anything by default.
+        limits: Limits of the estimated cost of a trial; none by default.
         chosen: Names of the variants to run; all by default.
 
     Raises:
@@ -155,7 +157,7 @@ def reload(
 
 
 def document_of(loaded: LoadedPlan) -> Document:
-    """Return the document of a plan, overrides included, to say where in it something stands."""
+    """Return the document of a plan with its overrides, for the locations of its fields."""
     return apply_overrides(read_text(loaded.text, loaded.source), loaded.overrides)
 
 
@@ -166,45 +168,50 @@ def _load(
     limits: Limits | None = None,
     chosen: Sequence[str] = (),
 ) -> LoadedPlan:
-    written, document = document, apply_overrides(document, overrides)
+    document_as_written, document = document, apply_overrides(document, overrides)
     profile, configurations = profile_of(document, path), Configurations(path)
 
-    def completed(one: Document) -> Configured:
-        return configurations.applied(with_nic(profile.applied(one) if profile else one))
+    def with_profiles(variant: Document) -> Configured:
+        return configurations.applied(with_nic(profile.applied(variant) if profile else variant))
 
-    own = completed(document)
-    plan = validate(own.document)
+    own_configured = with_profiles(document)
+    plan = validate(own_configured.document)
     documents = variant_documents(plan, document)
-    configured = _each(documents, lambda one: completed(one.document))
+    configured = _for_each(documents, lambda variant: with_profiles(variant.document))
     documents = [
-        replace(one, document=each.document) for one, each in zip(documents, configured, strict=True)
+        replace(variant, document=problem.document)
+        for variant, problem in zip(documents, configured, strict=True)
     ]
     _check_chosen(chosen, plan)
-    is_published = not overrides or _is_as_published(written, document)
-    variants = _each(documents, lambda one: _loaded(one, plan, path))
+    is_published = not overrides or _is_as_published(document_as_written, document)
+    variants = _for_each(documents, lambda variant: _checked_variant(variant, plan, path))
     if not is_published:
         variants = [replace(variant, published=None) for variant in variants]
-    wanted = [one for one in documents if not chosen or one.label in chosen]
+    chosen_documents = [variant for variant in documents if not chosen or variant.label in chosen]
     plans = {variant.case: variant.plan for variant in variants}
-    _each(wanted, lambda one: _check_runnable(one, plans[one.case], limits))
+    _for_each(chosen_documents, lambda variant: _check_runnable(variant, plans[variant.case], limits))
     trials = expand_variants(plans)
     _check_differences(documents, trials)
     warnings = [
-        (one, each) for one in wanted for each in one.document.problems(plan_warnings(plans[one.case]))
+        (variant, problem)
+        for variant in chosen_documents
+        for problem in variant.document.problems(plan_warnings(plans[variant.case]))
     ]
     if plan.published is not None and not is_published and documents:
         warnings.append((documents[0], _other_than_published(document)))
     warnings += [
-        (one, warning)
-        for one, each in zip(documents, configured, strict=True)
-        if not chosen or one.label in chosen
-        for warning in each.warnings
+        (variant, warning)
+        for variant, problem in zip(documents, configured, strict=True)
+        if not chosen or variant.label in chosen
+        for warning in problem.warnings
     ]
-    specs = {trial.case: trial.run_spec for trial in reversed(trials) if not trial.is_solo}
+    spec_by_case = {trial.case: trial.run_spec for trial in reversed(trials) if not trial.is_solo}
     warnings += [
-        (one, each) for one in wanted for each in one.document.problems(rail_warnings(specs[one.case]))
+        (variant, problem)
+        for variant in chosen_documents
+        for problem in variant.document.problems(rail_warnings(spec_by_case[variant.case]))
     ]
-    labels = {one.label for one in wanted}
+    labels = {variant.label for variant in chosen_documents}
     loaded = LoadedPlan(
         plan,
         path,
@@ -214,23 +221,23 @@ def _load(
         tuple(variants),
         [trial for trial in trials if shared_variant(trial.variant) in labels],
         tuple(trials),
-        tuple(_in_order(told_once(warnings, wanted))),
-        tuple(_records(own, documents, configured)),
+        tuple(_in_order(told_once(warnings, chosen_documents))),
+        tuple(_record_overrides(own_configured, documents, configured)),
     )
     if plan.search is not None:
-        return replace(loaded, ends=tuple(_ends(loaded, document, limits, chosen)))
+        return replace(loaded, ends=tuple(_search_ends(loaded, document, limits, chosen)))
     if limits is not None:
-        _check_limits(wanted, loaded, limits)
+        _check_limits(chosen_documents, loaded, limits)
     return loaded
 
 
-def _ends(
+def _search_ends(
     loaded: LoadedPlan, document: Document, limits: Limits | None, chosen: Sequence[str]
 ) -> Iterator[LoadedPlan]:
-    """Yield a plan at both ends of the range of its search: what it is itself is not run.
+    """Yield a plan at both ends of the range of its search; the plan as written is not run.
 
     Raises:
-        PlanError: It cannot be carried out there, or beyond the limits.
+        PlanError: It is invalid there, or beyond the limits.
     """
     searched = range_of(loaded.plan, document)
     for name, value in (("from", searched.low), ("to", searched.high)):
@@ -238,56 +245,61 @@ def _ends(
             yield reload(loaded, searched.at(value), limits, chosen)
         except PlanError as error:
             text = searched.text(value)
-            raise PlanError(_at_end(each, name, text, document) for each in error.problems) from error
+            raise PlanError(_at_end(problem, name, text, document) for problem in error.problems) from error
 
 
 def _at_end(problem: Problem, name: str, value: str, document: Document) -> Problem:
-    """Return what is wrong with a plan at an end of its search as a mistake of that end."""
-    found = f"{value}, with which {problem.field or problem.place.source} is {problem.found}"
-    return document.problem(("search", name), found, problem.allowed, problem.hint)
+    """Return a problem of a plan at one end of its search as a problem of the field of that end."""
+    actual = f"{value}, with which {problem.field or problem.place.source} is {problem.found}"
+    return document.problem(("search", name), actual, problem.allowed, problem.hint)
 
 
-def _records(
+def _record_overrides(
     own: Configured, documents: Sequence[VariantDocument], configured: Sequence[Configured]
 ) -> Iterator[str]:
-    """Yield overrides with what configurations gave: of the plan, and of variants with one of their own."""
+    """Yield overrides with the values of configurations: of the plan, and of variants with their own."""
     if own.record is not None:
         yield override_of(own.record)
-    told: set[str] = set()
-    for one, each in zip(documents, configured, strict=True):
-        is_own = one.document.value(CONFIG) != own.document.value(CONFIG)
-        if one.path and is_own and each.record is not None and one.label not in told:
-            told.add(one.label)
-            yield override_of(each.record, one.label)
+    recorded_labels: set[str] = set()
+    for variant, variant_configured in zip(documents, configured, strict=True):
+        is_own = variant.document.value(CONFIG) != own.document.value(CONFIG)
+        if (
+            variant.path
+            and is_own
+            and variant_configured.record is not None
+            and variant.label not in recorded_labels
+        ):
+            recorded_labels.add(variant.label)
+            yield override_of(variant_configured.record, variant.label)
 
 
-def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], _T]) -> list[_T]:
-    """Return what a function makes of each variant.
+def _for_each(documents: Sequence[VariantDocument], check: Callable[[VariantDocument], _T]) -> list[_T]:
+    """Call a function with each variant, and return the results.
 
     Raises:
-        PlanError: With the problems of all of them; those that every variant has are the plan's own.
+        PlanError: With the problems of all variants; problems that all have are those of the plan.
     """
-    found: list[_T] = []
+    results: list[_T] = []
     problems: list[tuple[VariantDocument, Problem]] = []
-    for one in documents:
+    for variant in documents:
         try:
-            found.append(of(one))
+            results.append(check(variant))
         except PlanError as error:
-            problems += ((one, problem) for problem in error.problems)
+            problems += ((variant, problem) for problem in error.problems)
     if problems:
         raise PlanError(told_once(problems, documents))
-    return found
+    return results
 
 
-def _loaded(one: VariantDocument, plan: Plan, path: Path) -> LoadedVariant:
-    """Check a variant by itself; the plan as it stands has been checked."""
-    if not one.is_plan:
-        plan = validate(one.document, one.label, plan.variants)
-    return LoadedVariant(one.case, plan, _published(plan, path, one))
+def _checked_variant(variant: VariantDocument, plan: Plan, path: Path) -> LoadedVariant:
+    """Check a variant by itself; the base plan has been checked already."""
+    if not variant.is_plan:
+        plan = validate(variant.document, variant.label, plan.variants)
+    return LoadedVariant(variant.case, plan, _published(plan, path, variant))
 
 
 def _check_chosen(chosen: Sequence[str], plan: Plan) -> None:
-    """Check that each variant that the user chose is there."""
+    """Check that each variant that the user chose exists."""
     names = [variant.name for variant in plan.variants]
     problems = [
         Problem(
@@ -313,27 +325,27 @@ def _check_differences(documents: Sequence[VariantDocument], trials: Sequence[Pl
 
 
 def _check_limits(documents: Sequence[VariantDocument], loaded: LoadedPlan, limits: Limits) -> None:
-    """Check that no trial of a variant would cost more than it may."""
+    """Check that no trial of a variant is beyond the limits of cost."""
     estimated = defaultdict(list)
     for trial, estimate in zip(loaded.trials, loaded.estimates, strict=True):
         estimated[trial.case].append((trial, estimate))
 
-    def check(one: VariantDocument) -> None:
-        own = estimated[one.case]
-        beyond = list(problems_beyond(own, limits, one.document, len(loaded.suite)))
+    def check(variant: VariantDocument) -> None:
+        trial_estimates = estimated[variant.case]
+        beyond = list(problems_beyond(trial_estimates, limits, variant.document, len(loaded.suite)))
         if beyond:
-            raise PlanError(one.document.problems(beyond))
+            raise PlanError(variant.document.problems(beyond))
 
-    _each(documents, check)
+    _for_each(documents, check)
 
 
 def validate(document: Document, variant: str = BASE_VARIANT, variants: tuple[Variant, ...] = ()) -> Plan:
-    """Return the plan that a document describes, as it stands or as a variant of it.
+    """Return the plan that a document describes, as its base or as one of its variants.
 
     Args:
         document: The plan.
-        variant: The variant that it is.
-        variants: All variants, where the document leaves them out.
+        variant: Name of the variant.
+        variants: All variants, if the document leaves them out.
 
     Raises:
         PlanError: With everything that is wrong with it, in the order of the file.
@@ -349,7 +361,7 @@ def validate(document: Document, variant: str = BASE_VARIANT, variants: tuple[Va
 
 
 def _read(data: dict[str, Any], document: Document) -> Plan:
-    """Return the plan of some data; names that are spelt in another way are taken as those they are."""
+    """Return the plan of some data; names in another spelling are replaced by those of the fields."""
     try:
         return Plan.model_validate(data)
     except ValidationError as error:
@@ -357,19 +369,19 @@ def _read(data: dict[str, Any], document: Document) -> Plan:
         if renamed is not data:
             return _read(renamed, document)
         problems = with_cost(_in_order(document.problems(field_problems(error))), document)
-        raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
+        raise PlanError(problems) from None  # the problems have all details, by the fields of the plan
 
 
 def _check_version(document: Document) -> None:
-    """Check the version before anything else: of another version no other field is known."""
-    found = document.value(("fabricbench",))
-    if type(found) is int and found == PLAN_VERSION:
+    """Check the version first: other versions have other fields."""
+    version = document.value(("fabricbench",))
+    if type(version) is int and version == PLAN_VERSION:
         return
     if "fabricbench" not in document.data:
         hint = f"begin the file with `fabricbench: {PLAN_VERSION}`"
         raise PlanError([document.problem(("fabricbench",), "nothing", f"{PLAN_VERSION}", hint)])
-    shown = str(found) if isinstance(found, int | float | str) else kind_name(found)
-    hint = "a newer fabricbench may know it" if type(found) is int and found > PLAN_VERSION else ""
+    shown = str(version) if isinstance(version, int | float | str) else kind_name(version)
+    hint = "a newer fabricbench may know it" if type(version) is int and version > PLAN_VERSION else ""
     raise PlanError([document.problem(("fabricbench",), f"version {shown[:40]}", f"{PLAN_VERSION}", hint)])
 
 
@@ -379,19 +391,19 @@ _REPORTED: Final = frozenset(
         *("search", "quick", "published", "published_note", "solo", "backend"),
     }
 )
-"""Fields that leave open what is measured: how often, by which backend, and how it is reported."""
+"""Fields that do not change the measured quantity: repetitions, backend and reporting."""
 
 
-def _is_as_published(written: Document, changed: Document) -> bool:
-    """Check that overrides changed nothing but sizes and rounds of what was measured."""
+def _is_as_published(original: Document, changed: Document) -> bool:
+    """Whether overrides changed nothing of the measured system but sizes and rounds."""
     try:
-        return _measured(_read(written.data, written)) == _measured(_read(changed.data, changed))
+        return _measured(_read(original.data, original)) == _measured(_read(changed.data, changed))
     except PlanError:
         return False
 
 
 def _measured(plan: Plan) -> list[Any]:
-    """Return what decides the results of a plan, without sizes and the number of rounds."""
+    """Return the fields that determine the results of a plan, without sizes and the number of rounds."""
     sweep = plan.sweep
     zipped = sweep.zipped if sweep else None
     swept = [dict(group.fields) if group else {} for group in (sweep, zipped)]
@@ -406,46 +418,46 @@ def _other_than_published(document: Document) -> Problem:
     return document.problem(("published",), found)
 
 
-def _published(plan: Plan, path: Path, one: VariantDocument) -> PublishedTable | None:
-    """Read the published table that a plan names; none where it has nothing of the variant."""
-    document = one.document
+def _published(plan: Plan, path: Path, variant_document: VariantDocument) -> PublishedTable | None:
+    """Read the published table that a plan names; none if it has no rows of the variant."""
+    document = variant_document.document
     if plan.published is None or plan.scale != 1:  # they were measured at the rates as written
         return None
-    found = find_published(plan.published, path)
-    if found is None:
+    published_path = find_published(plan.published, path)
+    if published_path is None:
         shipped = published_tables()
         allowed = f"a file next to the plan, or a shipped one: {', '.join(shipped)}"
         hint = close_match_hint(plan.published, shipped)
         raise PlanError([document.problem(("published",), f'no file "{plan.published}"', allowed, hint)])
-    table = read_published(found, one.case.variant)
+    table = read_published(published_path, variant_document.case.variant)
     if table.size_kind != size_kind(plan):
-        found_sizes = f'"{table.name}", a table of {table.size_kind} sizes'
+        actual = f'"{table.name}", a table of {table.size_kind} sizes'
         allowed = f"a table of {size_kind(plan)} sizes, which the plan sweeps"
-        raise PlanError([document.problem(("published",), found_sizes, allowed)])
+        raise PlanError([document.problem(("published",), actual, allowed)])
     names = [variant.name for variant in plan.variants]
     unknown = next((name for name in table.variants if name not in names), None)
     if unknown is not None:
-        found_rows = f'"{table.name}", with rows of variant "{unknown}"'
+        actual_variant = f'"{table.name}", with rows of variant "{unknown}"'
         allowed = f"rows of {', '.join(names)}" if names else "a table without column `variant`"
         raise PlanError(
-            [document.problem(("published",), found_rows, allowed, close_match_hint(unknown, names))]
+            [document.problem(("published",), actual_variant, allowed, close_match_hint(unknown, names))]
         )
     return table if table.rows else None
 
 
-def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> None:
-    """Check what only the engine knows, unless that alone would take more memory than there is."""
+def _check_runnable(variant: VariantDocument, plan: Plan, limits: Limits | None) -> None:
+    """Check a variant with the engine, unless the check alone would take more memory than the limit."""
     if limits is not None:
         too_many = routes_problem(plan)
         if too_many is not None:
-            raise PlanError(one.document.problems([too_many]))
+            raise PlanError(variant.document.problems([too_many]))
         if limits.memory_bytes is not None:
-            _check_memory(plan, one.document, limits.memory_bytes)
-    _check_with_engine(plan, one.document)
+            _check_memory(plan, variant.document, limits.memory_bytes)
+    _check_with_engine(plan, variant.document)
 
 
 def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
-    """Look at the first trial before the engine does, which makes its chunks to check them."""
+    """Check the memory of the first trial before the engine checks it, which builds its chunks."""
     spec_json = json.dumps(first_spec(plan))
     estimate = engine.estimate(spec_json, backend_for(spec_json, plan.backend))
     if estimate is not None and estimate["memory_bytes"] > memory_bytes:
@@ -453,7 +465,7 @@ def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
 
 
 def _check_with_engine(plan: Plan, document: Document) -> None:
-    """Let the engine check the first trial, so that what only it knows is also reported with its line."""
+    """Check the first trial with the engine, and report its refusals with lines of the plan."""
     spec_json = json.dumps(first_spec(plan))
     refusals = engine.check(spec_json, backend_for(spec_json, plan.backend))
     problems = [_refused(refusal, plan, document) for refusal in refusals]
@@ -467,36 +479,35 @@ def _check_with_engine(plan: Plan, document: Document) -> None:
 
 
 def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Problem:
-    """Say in the words of the plan what the engine refuses.
+    """Return a refusal of the engine as a problem of a field of the plan.
 
-    What a number may be is the engine's to say; its range gets the units of the plan, and the meaning of the
-    field as its hint.
+    The range of a number is the engine's, in the units of the plan; the meaning of the field is the hint.
     """
     path = field_of(refusal.field, plan)
     if refusal.limits is None:
         hint = near_name_hint(plan, path, refusal.found) or _other_backend_hint(plan, refusal)
         return document.problem(path, refusal.found, refusal.allowed, hint)
-    name, written = refusal.field.rpartition(".")[2], document.value(path)
-    is_as_written = written is not None and plan.scale == 1
-    found = units.describe(written) if is_as_written else number_text(name, int(refusal.found))
-    found += f" at a scale of {plan.scale}" if plan.scale != 1 else ""
+    name, value = refusal.field.rpartition(".")[2], document.value(path)
+    is_as_written = value is not None and plan.scale == 1
+    actual = units.describe(value) if is_as_written else number_text(name, int(refusal.found))
+    actual += f" at a scale of {plan.scale}" if plan.scale != 1 else ""
     allowed = range_text(name, refusal.limits)
     if refusal.limited_by is not None:
         other = field_of(refusal.limited_by, plan)
         allowed += f" with this `{other[-1] if other[:-1] == path[:-1] else dotted(other)}`"
     hint = meaning(path) if plan.scale == 1 else f"a smaller `scale`; {meaning(path)}"
-    return document.problem(path, found, allowed, hint)
+    return document.problem(path, actual, allowed, hint)
 
 
 def _other_backend_hint(plan: Plan, refusal: "engine.SpecError") -> str:
-    """Name the backend that carries out what the flow model refuses, if there is one."""
+    """Return a hint to the backend that supports what the flow model refuses, or nothing."""
     if plan.backend != engine.FLOW or "flow model" not in refusal.allowed:
         return ""
     return "`--backend sim` simulates packets"
 
 
 def field_of(spec_field: str, plan: Plan) -> FieldPath:
-    """Return the field of the plan for one of the run spec that was made from it."""
+    """Return the field of the plan for a field of its run spec."""
     path, rate_control = plan_path(spec_field), plan.transport.rate_control
     if path[:2] == ("fabric", "failures") and path[2:]:
         return (*path[:2], plan.fabric.failure_of(int(path[2])), *path[3:])
@@ -506,10 +517,10 @@ def field_of(spec_field: str, plan: Plan) -> FieldPath:
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Sort problems by line; those of overrides come last."""
+    """Sort problems by line, those of overrides last."""
 
     def key(problem: Problem) -> tuple[bool, int, int]:
-        place = problem.place
-        return (place.line is None, place.line or 0, place.column or 0)
+        location = problem.place
+        return (location.line is None, location.line or 0, location.column or 0)
 
     return sorted(problems, key=key)

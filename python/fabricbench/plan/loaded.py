@@ -1,4 +1,4 @@
-"""A plan that has been loaded: its variants, its trials, and what a list and an estimate say of it."""
+"""A plan that has been loaded: its variants, its trials, its summary for lists, and its estimated cost."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +20,10 @@ from fabricbench.words import counted
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """What a list says about a plan.
+    """Row of a plan in a list.
 
     `ranks` counts those of all jobs, `hosts` those of the fabric; `published` names the table of published
-    results that it is set beside.
+    results to compare with.
     """
 
     name: str
@@ -44,7 +44,7 @@ class LoadedVariant:
     Attributes:
         case: Its name, which is `base` for a plan without variants, and the combination.
         plan: The plan with its changes.
-        published: The published results that stand beside ours, if it names any.
+        published: The published results to compare with, if it names any.
     """
 
     case: Case
@@ -59,19 +59,19 @@ class LoadedVariant:
 
 @dataclass(frozen=True)
 class LoadedPlan:
-    """A plan that can be carried out.
+    """A plan that can be run.
 
     Attributes:
-        plan: The plan as it stands.
-        path: The file it came from.
+        plan: The base plan.
+        path: The file of the plan.
         source: Its name in errors.
         text: The text of that file, as written.
         overrides: The overrides applied to it.
         variants: Its variants, each at every combination of swept values.
         trials: The trials to run: all, or those of the chosen variants.
-        suite: All trials, whichever are to run.
-        warnings: What can be carried out, but is hardly meant.
-        configured: What configurations of devices gave, as overrides, for records.
+        suite: All trials, also those that are not to run.
+        warnings: Settings that are valid but hardly intended.
+        configured: Values of device configurations, as overrides, for records.
         ends: Of a plan with a search, the plan at the lower and at the upper end of its range, without it.
     """
 
@@ -102,8 +102,8 @@ class LoadedPlan:
 
     @property
     def summary(self) -> PlanSummary:
-        """What a list says about the plan."""
-        sizes = [trial.data_size_bytes for each in self.ends or (self,) for trial in each.trials]
+        """Summary of the plan for lists."""
+        sizes = [trial.data_size_bytes for loaded in self.ends or (self,) for trial in loaded.trials]
         return PlanSummary(
             name=self.plan.name,
             title=self.plan.title,
@@ -118,50 +118,50 @@ class LoadedPlan:
 
     @cached_property
     def estimates(self) -> list["engine.Estimate | None"]:
-        """What each trial is estimated to cost; none where real hosts run it.
+        """Estimated cost of each trial; none if real hosts run it.
 
-        Iterations differ in their seed alone, and cost the same.
+        Iterations differ only in their seed, and have the same cost.
         """
         if self.plan.backend not in engine.ESTIMATED:
             return [None] * len(self.trials)
-        known: dict[tuple[object, ...], engine.Estimate | None] = {}
+        estimate_by_key: dict[tuple[object, ...], engine.Estimate | None] = {}
         keys = [(trial.variant, trial.case, trial.data_size_bytes) for trial in self.trials]
         for key, trial in zip(keys, self.trials, strict=True):
-            if key not in known:
+            if key not in estimate_by_key:
                 spec_json = trial.spec_json
-                known[key] = engine.estimate(spec_json, backend_for(spec_json, self.plan.backend))
-        return [known[key] for key in keys]
+                estimate_by_key[key] = engine.estimate(spec_json, backend_for(spec_json, self.plan.backend))
+        return [estimate_by_key[key] for key in keys]
 
     @property
     def trials_max(self) -> int:
-        """How many trials there are; those of a search at most."""
+        """Number of trials; the largest possible number for a search."""
         search = self.plan.search
         return len(self.trials) * (search.values_max if search else 1)
 
     @property
     def bounds(self) -> list["engine.Estimate"]:
-        """What trials are estimated to cost, where that is known; those of a search at most.
+        """Estimated cost of the trials that have an estimate; an upper bound for a search.
 
-        A value between the ends of its range counts as that of the two which takes longer.
+        A value between the ends of its range counts as the end that takes longer.
         """
         search = self.plan.search
         if search is None:
             return [estimate for estimate in self.estimates if estimate is not None]
-        found: list[engine.Estimate] = []
-        for ends in zip(*(each.estimates for each in self.ends), strict=True):
-            known = [estimate for estimate in ends if estimate is not None]
-            longest = sorted(known, key=lambda estimate: estimate["time_ms"])[-1:]
-            found += known + longest * search.steps
-        return found
+        bounds: list[engine.Estimate] = []
+        for ends in zip(*(end_plan.estimates for end_plan in self.ends), strict=True):
+            end_estimates = [estimate for estimate in ends if estimate is not None]
+            longest = sorted(end_estimates, key=lambda estimate: estimate["time_ms"])[-1:]
+            bounds += end_estimates + longest * search.steps
+        return bounds
 
     @property
     def cost(self) -> str:
-        """What all trials are estimated to cost, in words."""
+        """Estimated cost of all trials, in words."""
         return estimate_text(self.bounds)
 
     @property
     def extent(self) -> str:
-        """How much there is to run, in words."""
+        """Number and sizes of the trials, in words."""
         summary = self.summary
         trials = counted(summary.trials, "trial")
         trials += f" of {counted(len(summary.variants), 'variant')}" if summary.variants else ""

@@ -1,4 +1,4 @@
-"""Mappings for which a plan may have a name: `ecn: sonic` is `ecn: {preset: sonic}`; types within a field."""
+"""Short names of mappings in a plan (`ecn: sonic` is `ecn: {preset: sonic}`), and the types of a field."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin
@@ -11,7 +11,7 @@ from fabricbench.plan.fields.base import Named, ShortModel
 
 
 def named_mapping(path: FieldPath, name: object) -> dict[str, Any] | None:
-    """Return the mapping that a name at a path stands for; none if it stands for none."""
+    """Return the mapping of a short name at a path; none if it has none."""
     if not isinstance(name, str):
         return None
     for declared in declared_at(path):
@@ -22,13 +22,13 @@ def named_mapping(path: FieldPath, name: object) -> dict[str, Any] | None:
 
 
 def may_be_named(path: FieldPath) -> bool:
-    """Check whether the mapping at a path may be written as a name, and so is one choice as a whole."""
+    """Whether the mapping at a path may be written as a short name, and so is a single choice."""
     parts = (part for declared in declared_at(path) for part in parts_of(declared))
     return any(isinstance(part, Named) for part in parts)
 
 
 def declared_at(path: FieldPath) -> list[FieldInfo]:
-    """Return what is declared of the field at a path, by each model that may stand around it."""
+    """Return the declarations of the field at a path, one of each possible model of its parent."""
     return [
         field
         for model in models_at(path[:-1])
@@ -47,12 +47,12 @@ def _types_in(annotation: Any) -> Iterator[Any]:
     yield annotation
     yield from getattr(annotation, "__metadata__", ())
     if get_origin(annotation) is not Literal:
-        for each in get_args(annotation):
-            yield from _types_in(each)
+        for argument in get_args(annotation):
+            yield from _types_in(argument)
 
 
 def meanings(declared: FieldInfo, value: object) -> Iterator[dict[str, Any]]:
-    """Yield the mappings that a value of a field stands for: a name, or its main field."""
+    """Yield the mappings of a short value of a field: a name, or its main field."""
     for part in parts_of(declared):
         if isinstance(part, Named) and isinstance(value, str) and isinstance(part.names.get(value), dict):
             yield part.names[value]

@@ -1,4 +1,4 @@
-"""The test plan: every field with its unit, default, meaning and source. Defaults live only here."""
+"""The test plan: top-level fields with units, defaults, meanings and sources. Only models have defaults."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -89,7 +89,7 @@ class Observe(PlanModel):
     )
 
     def run_spec(self) -> ObserveSpec:
-        """Write it out for the engine."""
+        """Return its fields for the engine."""
         return self.to_spec(ObserveSpec)
 
 

@@ -1,12 +1,12 @@
-"""Host profiles: what is known of endpoints, and how a plan takes it on.
+"""Host profiles: measured or published parameters of endpoints, and their use as values of a plan.
 
-A plan names the profile that `fabricbench calibrate` wrote like a published table, as a file next to it, and
-a shipped one, which is of published measurements, by the adapter. A profile's values take the place of
-defaults: a field that is written in the plan, or changed by a variant or an override, keeps its value. From
-there on they are fields of the plan like others, so the run spec and the record have them.
+A plan names a profile written by `fabricbench calibrate` as a file next to it, like a published table, and a
+shipped one, which has published measurements, by its adapter. The values of a profile replace defaults: a
+field that the plan writes, or that a variant or an override changes, has its own value. The values are then
+fields of the plan like others, so the run spec and the record have them.
 
-A profile is of hosts as they are. `scale` divides rates and leaves delays and overheads; the rate of a
-profile is therefore multiplied by the plan's scale first, so that what the engine gets is what was measured.
+A profile describes hosts at scale 1. `scale` divides rates, not delays and overheads; the rate of a profile
+is therefore multiplied by the plan's scale first, so that the engine gets the measured rate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOSTS_MAX: Final = 4096
 _SWEEPS_MAX: Final = 20_000
 _FIELDS_MAX: Final = 100
 IDEAL: Final = "ideal"
-"""The adapter that costs nothing: the defaults of a plan."""
+"""The adapter without overheads: the defaults of a plan."""
 _SHIPPED: Final = Path(__file__).parent / "nics"
 
 Text = Annotated[str, Field(max_length=400)]
@@ -132,8 +132,8 @@ class HostProfile:
     """A profile that a plan names.
 
     Attributes:
-        profile: What it says.
-        document: Where it says so.
+        profile: Its content.
+        document: Its document, for the locations of its fields.
     """
 
     profile: Profile
@@ -142,43 +142,45 @@ class HostProfile:
     def applied(self, document: Document) -> Document:
         """Return a plan, or a variant of one, with the profile's values where it has none of its own."""
         scale = document.value(("scale",))
-        for at, path, value in self._values(document, scale if type(scale) is int and scale > 0 else 1):
+        for source_path, path, value in self._values(
+            document, scale if type(scale) is int and scale > 0 else 1
+        ):
             if _is_open(document, path):
-                place = self.document.place((*at, "value"))
-                document = put(document, [str(part) for part in path], Written(value, place, "{} {}"))
+                location = self.document.place((*source_path, "value"))
+                document = put(document, [str(part) for part in path], Written(value, location, "{} {}"))
         return document
 
     def _values(self, document: Document, scale: int) -> Iterator[tuple[FieldPath, FieldPath, Any]]:
-        """Yield each value: its place in the profile, the field that takes it, and how a plan writes it."""
-        for index, each in enumerate(self.profile.fields):
-            yield ("fields", index), tuple(each.field.split(".")), each.value
+        """Yield each value: its path in the profile, the field of the plan, and its form in a plan."""
+        for index, sourced_field in enumerate(self.profile.fields):
+            yield ("fields", index), tuple(sourced_field.field.split(".")), sourced_field.value
         for name, path, value in self._measured(document, scale):
             yield ("parameters", name), path, value
 
     def _measured(self, document: Document, scale: int) -> Iterator[tuple[str, FieldPath, Any]]:
-        found = self.profile.parameters
-        if found.latency is not None:
-            yield "latency", ("fabric", "nic", "latency"), units.format_time(found.latency.value_ps)
-        if found.rate is not None:
-            rate = units.format_rate(found.rate.value_bps * scale)
+        parameters = self.profile.parameters
+        if parameters.latency is not None:
+            yield "latency", ("fabric", "nic", "latency"), units.format_time(parameters.latency.value_ps)
+        if parameters.rate is not None:
+            rate = units.format_rate(parameters.rate.value_bps * scale)
             yield "rate", ("fabric", "topology", "host_link", "rate"), rate
-        if found.window is not None:
-            yield "window", ("transport", "window"), found.window.value
+        if parameters.window is not None:
+            yield "window", ("transport", "window"), parameters.window.value
         jobs = document.value(("jobs",))
         for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
             # Storage and open-loop traffic have no busy times of ranks.
             if isinstance(job, dict) and not {"storage", "arrivals"} & set(job):
                 for name in ("send_overhead", "receive_overhead"):
-                    parameter = getattr(found, name)
+                    parameter = getattr(parameters, name)
                     if parameter is not None:
                         yield name, ("jobs", index, name), units.format_time(parameter.value_ps)
 
 
 def _is_open(document: Document, path: FieldPath) -> bool:
-    """Tell whether a field is not written, and what it is part of is a mapping if it is."""
-    around = [document.value(path[:end]) for end in range(1, len(path))]
+    """Whether a field is not written, and each of its parents is a mapping, a list or not written."""
+    ancestors = [document.value(path[:end]) for end in range(1, len(path))]
     return document.value(path) is None and all(
-        each is None or isinstance(each, dict | list) for each in around
+        ancestor is None or isinstance(ancestor, dict | list) for ancestor in ancestors
     )
 
 
@@ -190,16 +192,16 @@ def profile_of(document: Document, plan_path: Path) -> HostProfile | None:
     """
     name = document.value(("profile",))
     if not isinstance(name, str) or not name:
-        return None  # the check of the fields says what is wrong with anything else
+        return None  # the check of the fields reports any other value
     if plan_path == NO_FILE or "\0" in name:
         hint = "write its values into the plan, or run the plan from a file"
-        found = f'"{one_line(name, 200)}" of a plan that is no file'
-        raise PlanError([document.problem(("profile",), found, "a file next to the plan", hint)])
+        actual = f'"{one_line(name, 200)}" of a plan that is no file'
+        raise PlanError([document.problem(("profile",), actual, "a file next to the plan", hint)])
     path = plan_path.parent / name
     if not path.is_file():
         hint = "`fabricbench calibrate` writes one"
-        found = f'no file "{one_line(name, 200)}"'
-        raise PlanError([document.problem(("profile",), found, "a file next to the plan", hint)])
+        actual = f'no file "{one_line(name, 200)}"'
+        raise PlanError([document.problem(("profile",), actual, "a file next to the plan", hint)])
     return read_profile(path)
 
 
@@ -223,8 +225,8 @@ def _check_made(made: Made | None) -> FieldProblem | None:
     try:
         datetime.fromisoformat(made.date)
     except ValueError:
-        found = f'"{one_line(made.date, LABEL_LENGTH_MAX)}"'
-        return FieldProblem(("made", "date"), found, "a date as ISO 8601 has it")
+        actual = f'"{one_line(made.date, LABEL_LENGTH_MAX)}"'
+        return FieldProblem(("made", "date"), actual, "a date as ISO 8601 has it")
     return None
 
 
@@ -234,28 +236,28 @@ def shipped_nics() -> dict[str, Path]:
 
 
 def with_nic(document: Document) -> Document:
-    """Return a plan, or a variant of one, with what its adapter has where it has nothing of its own.
+    """Return a plan, or a variant of one, with the values of its adapter where it has none of its own.
 
     Raises:
         PlanError: There is no such adapter.
     """
     name = document.value(("host", "nic"))
     if not isinstance(name, str) or name == IDEAL:
-        return document  # the check of the fields says what is wrong with anything else
+        return document  # the check of the fields reports any other value
     shipped = shipped_nics()
     if name not in shipped:
         allowed = ", ".join([IDEAL, *shipped])
         hint = close_match_hint(name, shipped) or "`profile` takes what `fabricbench calibrate` writes"
-        found = f'"{one_line(name, LABEL_LENGTH_MAX)}"'
-        raise PlanError([document.problem(("host", "nic"), found, allowed, hint)])
+        actual = f'"{one_line(name, LABEL_LENGTH_MAX)}"'
+        raise PlanError([document.problem(("host", "nic"), actual, allowed, hint)])
     return read_profile(shipped[name]).applied(document)
 
 
 def time_text(time_ps: int) -> str:
-    """Write a time exactly, as a profile has it."""
+    """Return a time as exact text for a profile."""
     return units.format_time(time_ps)
 
 
 def rate_text(rate_bps: int) -> str:
-    """Write a rate exactly, as a profile has it."""
+    """Return a rate as exact text for a profile."""
     return units.format_rate(rate_bps)

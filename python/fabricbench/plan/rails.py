@@ -1,8 +1,8 @@
-"""Collectives across rails: jobs of fabrics with rails most of whose data between servers changes the rail.
+"""Finds collectives across rails: jobs that send most of their data between servers to another rail.
 
 GPU i of every server is at rail i. Libraries such as NCCL run one ring, or tree, for each rail: data between
-servers stays on its rail, and changes between GPUs only inside a server. A single ring over all GPUs in their
-order leaves the rail at each hop between servers, and has to pass the spines, of which rails have few.
+servers stays on its rail, and moves between GPUs only inside a server. A single ring over all GPUs in their
+order leaves the rail at each hop between servers, and has to pass the spines, which are few.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _PER_RAIL: Final = {
     "broadcast": ("tree",),
     "reduce": None,
 }
-"""Collectives that libraries run on each rail by itself, by any algorithm or by those; in the others, such as
-all-to-all, ranks have data for those on other rails."""
+"""Collectives that libraries run on each rail separately, with any algorithm or with those listed; in others,
+such as all-to-all, ranks have data for those on other rails."""
 _RINGS: Final = ("ring", "ring-bidirectional", "neighbour-exchange")
 _HALVED: Final = ("halving-doubling", "rabenseifner")
 """Algorithms whose data halves as the distance between the ranks doubles."""
-_MOST: Final = 0.5
-"""Share of the data between servers from which on a job is said to cross rails. Two servers in the order of
-their rails cross at half of the hops."""
+_CROSSING_MAX: Final = 0.5
+"""Fraction of the data between servers above which a job counts as crossing rails. Two servers in the order
+of their rails cross at half of the hops."""
 
 Transfer = tuple[int, int, float]
 """Sending host, receiving host, and data from one to the other, in any unit."""
@@ -41,12 +41,12 @@ Transfer = tuple[int, int, float]
 
 @dataclass(frozen=True)
 class Crossing:
-    """How a job crosses rails.
+    """Hops and data of a job that cross rails.
 
     Attributes:
         hops: Pairs of hosts between which the job sends over the fabric.
         crossing: Those of them on two rails.
-        share: Share of the data over the fabric that crosses rails.
+        share: Fraction of the data over the fabric that crosses rails.
         inside: Those that cross inside a server, as it has no scale-up link.
         is_ring: Whether the ranks form one ring.
         rails: Rails with ranks of the job.
@@ -63,21 +63,21 @@ class Crossing:
 
     @property
     def text(self) -> str:
-        """What it is, in words."""
-        between = "" if self.inside else " between servers"
-        inside = f" ({self.inside:,} inside a server, without a scale-up link)" if self.inside else ""
+        """The crossing, in words."""
+        qualifier = "" if self.inside else " between servers"
+        note = f" ({self.inside:,} inside a server, without a scale-up link)" if self.inside else ""
         if self.crossing == self.hops:
-            where = f"each hop{between} crosses rails"
+            extent = f"each hop{qualifier} crosses rails"
         elif self.is_ring:
-            where = f"{self.crossing:,} of {self.hops:,} hops{between} cross rails"
+            extent = f"{self.crossing:,} of {self.hops:,} hops{qualifier} cross rails"
         else:
-            where = f"{100 * self.share:.0f} % of the data{between} crosses rails"
-        what, unit = ("one ring", "ring") if self.is_ring else ("one collective", "collective")
-        return f"{what} over all ranks, in which {where}{inside}; libraries run one {unit} per rail"
+            extent = f"{100 * self.share:.0f} % of the data{qualifier} crosses rails"
+        scope, unit = ("one ring", "ring") if self.is_ring else ("one collective", "collective")
+        return f"{scope} over all ranks, in which {extent}{note}; libraries run one {unit} per rail"
 
     @property
     def hint(self) -> str:
-        """How a plan asks for a collective on each rail."""
+        """Hint how a plan runs a collective on each rail."""
         scale_up = "; with `scale_up_link`, hops inside a server stay there" if self.inside else ""
         return (
             f"one job for each of the {self.rails} rails with 1/{self.rails} of the data, the first with "
@@ -89,12 +89,12 @@ class Crossing:
 def crossing_of(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], transfers: Iterable[Transfer] | None = None
 ) -> Crossing | None:
-    """Return how a job crosses rails; none where it does not, may not do otherwise, or there are no rails.
+    """Return the crossing of rails by a job; none without one, if it is inherent, or without rails.
 
     Args:
         run_spec: The RunSpec.
         job: One of its jobs.
-        transfers: Who sends how much to whom; without them it follows from the algorithm.
+        transfers: Data between hosts; by default derived from the algorithm.
     """
     topology = run_spec["fabric"]["topology"]
     if topology["kind"] not in KINDS or not _has_rails_of_its_own(topology, job):
@@ -107,19 +107,19 @@ def crossing_of(
         if source != target and not (has_scale_up and source // rails == target // rails):
             data[source, target] += size
     crossing = [pair for pair in data if pair[0] % rails != pair[1] % rails]
-    whole = sum(data.values())
-    share = sum(data[pair] for pair in crossing) / whole if whole else 0.0
+    total = sum(data.values())
+    share = sum(data[pair] for pair in crossing) / total if total else 0.0
     is_ring = job["algorithm"] in _RINGS
-    if not crossing or not (share > _MOST or (is_ring and _overloads(topology, crossing))):
+    if not crossing or not (share > _CROSSING_MAX or (is_ring and _overloads(topology, crossing))):
         return None
-    own = sorted({host % rails for host in job["hosts"]})
-    first = sorted({host for host in job["hosts"] if host % rails == own[0]})
+    job_rails = sorted({host % rails for host in job["hosts"]})
+    first = sorted({host for host in job["hosts"] if host % rails == job_rails[0]})
     inside = sum(source // rails == target // rails for source, target in crossing)
-    return Crossing(len(data), len(crossing), share, inside, is_ring, len(own), first)
+    return Crossing(len(data), len(crossing), share, inside, is_ring, len(job_rails), first)
 
 
 def _has_rails_of_its_own(topology: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
-    """Tell whether a job could run on each rail by itself: it has several, and servers on one of them."""
+    """Whether a job could run on each rail separately: it has several, and several servers on one of them."""
     algorithms = _PER_RAIL.get(job["collective"], ())
     if job["collective"] not in _PER_RAIL or (algorithms is not None and job["algorithm"] not in algorithms):
         return False
@@ -128,7 +128,7 @@ def _has_rails_of_its_own(topology: Mapping[str, Any], job: Mapping[str, Any]) -
 
 
 def _overloads(topology: Mapping[str, Any], crossing: Iterable[tuple[int, int]]) -> bool:
-    """Tell whether the hops of a ring that leave a switch of a rail at once need more than its uplinks."""
+    """Whether the hops of a ring that leave a switch of a rail at once need more than its uplinks."""
     servers = topology.get("servers") or topology["servers_per_pod"]
     rails = topology["rails"]
     leaving = Counter((source % rails, source // rails // servers) for source, _ in crossing)
@@ -138,14 +138,14 @@ def _overloads(topology: Mapping[str, Any], crossing: Iterable[tuple[int, int]])
 
 
 def _planned(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Transfer]:
-    """Yield who sends to whom by the algorithm, and how much of the data, in proportion."""
+    """Yield the transfers between hosts by the algorithm, with their data in proportion."""
     hosts: Sequence[int] = job["hosts"]
     ranks = len(hosts)
     if job["algorithm"] in _RINGS:
         for rank in range(ranks):
             yield hosts[rank], hosts[(rank + 1) % ranks], 1.0
         return
-    for source, target in engine.rank_pairs(json.dumps(_alone(run_spec, job), sort_keys=True)):
+    for source, target in engine.rank_pairs(json.dumps(_single_job(run_spec, job), sort_keys=True)):
         distance = abs(source - target)
         if job["algorithm"] in _HALVED:
             size = 1 / distance
@@ -156,23 +156,23 @@ def _planned(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Tr
         yield hosts[source], hosts[target], size
 
 
-def _alone(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
+def _single_job(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run spec with one job, and one queue pair for each rank pair."""
     transport = {**run_spec["transport"], "qp_mode": "per_pair", "qps_per_rank_pair": 1}
     return {**run_spec, "jobs": [job], "tcp": [], "transport": transport}
 
 
 def rail_warnings(run_spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
-    """Yield the jobs of a plan that cross rails where libraries would not."""
+    """Yield the jobs of a plan that cross rails although libraries would not."""
     for index, job in enumerate(run_spec["jobs"]):
-        found = crossing_of(run_spec, job)
-        if found is not None:
-            yield FieldProblem(("jobs", index, "collective"), found.text, hint=found.hint)
+        crossing = crossing_of(run_spec, job)
+        if crossing is not None:
+            yield FieldProblem(("jobs", index, "collective"), crossing.text, hint=crossing.hint)
 
 
 def ranks_text(hosts: Sequence[int]) -> str:
-    """Write hosts as `ranks` takes them: `0-504:8`, or one by one where they are not evenly apart."""
-    steps = {later - one for one, later in pairwise(hosts)}
+    """Return hosts in the form of `ranks`: `0-504:8`, or a list if their distances differ."""
+    steps = {later - earlier for earlier, later in pairwise(hosts)}
     if len(hosts) > 2 and len(steps) == 1 and (step := steps.pop()) > 0:
         return f"{hosts[0]}-{hosts[-1]}" + (f":{step}" if step > 1 else "")
     return ",".join(map(str, hosts))

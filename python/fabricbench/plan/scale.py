@@ -1,12 +1,12 @@
-"""A run at link rates scaled down: every rate divided, what depends on rates kept in proportion.
+"""Scales a run spec to lower link rates: divides every rate, and multiplies the times that depend on rates.
 
-On a scaled fabric each byte takes `scale` times as long. What is to happen after as many bytes as before,
-such as a timer, a timeout or a failure, is moved to as many times later. Sizes in bytes stay, as buffers,
-windows and thresholds do: queues hold what they held. Delays of cables, switches, adapters and software
-stay as well, as a lab or a host has them whatever its rate: the pipeline, the part of it inside the buffer,
-and the response times of PFC, in which a scaled link sends less; headroom that is not given is computed from
-the scaled rate and these times. A run that is bound by bandwidth so takes `scale` times as long, and exactly
-that where delays are 0. What is bound by latency does not.
+On a scaled fabric each byte takes `scale` times as long. Times after which an event is to happen, such as a
+timer, a timeout or a failure, are multiplied by `scale`, so that it happens after the same number of bytes.
+Sizes in bytes are unchanged: buffers, windows and thresholds, and with them the content of queues. Delays of
+cables, switches, adapters and software are unchanged as well, as they do not depend on the rate of a lab or
+a host: the pipeline, its part inside the buffer, and the response times of PFC, in which a scaled link sends
+less; headroom without a value is computed from the scaled rate and these times. A run that is limited by
+bandwidth therefore takes `scale` times as long, exactly so if delays are 0. One limited by latency does not.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ DELAYS: Final = frozenset(
 )
 """Times of a run spec that do not depend on the rate of a link."""
 TCP_TIMERS: Final = ("rto_initial", "rto_min", "rto_max")
-"""Retransmission timers of TCP in a plan: as limits of a wait they may end at the longest that is allowed."""
+"""Retransmission timers of TCP in a plan: as limits of a wait they may be cut to the longest allowed time."""
 _LIMITED: Final[Mapping[str, int]] = {
     **{f"{name}_ps": LIMITS[f"TcpSpec.{name}_ps"][1] for name in TCP_TIMERS},
     "interval_ps": LIMITS["DynamicEcnSpec.interval_ps"][1],
 }
-"""Times that end at the longest that the engine allows [ps]."""
+"""Times that are cut to the longest one that the engine allows [ps]."""
 _LONGEST_FRAME_BITS: Final = 8 * 65_535
 _FRAME_IN_HOPS_MAX: Final = 31_000
-"""The longest frame takes so many times the shortest hop at most: the engine's inboxes hold 32,768 windows of
+"""Largest ratio of the longest frame to the shortest hop in time: the engine's inboxes have 32,768 windows of
 one hop (`SLOTS_MAX` of `crates/sim/src/setup/fabric.rs`), less some for the latencies themselves."""
 _FRAME_IN_RAISED_HOPS: Final = 16_000
 
@@ -56,14 +56,14 @@ _FRAME_IN_RAISED_HOPS: Final = 16_000
 def scaled(run_spec: RunSpec, scale: int) -> RunSpec:
     """Return a run spec at rates divided by `scale`, rounded to whole bit/s; the same one for 1.
 
-    Retransmission timers of TCP and the interval of dynamic ECN end at the longest that the engine allows.
-    Latencies that are too short for the slowest link are raised as `hop_latency_min_ps` says, reactions to
-    pause frames with them, as these take a latency at least.
+    Retransmission timers of TCP and the interval of dynamic ECN are cut to the longest that the engine
+    allows. Latencies that are too short for the slowest link are raised to `hop_latency_min_ps`, and with
+    them reactions to pause frames, which take at least a latency.
     """
     if scale == 1:
         return run_spec
-    found = cast("RunSpec", _scaled("", run_spec, scale))
-    fabric = found["fabric"]
+    scaled_spec = cast("RunSpec", _scaled("", run_spec, scale))
+    fabric = scaled_spec["fabric"]
     least_ps = hop_latency_min_ps(fabric)
     if least_ps:
         fabric["nic"]["latency_ps"] = max(fabric["nic"]["latency_ps"], least_ps)
@@ -71,26 +71,26 @@ def scaled(run_spec: RunSpec, scale: int) -> RunSpec:
         switch["pipeline_latency_ps"] = max(switch["pipeline_latency_ps"], least_ps)
         _raise(fabric, "pause_reaction_ps", fabric["nic"]["latency_ps"])
         _raise(fabric, "reaction_ps", switch["pipeline_latency_ps"])
-    return found
+    return scaled_spec
 
 
 def _raise(value: Any, name: str, least: int) -> None:
-    """Raise every number of that name in part of a run spec to the least that is allowed."""
+    """Raise every number of that name in part of a run spec to the least allowed value."""
     if isinstance(value, dict):
-        for key, each in value.items():
-            if key == name and isinstance(each, int):
-                value[key] = max(each, least)
+        for key, child in value.items():
+            if key == name and isinstance(child, int):
+                value[key] = max(child, least)
             else:
-                _raise(each, name, least)
+                _raise(child, name, least)
     elif isinstance(value, list):
-        for each in value:
-            _raise(each, name, least)
+        for child in value:
+            _raise(child, name, least)
 
 
 def hop_latency_min_ps(fabric: FabricSpec) -> int:
-    """Return the latency that adapters and switches need at least for the engine to run with links so slow.
+    """Return the least latency of adapters and switches with which the engine runs at these link rates.
 
-    It is a 16,000th of the time of the longest frame on the slowest link; 0 where nothing is to be raised.
+    It is a 16,000th of the time of the longest frame on the slowest link; 0 if no latency is too short.
     """
     rates = list(_values(fabric["topology"], "rate_bps"))
     longest_ps = _LONGEST_FRAME_BITS * 10**12 // min(rates, default=10**12)
@@ -102,18 +102,18 @@ def hop_latency_min_ps(fabric: FabricSpec) -> int:
 def _values(value: Any, name: str) -> Iterator[int]:
     """Yield every number of that name in part of a run spec."""
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from [each] if key == name and isinstance(each, int) else _values(each, name)
+        for key, child in value.items():
+            yield from [child] if key == name and isinstance(child, int) else _values(child, name)
     elif isinstance(value, list):
-        for each in value:
-            yield from _values(each, name)
+        for child in value:
+            yield from _values(child, name)
 
 
 def _scaled(name: str, value: Any, scale: int) -> Any:
     if isinstance(value, Mapping):
-        return {key: _scaled(key, each, scale) for key, each in value.items()}
+        return {key: _scaled(key, child, scale) for key, child in value.items()}
     if isinstance(value, list):
-        return [_scaled(name, each, scale) for each in value]
+        return [_scaled(name, child, scale) for child in value]
     if not isinstance(value, int) or isinstance(value, bool):
         return value
     if name.endswith("_bps"):
@@ -124,19 +124,19 @@ def _scaled(name: str, value: Any, scale: int) -> Any:
 
 
 def scale_warnings(plan: Plan) -> Iterator[FieldProblem]:
-    """Yield what is left out of a scaled plan, or hardly holds there, as it is about the rates as written."""
+    """Yield the fields that a scaled plan ignores, or that hardly apply, as they are for the full rates."""
     if plan.scale == 1:
         return
     yield from _limited(plan)
     if plan.published is not None:
         yield FieldProblem(("published",), f"results at full rate, left out at a scale of {plan.scale}")
     for index in range(len(plan.criteria)):
-        found = f"a limit that is applied at a scale of {plan.scale}"
-        yield FieldProblem(("criteria", index), found, hint="times grow with the scale, bandwidths shrink")
+        actual = f"a limit that is applied at a scale of {plan.scale}"
+        yield FieldProblem(("criteria", index), actual, hint="times grow with the scale, bandwidths shrink")
 
 
 def _limited_times(plan: Plan) -> Iterator[tuple[FieldPath, str, int]]:
-    """Yield the place, the name and the value [ps] of each time of a plan that has a limit when scaled."""
+    """Yield the path, the name and the value [ps] of each time of a plan that has a limit when scaled."""
     for index, tcp in enumerate(plan.tcp):
         for name in TCP_TIMERS:
             yield ("tcp", index), name, getattr(tcp, f"{name}_ps")
@@ -146,14 +146,14 @@ def _limited_times(plan: Plan) -> Iterator[tuple[FieldPath, str, int]]:
 
 
 def _limited(plan: Plan) -> Iterator[FieldProblem]:
-    """Yield the timers and latencies that are not what the scale alone would make of them."""
+    """Yield the timers and latencies that limits change to other values than those of the scale."""
     for path, name, time_ps in _limited_times(plan):
         scaled_ps, longest_ps = time_ps * plan.scale, _LIMITED[f"{name}_ps"]
         if scaled_ps > longest_ps:
-            found = f"{units.format_time(scaled_ps)} at a scale of {plan.scale}"
-            found += f", in whose place the longest timer is, {units.format_time(longest_ps)}"
-            yield FieldProblem((*path, name), found)
-    written = plan.fabric.run_spec(plan.transport.priorities.data, [])
-    if least_ps := hop_latency_min_ps(cast("FabricSpec", _scaled("", written, plan.scale))):
-        found = f"latencies too short for links at a scale of {plan.scale}; adapters and switches take "
-        yield FieldProblem(("fabric",), f"{found}{units.format_time(least_ps)} at least")
+            actual = f"{units.format_time(scaled_ps)} at a scale of {plan.scale}"
+            actual += f", in whose place the longest timer is, {units.format_time(longest_ps)}"
+            yield FieldProblem((*path, name), actual)
+    fabric = plan.fabric.run_spec(plan.transport.priorities.data, [])
+    if least_ps := hop_latency_min_ps(cast("FabricSpec", _scaled("", fabric, plan.scale))):
+        actual = f"latencies too short for links at a scale of {plan.scale}; adapters and switches take "
+        yield FieldProblem(("fabric",), f"{actual}{units.format_time(least_ps)} at least")

@@ -1,6 +1,6 @@
-"""Fields of a plan that a search may change: what scale each is on, and how its values are read and written.
+"""Scales of the fields of a plan that a search may change: they read, write and round values.
 
-The scale follows from how the field is declared, so that a search takes the units that the plan takes.
+The scale follows from the declaration of the field, so that a search has the units of the plan.
 """
 
 import json
@@ -25,21 +25,21 @@ from fabricbench.units import UnitError, describe
 from fabricbench.words import close_match_hint
 
 _SIZE_BITS: Final = 8
-"""Binary digits that a searched size keeps: 1208KB rather than 1236987B."""
+"""Binary digits of a searched size: 1208KB rather than 1236987B."""
 _DIGITS: Final = 3
-"""Decimal digits that every other searched quantity keeps."""
+"""Decimal digits of every other searched quantity."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What the numbers of a field are.
+    """Scale of the values of a field.
 
     Attributes:
-        allowed: What may be written, in words.
-        read: Reads what is written as a number of base units.
-        write: Writes such a number so that a plan takes it.
+        allowed: The allowed text, in words.
+        read: Reads text as a number of base units.
+        write: Returns such a number as text for a plan.
         is_whole: Whether all are whole numbers.
-        rounded: Returns the number near one that is easy to read.
+        rounded: Rounds a number to one that is easy to read.
     """
 
     allowed: str
@@ -53,9 +53,9 @@ def scale_of(document: Document, field: str, place: Place) -> Scale | None:
     """Return the scale of a field of a plan; none if it takes no numbers.
 
     Args:
-        document: The plan, the field within its reach; see `openings`.
+        document: The plan, with the mapping of the field; see `openings`.
         field: The dotted path.
-        place: Where the user named it.
+        place: Location of the field's name.
 
     Raises:
         PlanError: There is no such field, or no search can change it.
@@ -67,31 +67,31 @@ def scale_of(document: Document, field: str, place: Place) -> Scale | None:
     declared = declared_at(path)
     if not declared:
         raise PlanError([Problem(place, field, "no such field", "a field of a plan", _near(field))])
-    return next((scale for each in declared if (scale := _scale(each))), None)
+    return next((scale for field_info in declared if (scale := _scale(field_info))), None)
 
 
 def openings(document: Document, fields: list[str]) -> list[str]:
-    """Return overrides that write names out which stand for the mappings around some fields.
+    """Return overrides that replace short forms around some fields by their mappings.
 
-    `ecn: alibaba` says the same as `ecn: {preset: alibaba}`, and only the latter has room for `ecn.kmin`.
+    `ecn: alibaba` is short for `ecn: {preset: alibaba}`, and only the latter can have `ecn.kmin`.
     """
-    found: list[str] = []
+    overrides: list[str] = []
     for field in fields:
         parts = field.split(".")
         for length in range(1, len(parts)):
-            meant = _opened(document, parts[:length])
-            if meant is not None:
-                found.append(f"{'.'.join(parts[:length])}={json.dumps(meant)}")
-                document = apply_overrides(document, found[-1:])
-    return found
+            full_form = _opened(document, parts[:length])
+            if full_form is not None:
+                overrides.append(f"{'.'.join(parts[:length])}={json.dumps(full_form)}")
+                document = apply_overrides(document, overrides[-1:])
+    return overrides
 
 
 def value_of(loaded: "LoadedPlan", field: FieldPath) -> Any:
-    """Return what a field of a plan comes to, in base units, defaults filled in; none if unknown."""
+    """Return the value of a field of a plan in base units, defaults included; none if unknown."""
     from fabricbench.plan.load import field_of
 
-    for written, value in _leaves(loaded.trials[-1].run_spec, ""):
-        if field_of(written, loaded.plan) == field:
+    for spec_field, value in _leaves(loaded.trials[-1].run_spec, ""):
+        if field_of(spec_field, loaded.plan) == field:
             return value
     return None
 
@@ -111,15 +111,17 @@ def _leaves(node: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _opened(document: Document, parts: list[str]) -> Any:
-    """Return the mapping that stands behind a single value at a path; none where that is no such value."""
+    """Return the mapping of the short form at a path; none if there is no short form."""
     try:
         path = resolved(document, ".".join(parts), Place(""))
     except PlanError:
-        return None  # the check of the field says so
+        return None  # the check of the field reports it
     value = document.value(path)
     if value is None or isinstance(value, dict | list):
         return None
-    return next((meant for each in declared_at(path) for meant in meanings(each, value)), None)
+    return next(
+        (full_form for declared in declared_at(path) for full_form in meanings(declared, value)), None
+    )
 
 
 def _scale(declared: FieldInfo) -> Scale | None:
@@ -128,8 +130,8 @@ def _scale(declared: FieldInfo) -> Scale | None:
         if isinstance(part, WithJsonSchema):
             schema = part.json_schema or {}
             forms = schema.get("anyOf", [schema])
-            known = (_SCALES.get(form.get("format") or form.get("type", "")) for form in forms)
-            return next((scale for scale in known if scale), None)
+            format_scales = (_SCALES.get(form.get("format") or form.get("type", "")) for form in forms)
+            return next((scale for scale in format_scales if scale), None)
     if any(isinstance(part, type) and issubclass(part, PlanModel) for part in parts):
         return None
     if bool not in parts and int in parts:
@@ -138,7 +140,7 @@ def _scale(declared: FieldInfo) -> Scale | None:
 
 
 def _near(field: str) -> str:
-    """Name the field that was meant: by its last name, or by a near path."""
+    """Return a hint to the intended field: by its last name, or by a near path."""
     paths = sorted({dotted(path) for path in field_paths() if path[0] in SWEPT_FIELDS})
     last = field.rpartition(".")[2]
     homes = [path for path in paths if path.rpartition(".")[2] == last]

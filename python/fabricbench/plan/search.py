@@ -1,4 +1,4 @@
-"""The search of a plan: the highest, or lowest, value of a field for which the plan's criteria hold."""
+"""The search of a plan: the highest, or lowest, value of a field with which the plan's criteria pass."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class Range:
         field: The dotted path of the field.
         low: The lower end.
         high: The upper end.
-        resolution: How near the ends of the bracket have to come; 0 if only the steps end it.
-        is_highest: Whether the highest value is looked for.
-        steps: Halvings at most.
-        scale: How values are written.
-        opening: Overrides that make room for the field where a short form stands in its place.
+        resolution: Largest final width of the bracket; 0 if only the number of steps ends the search.
+        is_highest: Whether the highest value is searched.
+        steps: Most halvings.
+        scale: Scale that reads and writes the values.
+        opening: Overrides that replace a short form by the mapping with the field.
     """
 
     field: str
@@ -40,7 +40,7 @@ class Range:
     def between(self, one: float, other: float) -> float | None:
         """Return the value about halfway between two; none if there is no other one.
 
-        It is whole steps of the resolution above the lower end of the range, and one that a plan may have.
+        It is a multiple of the resolution above the lower end of the range, and valid in a plan.
         """
         middle = (one + other) / 2
         if self.resolution:
@@ -51,11 +51,11 @@ class Range:
         return middle if min(one, other) < middle < max(one, other) else None
 
     def text(self, value: float) -> str:
-        """Write a value as a plan has it."""
+        """Return a value as a plan writes it."""
         return self.scale.write(value)
 
     def at(self, value: float) -> list[str]:
-        """Return the overrides that make the plan that of a value, without a search."""
+        """Return the overrides that set a value and remove the search."""
         return [*self.opening, "search=null", f"{self.field}={self.text(value)}"]
 
 
@@ -63,48 +63,50 @@ def range_of(plan: "Plan", document: Document) -> Range:
     """Return the range of a plan's search.
 
     Raises:
-        PlanError: There is no such field, it has no numbers, or the ends are none of it.
+        PlanError: There is no such field, it has no numbers, or the ends are not on its scale.
     """
     search = plan.search
     if search is None:
         raise AssertionError("a plan without a search has no range")
-    place = document.place(("search", "field"))
+    location = document.place(("search", "field"))
     opening = openings(document, [search.field])
-    scale = scale_of(apply_overrides(document, opening), search.field, place)
+    scale = scale_of(apply_overrides(document, opening), search.field, location)
     if scale is None:
-        found = f"`{search.field}`, which has no numbers"
-        raise PlanError([document.problem(("search", "field"), found, "a field that has numbers")])
-    low, high, near = (
-        _read(scale, written, ("search", name), document)
-        for name, written in (("from", search.low), ("to", search.high), ("resolution", search.resolution))
+        actual = f"`{search.field}`, which has no numbers"
+        raise PlanError([document.problem(("search", "field"), actual, "a field that has numbers")])
+    low, high, resolution = (
+        _read(scale, end_value, ("search", name), document)
+        for name, end_value in (("from", search.low), ("to", search.high), ("resolution", search.resolution))
     )
-    return Range(search.field, low, high, near, search.find == HIGHEST, search.steps, scale, tuple(opening))
+    return Range(
+        search.field, low, high, resolution, search.find == HIGHEST, search.steps, scale, tuple(opening)
+    )
 
 
-def _read(scale: Scale, written: Written | None, path: FieldPath, document: Document) -> float:
-    if written is None:
+def _read(scale: Scale, text: Written | None, path: FieldPath, document: Document) -> float:
+    if text is None:
         return 0.0
     try:
-        return float(scale.read(str(written)))
+        return float(scale.read(str(text)))
     except UnitError as error:
         raise PlanError([document.problem(path, error.found, scale.allowed)]) from error
 
 
 def check_search(plan: "Plan", document: Document) -> Iterator[Problem]:
-    """Check that a search has a field, a range, and criteria that tell of each trial whether it holds."""
+    """Check that a search has a field, a range, and criteria for each trial."""
     if plan.search is None:
         return
     try:
-        found = range_of(plan, document)
+        search_range = range_of(plan, document)
     except PlanError as error:
         yield from error.problems
         return
-    if found.low >= found.high:
-        allowed = f"less than `to`, {found.text(found.high)}"
-        yield document.problem(("search", "from"), found.text(found.low), allowed)
-    elif not 0 <= found.resolution < found.high - found.low:
-        allowed = f"less than the range, {found.text(found.high - found.low)}"
-        yield document.problem(("search", "resolution"), found.text(found.resolution), allowed)
+    if search_range.low >= search_range.high:
+        allowed = f"less than `to`, {search_range.text(search_range.high)}"
+        yield document.problem(("search", "from"), search_range.text(search_range.low), allowed)
+    elif not 0 <= search_range.resolution < search_range.high - search_range.low:
+        allowed = f"less than the range, {search_range.text(search_range.high - search_range.low)}"
+        yield document.problem(("search", "resolution"), search_range.text(search_range.resolution), allowed)
     yield from _check_alone(plan, document)
     yield from _check_criteria(plan, document)
 
@@ -115,18 +117,18 @@ def _check_alone(plan: "Plan", document: Document) -> Iterator[Problem]:
     if search is None:
         return
     path: FieldPath = ("search", "field")
-    own = _path(search.field, document)
+    searched_path = _path(search.field, document)
     for name in plan.sweep.names if plan.sweep else ():
-        if own is not None and _path(name, document) == own:
+        if searched_path is not None and _path(name, document) == searched_path:
             yield document.problem(
-                path, f"`{dotted(own)}`, which the sweep has too", "a field that is not swept"
+                path, f"`{dotted(searched_path)}`, which the sweep has too", "a field that is not swept"
             )
     for variant in plan.variants:
         for name in variant.changes:
             changed = _path(name, document)
-            if own is not None and changed is not None and _is_around(changed, own):
-                found = f"`{dotted(own)}`, which variant `{variant.name}` sets"
-                yield document.problem(path, found, "a field that no variant sets")
+            if searched_path is not None and changed is not None and _is_around(changed, searched_path):
+                actual = f"`{dotted(searched_path)}`, which variant `{variant.name}` sets"
+                yield document.problem(path, actual, "a field that no variant sets")
 
 
 def _is_around(path: FieldPath, other: FieldPath) -> bool:
@@ -137,17 +139,19 @@ def _path(name: str, document: Document) -> FieldPath | None:
     try:
         return resolved(document, name, document.place(()))
     except PlanError:
-        return None  # the check of the sweep, or of the variant, says so
+        return None  # the check of the sweep, or of the variant, reports it
 
 
 def _check_criteria(plan: "Plan", document: Document) -> Iterator[Problem]:
-    """Check that the trials of every variant are judged, by metrics of their own."""
-    for index, criterion in enumerate(plan.criteria):
-        if criterion.is_ratio or criterion.metric in ALONE_RATIOS:
-            found = f"{criterion.metric}, a ratio to another trial"
-            yield document.problem(("criteria", index, "metric"), found, "a metric, as the plan has a search")
+    """Check that every variant has a criterion, and that criteria use metrics of a single trial."""
+    for index, ratio_criterion in enumerate(plan.criteria):
+        if ratio_criterion.is_ratio or ratio_criterion.metric in ALONE_RATIOS:
+            actual = f"{ratio_criterion.metric}, a ratio to another trial"
+            yield document.problem(
+                ("criteria", index, "metric"), actual, "a metric, as the plan has a search"
+            )
     for name in [variant.name for variant in plan.variants] or [""]:
-        if not any(each.variant in (None, name) for each in plan.criteria):
-            found = f"no criterion of variant `{name}`" if name else "a search without criteria"
+        if not any(criterion.variant in (None, name) for criterion in plan.criteria):
+            actual = f"no criterion of variant `{name}`" if name else "a search without criteria"
             hint = "such as criteria: [{metric: frames_lost, max: 0}]"
-            yield document.problem(("search",), found, "criteria, which tell whether a value holds", hint)
+            yield document.problem(("search",), actual, "criteria, which tell whether a value holds", hint)

@@ -1,4 +1,4 @@
-"""The plan of one stored trial, to be loaded again with other settings: the same variant, size and seed."""
+"""The plan of one stored trial, which can be loaded with other settings: the same variant, size and seed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant, solo_job
 
 _SOURCE: Final = "the plan of the trial"
-_ALONE: Final[dict[str, object]] = {"variants": [], "published": None, "search": None}
-"""What the plan of a single trial leaves out: a table beside the plan's file may not be there any more."""
+_SINGLE_TRIAL_OVERRIDES: Final[dict[str, object]] = {"variants": [], "published": None, "search": None}
+"""Values for the plan of a single trial; a published table next to the plan's file may no longer exist."""
 
 
 @dataclass(frozen=True)
 class PlanOfTrial:
-    """The plan of one trial as its workspace keeps it.
+    """The plan of one trial as stored in its workspace.
 
     Attributes:
         text: The plan as the user wrote it.
@@ -44,42 +44,42 @@ class PlanOfTrial:
     axes: tuple[tuple[str, Any], ...] = ()
 
     def load(self, changes: Sequence[str] = (), limits: Limits | None = None) -> LoadedPlan:
-        """Load the plan with changes, each FIELD=VALUE, and with that one trial to be run.
+        """Load the plan with changes, each FIELD=VALUE, and with only that trial to run.
 
         Raises:
-            PlanError: The plan cannot be carried out with the changes, or beyond the limits.
+            PlanError: The plan is invalid with the changes, or beyond the limits.
         """
         loaded = load_text(self.text, _SOURCE, (*self.overrides, *self._own, *changes), limits)
-        alone = solo_job(self.variant)
-        found = [
+        solo_name = solo_job(self.variant)
+        trials = [
             trial
             for trial in loaded.trials
             if trial.iteration == self.iteration
             and trial.data_size_bytes == self.data_size_bytes
-            and solo_job(trial.variant) == alone
+            and solo_job(trial.variant) == solo_name
         ]
-        if len(found) != 1:
+        if len(trials) != 1:
             raise PlanError([Problem(Place(_SOURCE), "", "no such trial any more", "a trial of the plan")])
-        return replace(loaded, trials=found)
+        return replace(loaded, trials=trials)
 
     def within(self, field: str, values: Mapping[str, object], *, on: str = "") -> list[str]:
-        """Write changes of fields inside a field, whether the plan has that as a mapping or as a name.
+        """Return overrides of fields inside a field, which the plan may have as a mapping or as a name.
 
         Args:
             field: Dotted path of the field.
             values: Its fields to change, with their values.
-            on: The preset that the name `on` stands for, where names are presets.
+            on: The preset of the name `on`, if names are presets.
         """
-        found = self._document.value(tuple(field.split(".")))
-        if isinstance(found, dict):
+        current = self._document.value(tuple(field.split(".")))
+        if isinstance(current, dict):
             return [f"{field}.{name}={value}" for name, value in values.items()]
-        named = {"preset": on if found == "on" else found} if on and found else {}
-        inside = ", ".join(f"{name}: {value}" for name, value in (named | dict(values)).items())
+        preset = {"preset": on if current == "on" else current} if on and current else {}
+        inside = ", ".join(f"{name}: {value}" for name, value in (preset | dict(values)).items())
         return [f"{field}={{{inside}}}"]
 
     @property
     def scale(self) -> int:
-        """By what the rates of the plan are divided, and its times multiplied, in the run."""
+        """Divisor of the rates of the plan, and factor of its times, in the run."""
         return int(self._document.value(("scale",)) or 1)
 
     @cached_property
@@ -91,17 +91,21 @@ class PlanOfTrial:
 
     @cached_property
     def _own(self) -> list[str]:
-        """The overrides that leave one variant and one size of the plan."""
+        """The overrides that reduce the plan to one variant and one size."""
         document = self._document
-        own = [*self._changes]
-        own += [f"{name}={json.dumps(left)}" for name, left in _ALONE.items() if document.value((name,))]
+        overrides = [*self._changes]
+        overrides += [
+            f"{name}={json.dumps(value)}"
+            for name, value in _SINGLE_TRIAL_OVERRIDES.items()
+            if document.value((name,))
+        ]
         if document.value(("sweep",)) is not None and solo_job(self.variant) is None:
-            own.append(f"sweep={{{self.size_kind}_size: {self.data_size_bytes}B}}")
-        return own
+            overrides.append(f"sweep={{{self.size_kind}_size: {self.data_size_bytes}B}}")
+        return overrides
 
     @cached_property
     def _changes(self) -> list[str]:
-        """The overrides that make the plan that of the trial's variant and swept values."""
+        """The overrides that apply the trial's variant and swept values."""
         changes = (*self._changes_of_variant().items(), *self.axes)
         return [f"{name}={json.dumps(value)}" for name, value in changes]
 
@@ -110,4 +114,4 @@ class PlanOfTrial:
         if label == BASE_VARIANT:
             return {}
         variants: list[dict[str, Any]] = self._with(self.overrides).value(("variants",)) or []
-        return next((each.get("set") for each in variants if each.get("name") == label), None) or {}
+        return next((variant.get("set") for variant in variants if variant.get("name") == label), None) or {}

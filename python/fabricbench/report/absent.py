@@ -21,17 +21,17 @@ def absences(rows: Sequence[KpiRow]) -> list[Mapping[str, str]]:
     Raises:
         StoreError: A table of a trial is missing or cannot be read.
     """
-    known: dict[str, str] = {}
+    reason_by_trial: dict[str, str] = {}
 
     def reason(row: KpiRow, name: str) -> str:
         why = ""
         if name == _CONVERGENCE:
-            if row.trial.id not in known:
-                known[row.trial.id] = _why_not_converged(row.trial)
-            why = known[row.trial.id]
+            if row.trial.id not in reason_by_trial:
+                reason_by_trial[row.trial.id] = _why_not_converged(row.trial)
+            why = reason_by_trial[row.trial.id]
         return why or _reason(row.first, name)
 
-    return [{name: reason(row, name) for name, found in row.values.items() if found is None} for row in rows]
+    return [{name: reason(row, name) for name, value in row.values.items() if value is None} for row in rows]
 
 
 def _reason(job: JobReport, name: str) -> str:
@@ -44,8 +44,8 @@ def _reason(job: JobReport, name: str) -> str:
     if ratio is not None:
         is_alone = name in ALONE_RATIOS
         was_run = job.alone if is_alone else job.against
-        whose = "the job alone" if is_alone else "the reference variant's job"
-        return f"{whose} has no such value, or is another job" if was_run else f"{whose} was not run"
+        job_text = "the job alone" if is_alone else "the reference variant's job"
+        return f"{job_text} has no such value, or is another job" if was_run else f"{job_text} was not run"
     if job.missing:
         return job.missing
     return f"none {metric.absent}" if metric.absent else "not measured"

@@ -54,8 +54,8 @@ class CampaignReport:
     @property
     def extent(self) -> str:
         """Completeness of the campaign as a sentence."""
-        there = f"{self.recorded:,} of {self.table.trials:,} trials have a record"
-        return f"{there}; {self.alone:,} of a job alone are left out" if self.alone else there
+        record_count = f"{self.recorded:,} of {self.table.trials:,} trials have a record"
+        return f"{record_count}; {self.alone:,} of a job alone are left out" if self.alone else record_count
 
 
 def settings_of(table: CampaignTable, row: dict[str, Any]) -> str:
@@ -76,7 +76,9 @@ def campaign_json(report: CampaignReport) -> str:
         "missing": table.missing.select("trial", "status", *table.factors, "iteration").to_dicts(),
         "notes": table.notes,
         "factors": table.factors,
-        "metrics": [response_object(each) | {"settings": setting_rows(each)} for each in report.responses],
+        "metrics": [
+            response_object(response) | {"settings": setting_rows(response)} for response in report.responses
+        ],
         "pareto": {"metrics": [metric.name for metric in front.metrics], "front": front.rows()}
         if front
         else None,
@@ -100,8 +102,8 @@ def response_object(response: Response) -> dict[str, Any]:
         "effects": effect_rows(response),
         "variance": [{"source": source, "share": share} for source, share in shares(response)],
         "best_of_each": [
-            _setting_row(response, each) | {"as_good": response.as_good(each)}
-            for each in response.best_of_each()
+            _setting_row(response, setting) | {"as_good": response.as_good(setting)}
+            for setting in response.best_of_each()
         ],
     }
 
@@ -133,10 +135,10 @@ def shares(response: Response) -> list[tuple[str, float]]:
 def shares_together(response: Response, effects: Effects) -> list[tuple[str, float]]:
     """Return the fractions of variance explained by pairs of factors, by larger groups, and by seeds."""
     names = [factor.name for factor in response.factors]
-    pairs = sorted(effects.pairs.items(), key=lambda each: -each[1])
-    found = [(f"{names[one]} x {names[other]}", share) for (one, other), share in pairs]
-    found += [("three and more together", effects.rest_share)] if len(names) > 2 else []
-    return found + ([("seeds", effects.repeats_share)] if effects.has_repeats else [])
+    pairs = sorted(effects.pairs.items(), key=lambda pair: -pair[1])
+    shares = [(f"{names[first]} x {names[second]}", share) for (first, second), share in pairs]
+    shares += [("three and more together", effects.rest_share)] if len(names) > 2 else []
+    return shares + ([("seeds", effects.repeats_share)] if effects.has_repeats else [])
 
 
 def setting_rows(response: Response) -> list[dict[str, Any]]:

@@ -21,10 +21,10 @@ def plan_cell(name: str, texts: Sequence[str], changes: Sequence[str], warnings:
     """Return a plan: its name and description, changes and warnings."""
     first, *others = texts
     parts = [f"<b>{escape(name)}</b> {escape(first)}", *map(escape, others)]
-    parts += [f"<code>{escape(each)}</code>" for each in changes]
+    parts += [f"<code>{escape(change)}</code>" for change in changes]
     lines = "".join(f"<div>{part}</div>" for part in parts)
-    odd = "".join(f'<div style="{_WARNING}">{escape(each)}</div>' for each in warnings)
-    return f"<div>{lines}{odd}</div>"
+    warning_lines = "".join(f'<div style="{_WARNING}">{escape(warning)}</div>' for warning in warnings)
+    return f"<div>{lines}{warning_lines}</div>"
 
 
 def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:
@@ -46,10 +46,10 @@ def trials_cell(title: str, jobs: Sequence[JobReport]) -> str:
         ]
         for job in shown
     ]
-    rest = f"<div>and {len(jobs) - len(shown)} more</div>" if len(jobs) > len(shown) else ""
+    omission = f"<div>and {len(jobs) - len(shown)} more</div>" if len(jobs) > len(shown) else ""
     head, body = _line("th", heads), "".join(_line("td", row) for row in rows)
     table = f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{body}</tbody></table>'
-    return f'<div style="overflow-x:auto"><b>{escape(title)}</b>{table}{rest}</div>'
+    return f'<div style="overflow-x:auto"><b>{escape(title)}</b>{table}{omission}</div>'
 
 
 def _line(tag: str, cells: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ def choose(text: str, count: int, noun: str) -> list[int]:
         The numbers, ascending, each once.
 
     Raises:
-        ChoiceError: With what was found and what is allowed.
+        ChoiceError: A part is malformed, empty or out of range; the text has the allowed numbers.
     """
     chosen: set[int] = set()
     for part in text.split(","):

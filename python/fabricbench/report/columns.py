@@ -50,16 +50,16 @@ def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
     kinds = {row.summary.kind for row in rows}
     published = {name for row in rows for name in row.published_metrics}
     is_shared = any(shares_fabric(row.trial) for row in rows)
-    own = (View.SHARED,) if is_shared else ()
-    chosen = in_views(*_that_apply(rows, views), *own, besides=published)
-    found = [each for each in chosen if any(map(each.concerns, kinds))]
+    fabric_views = (View.SHARED,) if is_shared else ()
+    chosen = in_views(*_applicable_views(rows, views), *fabric_views, besides=published)
+    metrics = [metric for metric in chosen if any(map(metric.concerns, kinds))]
     if is_shared:
-        found = [each for each in found if each.scope is Scope.JOB or each.name in published]
+        metrics = [metric for metric in metrics if metric.scope is Scope.JOB or metric.name in published]
     if not has_chunks(rows):
-        found = [each for each in found if View.SIZES in each.views]
+        metrics = [metric for metric in metrics if View.SIZES in metric.views]
     elif kinds == {JobKind.STORAGE}:
-        found = [each for each in found if each.kind or each.is_count]
-    return held(found, rows)
+        metrics = [metric for metric in metrics if metric.kind or metric.is_count]
+    return held(metrics, rows)
 
 
 def has_chunks(rows: Sequence[Shown]) -> bool:
@@ -78,15 +78,15 @@ def has_adapters(rows: Sequence[Shown]) -> bool:
     return any("messages" in fabric.get("nic", {}) or "clocks" in fabric for fabric in fabrics)
 
 
-def _that_apply(rows: Sequence[Shown], views: Sequence[View]) -> list[View]:
-    left_out = set() if has_barriers(rows) else {View.RANKS}
+def _applicable_views(rows: Sequence[Shown], views: Sequence[View]) -> list[View]:
+    omitted = set() if has_barriers(rows) else {View.RANKS}
     if not has_adapters(rows):
-        left_out |= {View.ADAPTERS}
+        omitted |= {View.ADAPTERS}
     if not has_barriers(rows) and all(
         row.job_spec.get("repeat", _ONCE) == _ONCE for row in rows if _is_collective(row)
     ):
-        left_out |= {View.REPEATS, View.ROUNDS}
-    return [view for view in views if view not in left_out]
+        omitted |= {View.REPEATS, View.ROUNDS}
+    return [view for view in views if view not in omitted]
 
 
 def _is_collective(row: Shown) -> bool:

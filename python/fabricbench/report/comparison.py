@@ -79,9 +79,13 @@ def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
         for one, other in matched(first, second)
         for pair in compared(stored_reports(one, Beside()), stored_reports(other, Beside()))
     ]
-    mixed = {trial.is_printed for trial in (*first, *second)} == {True, False}
+    is_mixed = {trial.is_printed for trial in (*first, *second)} == {True, False}
     return Comparison(
-        [_run_label(first), _run_label(second)], [], pairs, (), note=MEASURED_AND_SIMULATED if mixed else ""
+        [_run_label(first), _run_label(second)],
+        [],
+        pairs,
+        (),
+        note=MEASURED_AND_SIMULATED if is_mixed else "",
     )
 
 
@@ -99,9 +103,11 @@ def matched(first: Sequence[Trial], second: Sequence[Trial]) -> list[tuple[Trial
     """
     pairs = []
     for trial in first:
-        same = [each for each in second if _work(each) == _work(trial) and not is_solo(each.facts.variant)]
-        if same and not is_solo(trial.facts.variant):
-            pairs.append((trial, min(same, key=lambda other: _distance(trial, other))))
+        candidates = [
+            other for other in second if _work(other) == _work(trial) and not is_solo(other.facts.variant)
+        ]
+        if candidates and not is_solo(trial.facts.variant):
+            pairs.append((trial, min(candidates, key=lambda other: _distance(trial, other))))
     return pairs
 
 
@@ -111,8 +117,12 @@ def _work(trial: Trial) -> tuple[object, ...]:
 
 
 def _distance(trial: Trial, other: Trial) -> tuple[bool, bool, bool]:
-    one, two = trial.facts, other.facts
-    return one.axes != two.axes, one.iteration != two.iteration, one.variant != two.variant
+    facts, other_facts = trial.facts, other.facts
+    return (
+        facts.axes != other_facts.axes,
+        facts.iteration != other_facts.iteration,
+        facts.variant != other_facts.variant,
+    )
 
 
 def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = None) -> Comparison:
@@ -126,21 +136,23 @@ def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = N
     Raises:
         UnknownReferenceError: The run has no trial of that variant.
     """
-    wanted = reference or focus.facts.reference or ""
-    told = [
-        replace(trial, facts=replace(trial.facts, reference=wanted))
+    reference_name = reference or focus.facts.reference or ""
+    compared_trials = [
+        replace(trial, facts=replace(trial.facts, reference=reference_name))
         for trial in trials
         if not is_solo(trial.facts.variant)
     ]
-    names = dict.fromkeys(trial.facts.variant for trial in told)
-    if wanted not in names:
-        raise UnknownReferenceError(f'no trial of variant "{wanted}"; there are {", ".join(names)}')
-    jobs = reports_of_run(told)
-    labels = [wanted, *(name for name in names if name != wanted)]
+    names = dict.fromkeys(trial.facts.variant for trial in compared_trials)
+    if reference_name not in names:
+        raise UnknownReferenceError(f'no trial of variant "{reference_name}"; there are {", ".join(names)}')
+    jobs = reports_of_run(compared_trials)
+    labels = [reference_name, *(name for name in names if name != reference_name)]
     # A variant whose jobs have other sizes has no trial at this point; use the spec of its last trial.
-    last = {trial.facts.variant: trial.facts.run_spec for trial in told}
-    specs = last | {trial.facts.variant: trial.facts.run_spec for trial in told if same_point(trial, focus)}
-    pairs = [pair for name in labels[1:] for pair in _pairs(jobs, wanted, name)]
+    last = {trial.facts.variant: trial.facts.run_spec for trial in compared_trials}
+    specs = last | {
+        trial.facts.variant: trial.facts.run_spec for trial in compared_trials if same_point(trial, focus)
+    }
+    pairs = [pair for name in labels[1:] for pair in _pairs(jobs, reference_name, name)]
     in_full = [pair for pair in pairs if same_point(pair.first.trial, focus)]
     return Comparison(labels, differences([specs[name] for name in labels]), pairs, in_full, jobs)
 
@@ -152,15 +164,17 @@ def same_point(trial: Trial, other: Trial) -> bool:
 
 def _pairs(jobs: Sequence[JobReport], reference: str, variant: str) -> list[JobPair]:
     """Return each job of a variant with that of the reference."""
-    known = {
+    reference_jobs = {
         (job.trial.facts.point, job.sized_job): job for job in jobs if job.trial.facts.variant == reference
     }
-    found = [
-        (known.get((job.trial.facts.point, job.sized_job)), job)
+    job_pairs = [
+        (reference_jobs.get((job.trial.facts.point, job.sized_job)), job)
         for job in jobs
         if job.trial.facts.variant == variant
     ]
-    return [JobPair(one, other, compare(one.summary, other.summary)) for one, other in found if one]
+    return [
+        JobPair(first, second, compare(first.summary, second.summary)) for first, second in job_pairs if first
+    ]
 
 
 def compared(first: Sequence[JobReport], second: Sequence[JobReport]) -> list[JobPair]:

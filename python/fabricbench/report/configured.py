@@ -1,4 +1,4 @@
-"""Extracts switch configurations from the overrides of a trial: their values, and what they leave out."""
+"""Extracts switch configurations from the overrides of a trial: values and omissions."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class Configuration:
             for field, value in values.items():
                 text = json.dumps(value).replace('"', "") if isinstance(value, dict | list) else value
                 yield f"{switches}: {field}: {text}" if switches else f"{field}: {text}"
-        yield from (f"differs: {each}" for each in self.record.get("differs", ()))
-        yield from (f"not modelled: {each}" for each in self.record.get("not_modelled", ()))
+        yield from (f"differs: {text}" for text in self.record.get("differs", ()))
+        yield from (f"not modelled: {text}" for text in self.record.get("not_modelled", ()))
 
 
 def configurations(overrides: Iterable[str]) -> tuple[list[Configuration], list[str]]:
     """Split the overrides of a trial into configurations and others."""
-    found, others = [], []
+    parsed, others = [], []
     for override in overrides:
         configuration = _configuration(override)
         if configuration is None:
             others.append(override)
         else:
-            found.append(configuration)
-    return found, others
+            parsed.append(configuration)
+    return parsed, others
 
 
 def _configuration(override: str) -> Configuration | None:

@@ -121,8 +121,8 @@ def buffer_text(spec: _Spec) -> str:
 
 def transport_text(specs: Sequence[_Spec]) -> str:
     """Format the transport settings of hosts; if run specs differ, each value once."""
-    several = [_transport(spec) for spec in specs]
-    return ", ".join(" / ".join(dict.fromkeys(values)) for values in zip(*several, strict=True))
+    texts = [_transport(spec) for spec in specs]
+    return ", ".join(" / ".join(dict.fromkeys(values)) for values in zip(*texts, strict=True))
 
 
 def _transport(spec: _Spec) -> tuple[str, ...]:

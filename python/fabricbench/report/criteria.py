@@ -19,17 +19,17 @@ def judgement_text(judgement: Judgement) -> str:
     """Format a judgement: the criterion, whether it is met, and the measured value."""
     limits = [f"{_number(judgement.min)} or more"] if judgement.min is not None else []
     limits += [f"{_number(judgement.max)} or less"] if judgement.max is not None else []
-    asked = f"{judgement.metric} of {' and '.join(limits)}"
+    criterion = f"{judgement.metric} of {' and '.join(limits)}"
     met = "met" if judgement.passed else "not met"
     if judgement.value is None:
-        return f"{asked}: {met}, it could not be measured"
-    return f"{asked}: {met}, it is {_number(judgement.value)}{_incomplete(judgement)}"
+        return f"{criterion}: {met}, it could not be measured"
+    return f"{criterion}: {met}, it is {_number(judgement.value)}{_incomplete(judgement)}"
 
 
 def not_met_text(jobs: Sequence[JobReport]) -> str:
     """Return the number of failed criteria, as a suffix of a status; empty if all are met."""
-    judged = [each for job in jobs for each in job.judgements]
-    failed = sum(not each.passed for each in judged)
+    judged = [judgement for job in jobs for judgement in job.judgements]
+    failed = sum(not judgement.passed for judgement in judged)
     return f", {failed} of {len(judged)} criteria not met" if failed else ""
 
 
@@ -39,19 +39,19 @@ def verdict_line(jobs: Sequence[JobReport]) -> str:
     The size of the job follows in parentheses. Of several failed criteria, the one missed by most is named.
     Empty if there are no criteria and everything is complete: that is no verdict.
     """
-    judged = [(job, each) for job in jobs for each in job.judgements]
-    failed = [(job, each) for job, each in judged if not each.passed]
-    broken = [job for job in jobs if job.summary.status != "complete"]
+    judged = [(job, judgement) for job in jobs for judgement in job.judgements]
+    failed = [(job, judgement) for job, judgement in judged if not judgement.passed]
+    incomplete_jobs = [job for job in jobs if job.summary.status != "complete"]
     if failed:
-        job, worst = max(failed, key=lambda one: _missed_by(one[1]))
-        which = f"{missed_text(job, worst)} ({_place(job, jobs)})"
-        return f"{len(failed)} of {len(judged)} criteria not met: {which}"
-    if broken:
+        job, worst = max(failed, key=lambda failure: _missed_by(failure[1]))
+        failure_text = f"{missed_text(job, worst)} ({_trial_description(job, jobs)})"
+        return f"{len(failed)} of {len(judged)} criteria not met: {failure_text}"
+    if incomplete_jobs:
         trials = {job.trial.attempt for job in jobs}
-        stuck = {job.trial.attempt for job in broken}
-        first = broken[0]
-        what = f"job {first.summary.job} is {first.summary.status} ({_place(first, jobs)})"
-        return f"{len(stuck)} of {counted(len(trials), 'trial')} not complete: {what}"
+        incomplete_trials = {job.trial.attempt for job in incomplete_jobs}
+        first = incomplete_jobs[0]
+        state = f"job {first.summary.job} is {first.summary.status} ({_trial_description(first, jobs)})"
+        return f"{len(incomplete_trials)} of {counted(len(trials), 'trial')} not complete: {state}"
     return f"{len(judged)} of {len(judged)} criteria met" if judged else ""
 
 
@@ -61,13 +61,15 @@ def missed_text(job: JobReport, judgement: Judgement) -> str:
     name = _name(metric) if metric else judgement.metric
     unit = f" {metric.unit}" if metric and metric.unit else ""
     limits = [judgement.min, judgement.max]
-    asked = " to ".join(_number(limit) for limit in limits if limit is not None)
+    limit_text = " to ".join(_number(limit) for limit in limits if limit is not None)
     if judgement.value is None:
         status = job.summary.status
-        found = "not measured" if status == "complete" else f"not measured, {status},"
+        measured = "not measured" if status == "complete" else f"not measured, {status},"
     else:
-        found = _near(judgement.value, limits) + (" incomplete" if _incomplete(judgement) else "")
-    return f"{name} of {job.summary.job} {found} for {asked}{unit}"
+        measured = _precise_number(judgement.value, limits) + (
+            " incomplete" if _incomplete(judgement) else ""
+        )
+    return f"{name} of {job.summary.job} {measured} for {limit_text}{unit}"
 
 
 def _name(metric: Metric) -> str:
@@ -76,12 +78,12 @@ def _name(metric: Metric) -> str:
     return metric.label if has_short_name else metric.phrase
 
 
-def _place(job: JobReport, jobs: Sequence[JobReport]) -> str:
+def _trial_description(job: JobReport, jobs: Sequence[JobReport]) -> str:
     """Identify the trial of a job by its size, and by variant, swept values and iteration if needed."""
     facts = job.trial.facts
-    several = {each.trial.facts.variant for each in jobs}
-    parts = [job.size, *([facts.variant] if len(several) > 1 else []), axes_label(job.trial)]
-    parts += [f"#{facts.iteration}"] if any(each.trial.facts.iteration for each in jobs) else []
+    variants = {run_job.trial.facts.variant for run_job in jobs}
+    parts = [job.size, *([facts.variant] if len(variants) > 1 else []), axes_label(job.trial)]
+    parts += [f"#{facts.iteration}"] if any(run_job.trial.facts.iteration for run_job in jobs) else []
     return ", ".join(part for part in parts if part)
 
 
@@ -93,7 +95,7 @@ def _missed_by(judgement: Judgement) -> float:
     return abs(judgement.value - limit) / (abs(limit) or 1.0) if limit is not None else 0.0
 
 
-def _near(value: float, limits: Sequence[float | None]) -> str:
+def _precise_number(value: float, limits: Sequence[float | None]) -> str:
     """Format a value with three digits, or as many as needed to differ from a limit."""
     for digits in range(3, 10):
         text = f"{value:,.{digits}g}" if abs(value) < _PLAIN else f"{value:,.0f}"

@@ -64,8 +64,10 @@ class Expectation:
     @property
     def main(self) -> list[Expected]:
         """Rows for a table: the slowest of several jobs, or all together."""
-        has_several = {each.variant for each in self.expected if not each.is_of_one_job}
-        return [each for each in self.expected if not (each.variant in has_several and each.is_of_one_job)]
+        has_several = {result.variant for result in self.expected if not result.is_of_one_job}
+        return [
+            result for result in self.expected if not (result.variant in has_several and result.is_of_one_job)
+        ]
 
 
 @dataclass(frozen=True)
@@ -91,22 +93,22 @@ def expectation(
     plan: str, backend: str, settings: Settings, draws: Sequence[Draw], packets: Sequence[Trial] = ()
 ) -> Expectation:
     """Return the expectation of a plan from its finished trials and packet trials to check them."""
-    found = expectations(
+    results = expectations(
         draws,
         false_alarm=settings.false_alarm,
         allowance=settings.allowance,
         as_one=settings.as_one,
         causes=_leading_causes,
     )
-    given = (settings.seeds, settings.placements, settings.false_alarm, settings.allowance)
-    return Expectation(plan, backend, *given, found, checked(draws, packets))
+    parameters = (settings.seeds, settings.placements, settings.false_alarm, settings.allowance)
+    return Expectation(plan, backend, *parameters, results, checked(draws, packets))
 
 
 def _leading_causes(trial: Trial) -> list[str]:
     """Return the cause that explains most of each job's lost time; empty without counters."""
-    if (found := insight_of(trial)) is None:
+    if (insight := insight_of(trial)) is None:
         return []
-    leading = {finding.job: finding for finding in reversed(found.findings) if finding.explained}
+    leading = {finding.job: finding for finding in reversed(insight.findings) if finding.explained}
     return sorted({CAUSES[finding.cause] for finding in leading.values()})
 
 
@@ -116,22 +118,24 @@ def expectation_text(told: Expectation, *, colour: bool) -> str:
     draws += f" x {counted(told.placements, 'placement')}" if told.placements else ""
     head = f"{told.plan}: expected of {draws}, backend {told.backend}"
     parts = [styled(head, Style.BOLD, colour=colour), _table(told, colour=colour)]
-    more = (_decides_text, _checked_text, _limits_text)
-    parts += [text for each in more if (text := each(told, colour=colour))]
+    sections = (_decides_text, _checked_text, _limits_text)
+    parts += [text for section in sections if (text := section(told, colour=colour))]
     return "\n\n".join(parts)
 
 
-def _table(told: Expectation, *, colour: bool) -> str:
+def _table(expectation: Expectation, *, colour: bool) -> str:
     columns = [Column((name,), is_text=True) for name in ("size", "variant", "job", "metric")]
     columns += [Column((name,)) for name in ("least", "lower 4th", "median", "upper 4th", "most")]
     columns += [Column(("spread", "%")), Column(("accept",), is_text=True)]
     rows: list[Row] = []
-    for each in told.main:
-        limits = {limit.metric: limit for limit in each.limits}
-        for number, (name, values) in enumerate(each.ranges.items()):
+    for result in expectation.main:
+        limits = {limit.metric: limit for limit in result.limits}
+        for number, (name, values) in enumerate(result.ranges.items()):
             metric, limit = BY_NAME[name], limits.get(name)
             cells = (
-                [data_size(each.data_size_bytes), each.variant, _job(each)] if number == 0 else ["", "", ""]
+                [data_size(result.data_size_bytes), result.variant, _job(result)]
+                if number == 0
+                else ["", "", ""]
             )
             numbers = [
                 _number(getattr(values, part)) for part in ("least", "lower", "median", "upper", "most")
@@ -149,8 +153,8 @@ def _table(told: Expectation, *, colour: bool) -> str:
                     ]
                 )
             )
-        if not each.ranges:
-            cells = [data_size(each.data_size_bytes), each.variant, _job(each), "incomplete", *[""] * 7]
+        if not result.ranges:
+            cells = [data_size(result.data_size_bytes), result.variant, _job(result), "incomplete", *[""] * 7]
             rows.append(Row(cells, Style.RED))
     return render(columns, rows, colour=colour)
 
@@ -163,32 +167,32 @@ def _accept(minimum: float | None, maximum: float | None) -> str:
     return f">= {_number(minimum)}" if minimum is not None else f"<= {_number(maximum or 0.0)}"
 
 
-def _job(each: Expected) -> str:
-    name = {SLOWEST: "slowest job", TOGETHER: "all as one"}.get(each.job, each.job)
-    return f"{name}, {each.collective}, {each.ranks} ranks"
+def _job(result: Expected) -> str:
+    name = {SLOWEST: "slowest job", TOGETHER: "all as one"}.get(result.job, result.job)
+    return f"{name}, {result.collective}, {result.ranks} ranks"
 
 
-def _decides_text(told: Expectation, *, colour: bool) -> str:
+def _decides_text(expectation: Expectation, *, colour: bool) -> str:
     lines = [
-        f"- {data_size(each.data_size_bytes)}, {each.variant}: {sentence}"
-        for each in told.main
-        for sentence in (*each.decides, *_fixed_part(told, each))
+        f"- {data_size(result.data_size_bytes)}, {result.variant}: {sentence}"
+        for result in expectation.main
+        for sentence in (*result.decides, *_fixed_part(expectation, result))
     ]
     return "\n".join([styled("what decides it", Style.BOLD, colour=colour), *lines]) if lines else ""
 
 
-def _fixed_part(told: Expectation, one: Expected) -> list[str]:
+def _fixed_part(expectation: Expectation, result: Expected) -> list[str]:
     """Format the part of the median time that is equal at every size, by linear fit of two sizes."""
-    alike = [
-        each
-        for each in told.main
-        if (each.variant, each.job, each.axes) == (one.variant, one.job, one.axes)
-        and TIME.name in each.ranges
+    same_job = [
+        other
+        for other in expectation.main
+        if (other.variant, other.job, other.axes) == (result.variant, result.job, result.axes)
+        and TIME.name in other.ranges
     ]
-    alike.sort(key=lambda each: each.data_size_bytes)
-    if len(alike) < 2 or alike[0] is not one:
+    same_job.sort(key=lambda other: other.data_size_bytes)
+    if len(same_job) < 2 or same_job[0] is not result:
         return []
-    first, last = alike[0], alike[-1]
+    first, last = same_job[0], same_job[-1]
     rise = last.ranges[TIME.name].median - first.ranges[TIME.name].median
     if rise <= 0:
         return []
@@ -203,8 +207,8 @@ def _fixed_part(told: Expectation, one: Expected) -> list[str]:
     ]
 
 
-def _limits_text(told: Expectation, *, colour: bool) -> str:
-    limits = [limit for each in told.main for limit in each.limits]
+def _limits_text(expectation: Expectation, *, colour: bool) -> str:
+    limits = [limit for result in expectation.main for limit in result.limits]
     if not limits:
         return ""
     worst = max(limit.false_alarm for limit in limits)
@@ -216,32 +220,35 @@ def _limits_text(told: Expectation, *, colour: bool) -> str:
         f"{100 * worst:.2g} % at "
         "most, whatever the distribution (order statistics)",
     ]
-    if worst > told.false_alarm:
-        lines.append(f"- {100 * told.false_alarm:.2g} % needs more trials: --seeds {needed_seeds(told)}")
-    if told.allowance:
-        lines.append(f"- each is {100 * told.allowance:g} % looser than that, as --allowance says")
+    if worst > expectation.false_alarm:
+        lines.append(
+            f"- {100 * expectation.false_alarm:.2g} % needs more trials: --seeds {needed_seeds(expectation)}"
+        )
+    if expectation.allowance:
+        lines.append(f"- each is {100 * expectation.allowance:g} % looser than that, as --allowance says")
     lines.append("- the plan's hosts are ideal unless it says otherwise: --allowance for what yours add")
     return "\n".join(lines)
 
 
-def _checked_text(told: Expectation, *, colour: bool) -> str:
+def _checked_text(expectation: Expectation, *, colour: bool) -> str:
     """Format the deviation of the trials from packets, and whether limits can be derived from them."""
-    if not told.checked:
+    if not expectation.checked:
         return ""
     lines = [styled("checked with packets, first seed, slowest job", Style.BOLD, colour=colour)]
-    for each in told.checked:
+    for check in expectation.checked:
         lines.append(
-            f"- {data_size(each.data_size_bytes)}, {each.variant}: {each.time_ms:.5g} ms, by packets "
-            f"{each.packets_ms:.5g} ms: {each.deviation_percent:+.1f} %"
+            f"- {data_size(check.data_size_bytes)}, {check.variant}: {check.time_ms:.5g} ms, by packets "
+            f"{check.packets_ms:.5g} ms: {check.deviation_percent:+.1f} %"
         )
     return "\n".join(lines)
 
 
 def far_text(told: Expectation) -> str:
     """List where the model deviates too far from packets for limits; empty if nowhere."""
-    far = [each for each in told.checked if abs(each.deviation_percent) > FAR_PERCENT]
+    far = [check for check in told.checked if abs(check.deviation_percent) > FAR_PERCENT]
     texts = [
-        f"{data_size(each.data_size_bytes)} {each.variant} by {each.deviation_percent:+.0f} %" for each in far
+        f"{data_size(check.data_size_bytes)} {check.variant} by {check.deviation_percent:+.0f} %"
+        for check in far
     ]
     return (
         f"backend {told.backend} is more than {FAR_PERCENT:g} % off packets at {', '.join(texts)}: make no "
@@ -266,26 +273,26 @@ def expectation_json(told: Expectation, benchmarks: Mapping[str, str]) -> str:
         "placements": told.placements,
         "false_alarm": told.false_alarm,
         "allowance": told.allowance,
-        "expected": [_object(each) for each in told.expected],
+        "expected": [_object(result) for result in told.expected],
         "checked": checked_rows(told),
         "criteria": criteria(told),
-        "nccl_tests": [asdict(each) for each in nccl_tests(told, benchmarks)],
+        "nccl_tests": [asdict(test) for test in nccl_tests(told, benchmarks)],
     }
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _object(each: Expected) -> dict[str, Any]:
+def _object(result: Expected) -> dict[str, Any]:
     return {
-        "variant": each.variant,
-        "job": each.job if each.is_of_one_job else None,
-        "of": "job" if each.is_of_one_job else each.job,
-        "collective": each.collective,
-        "ranks": each.ranks,
-        "data_size_bytes": each.data_size_bytes,
-        "axes": dict(each.axes),
-        "trials": each.trials,
-        "incomplete": each.incomplete,
-        "ranges": {name: asdict(values) for name, values in each.ranges.items()},
+        "variant": result.variant,
+        "job": result.job if result.is_of_one_job else None,
+        "of": "job" if result.is_of_one_job else result.job,
+        "collective": result.collective,
+        "ranks": result.ranks,
+        "data_size_bytes": result.data_size_bytes,
+        "axes": dict(result.axes),
+        "trials": result.trials,
+        "incomplete": result.incomplete,
+        "ranges": {name: asdict(values) for name, values in result.ranges.items()},
         "limits": [
             {
                 "metric": limit.metric,
@@ -293,36 +300,36 @@ def _object(each: Expected) -> dict[str, Any]:
                 "max": limit.maximum,
                 "false_alarm": limit.false_alarm,
             }
-            for limit in each.limits
+            for limit in result.limits
         ],
-        "decides": list(each.decides),
+        "decides": list(result.decides),
     }
 
 
 def checked_rows(told: Expectation) -> list[dict[str, Any]]:
     """Return trials compared with those of packets."""
-    return [asdict(each) | {"deviation_percent": each.deviation_percent} for each in told.checked]
+    return [asdict(check) | {"deviation_percent": check.deviation_percent} for check in told.checked]
 
 
 def rows_of(told: Expectation) -> list[dict[str, Any]]:
     """Return a row for each variant, size, job and metric."""
     return [
         {
-            "variant": each.variant,
-            "job": each.job,
-            "collective": each.collective,
-            "ranks": each.ranks,
-            "data_size_bytes": each.data_size_bytes,
-            "trials": each.trials,
+            "variant": result.variant,
+            "job": result.job,
+            "collective": result.collective,
+            "ranks": result.ranks,
+            "data_size_bytes": result.data_size_bytes,
+            "trials": result.trials,
             "metric": name,
             **asdict(values),
             "min": limit.minimum if limit else None,
             "max": limit.maximum if limit else None,
             "false_alarm": limit.false_alarm if limit else None,
         }
-        for each in told.expected
-        for name, values in each.ranges.items()
-        for limit in [next((limit for limit in each.limits if limit.metric == name), None)]
+        for result in told.expected
+        for name, values in result.ranges.items()
+        for limit in [next((limit for limit in result.limits if limit.metric == name), None)]
     ]
 
 
@@ -335,26 +342,26 @@ def expectation_csv(told: Expectation) -> str:
 def criteria(told: Expectation) -> list[dict[str, Any]]:
     """Return criteria in the form of a plan: one applies at every size, so it has the loosest limit."""
     loosest: dict[tuple[str, str, str], dict[str, Any]] = {}
-    several = {each.variant for each in told.expected if not each.is_of_one_job}
-    variants = {each.variant for each in told.expected}
-    for each in told.expected:
-        for limit in each.limits:
-            if not each.is_of_one_job or limit.metric not in (BUS_BANDWIDTH.name, IDEAL_SHARE.name):
+    multi_job_variants = {result.variant for result in told.expected if not result.is_of_one_job}
+    variants = {result.variant for result in told.expected}
+    for result in told.expected:
+        for limit in result.limits:
+            if not result.is_of_one_job or limit.metric not in (BUS_BANDWIDTH.name, IDEAL_SHARE.name):
                 continue
-            key = (each.variant, each.job, limit.metric)
+            key = (result.variant, result.job, limit.metric)
             low = min(limit.minimum or 0.0, loosest.get(key, {}).get("min", float("inf")))
-            one: dict[str, Any] = {"metric": limit.metric, "min": low}
-            if each.variant in several:
-                one["job"] = each.job
-            if len(variants) > 1 or each.variant != "base":
-                one["variant"] = each.variant
-            loosest[key] = one
+            criterion: dict[str, Any] = {"metric": limit.metric, "min": low}
+            if result.variant in multi_job_variants:
+                criterion["job"] = result.job
+            if len(variants) > 1 or result.variant != "base":
+                criterion["variant"] = result.variant
+            loosest[key] = criterion
     return list(loosest.values())
 
 
 def criteria_yaml(told: Expectation) -> str:
     """Return the criteria as YAML for the plan."""
-    probability = max((limit.false_alarm for each in told.expected for limit in each.limits), default=0.0)
+    probability = max((limit.false_alarm for result in told.expected for limit in result.limits), default=0.0)
     lines = [
         f"# {told.plan}, {counted(told.seeds, 'seed')}, backend {told.backend}; each fails a fabric that "
         "is as the "
@@ -363,10 +370,10 @@ def criteria_yaml(told: Expectation) -> str:
         "has each.",
         "criteria:",
     ]
-    for each in criteria(told):
+    for criterion in criteria(told):
         values = {
             name: rounded_down(value, 6) if isinstance(value, float) else value
-            for name, value in each.items()
+            for name, value in criterion.items()
         }
         lines.append(f"  - {{{', '.join(f'{name}: {value}' for name, value in values.items())}}}")
     return "\n".join(lines) if len(lines) > 3 else "\n".join([*lines[:2], "criteria: []"])
@@ -405,20 +412,22 @@ def nccl_tests(told: Expectation, benchmarks: Mapping[str, str]) -> list[NcclTes
         benchmarks: Name of the program of each collective.
     """
     groups: dict[tuple[str, str, str], list[Expected]] = {}
-    as_one = {each.variant for each in told.expected if each.job == TOGETHER}
-    for each in told.expected:
-        if each.job != SLOWEST and each.collective in benchmarks and BUS_BANDWIDTH.name in each.ranges:
-            if each.variant in as_one and each.job != TOGETHER:
+    as_one = {result.variant for result in told.expected if result.job == TOGETHER}
+    for result in told.expected:
+        if result.job != SLOWEST and result.collective in benchmarks and BUS_BANDWIDTH.name in result.ranges:
+            if result.variant in as_one and result.job != TOGETHER:
                 continue
-            groups.setdefault((each.variant, each.job, str(each.axes)), []).append(each)
+            groups.setdefault((result.variant, result.job, str(result.axes)), []).append(result)
     return [test for group in groups.values() for test in _tests(told, group, benchmarks)]
 
 
-def _tests(told: Expectation, group: Sequence[Expected], benchmarks: Mapping[str, str]) -> list[NcclTest]:
-    ordered = sorted(group, key=lambda each: each.data_size_bytes)
-    factor = _factor([each.data_size_bytes for each in ordered])
-    parts = [ordered] if factor else [[each] for each in ordered]
-    return [_test(told, part, factor or 2, benchmarks) for part in parts if mean_bandwidths(part)]
+def _tests(
+    expectation: Expectation, group: Sequence[Expected], benchmarks: Mapping[str, str]
+) -> list[NcclTest]:
+    ordered = sorted(group, key=lambda result: result.data_size_bytes)
+    factor = _factor([result.data_size_bytes for result in ordered])
+    parts = [ordered] if factor else [[result] for result in ordered]
+    return [_test(expectation, part, factor or 2, benchmarks) for part in parts if mean_bandwidths(part)]
 
 
 def rounded_down(value: float, digits: int) -> str:
@@ -429,19 +438,21 @@ def rounded_down(value: float, digits: int) -> str:
 
 def _factor(sizes: Sequence[int]) -> int | None:
     """Return the constant integer ratio of consecutive sizes, or `None` if there is none."""
-    factors = {after / before for before, after in pairwise(sizes)}
-    if not factors:
+    ratios = {after / before for before, after in pairwise(sizes)}
+    if not ratios:
         return 2
-    one = factors.pop()
-    return int(one) if not factors and one == int(one) and one > 1 else None
+    ratio = ratios.pop()
+    return int(ratio) if not ratios and ratio == int(ratio) and ratio > 1 else None
 
 
 def _test(
-    told: Expectation, part: Sequence[Expected], factor: int, benchmarks: Mapping[str, str]
+    expectation: Expectation, part: Sequence[Expected], factor: int, benchmarks: Mapping[str, str]
 ) -> NcclTest:
-    limit = limit_of(BUS_BANDWIDTH.name, mean_bandwidths(part), told.false_alarm, told.allowance)
+    limit = limit_of(
+        BUS_BANDWIDTH.name, mean_bandwidths(part), expectation.false_alarm, expectation.allowance
+    )
     least = limit.minimum or 0.0
-    sizes = [_nccl_size(each.data_size_bytes) for each in (part[0], part[-1])]
+    sizes = [_nccl_size(result.data_size_bytes) for result in (part[0], part[-1])]
     command = (
         f"NCCL_TESTS_MIN_BW={rounded_down(least / NCCL_MARGIN, 4)} {benchmarks[part[0].collective]} "
         f"-b {sizes[0]} -e {sizes[1]} -f {factor} -g 1 -c 1"
@@ -464,13 +475,13 @@ def nccl_text(told: Expectation, benchmarks: Mapping[str, str]) -> str:
         "# so that the limit is the one named; start as many processes as there are ranks, one for each GPU",
     ]
     tests = nccl_tests(told, benchmarks)
-    for each in tests:
+    for test in tests:
         lines.append(
-            f"# {each.variant}, {each.job}, {each.ranks} ranks: average of "
-            f"{each.min_average_busbw_gb_per_s:.4g} "
-            f"GB/s, false alarm {100 * each.false_alarm:.2g} %"
+            f"# {test.variant}, {test.job}, {test.ranks} ranks: average of "
+            f"{test.min_average_busbw_gb_per_s:.4g} "
+            f"GB/s, false alarm {100 * test.false_alarm:.2g} %"
         )
-        lines.append(each.command)
+        lines.append(test.command)
     if not tests:
         lines.append("# no job of the plan does what nccl-tests has")
     return "\n".join(lines)

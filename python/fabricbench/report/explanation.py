@@ -45,7 +45,7 @@ class Tried:
 
     def of(self, job: JobReport) -> JobReport | None:
         """Return the same job with the remedy."""
-        return next((each for each in self.jobs if each.sized_job == job.sized_job), None)
+        return next((tried_job for tried_job in self.jobs if tried_job.sized_job == job.sized_job), None)
 
     def helps(self, jobs: Sequence[JobReport]) -> bool:
         """Return whether jobs complete in less total time, or newly, and none stops completing."""
@@ -59,7 +59,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why the jobs of a trial are slow.
+    """Explanation of the slow jobs of a trial.
 
     Attributes:
         trial: The trial.
@@ -86,14 +86,14 @@ class Explanation:
     @property
     def helping(self) -> list[Tried]:
         """The remedies that help."""
-        return [each for each in self.tried or () if each.helps(self.unhealthy)]
+        return [attempt for attempt in self.tried or () if attempt.helps(self.unhealthy)]
 
 
 def best_first(tried: Sequence[Tried], jobs: Sequence[JobReport]) -> list[Tried]:
     """Sort remedies: most complete jobs first, then by the sum of their times."""
 
-    def order(each: Tried) -> tuple[int, float]:
-        times = [_time(each.of(job)) for job in jobs]
+    def order(attempt: Tried) -> tuple[int, float]:
+        times = [_time(attempt.of(job)) for job in jobs]
         return times.count(None), sum(time or 0.0 for time in times)
 
     return sorted(tried, key=order)
@@ -127,20 +127,20 @@ def _state(job: JobReport) -> str:
     if job.summary.status != "complete":
         return job.summary.status
     values = [(metric, job.summary.value(metric.name)) for metric in _SHOWN]
-    told = [f"{metric_text(metric, value)} {metric.unit}" for metric, value in values if value is not None]
-    return ", ".join([*told[:1], *(f"{text} of the ideal" for text in told[1:])]) or job.summary.status
+    texts = [f"{metric_text(metric, value)} {metric.unit}" for metric, value in values if value is not None]
+    return ", ".join([*texts[:1], *(f"{text} of the ideal" for text in texts[1:])]) or job.summary.status
 
 
-def _tried_text(told: Explanation, *, colour: bool) -> str:
-    if not told.tried:
+def _tried_text(explanation: Explanation, *, colour: bool) -> str:
+    if not explanation.tried:
         return "nothing to try: no remedy is a setting of the plan"
     columns = [Column((name,), is_text=True) for name in ("change", "job")]
     columns += [Column(("time", "ms")), Column(("ideal", "%")), Column(("times", "faster"))]
     columns += [Column(("trial",), is_text=True)]
-    rows = [_row("none", job, job, None, told.trial.id) for job in told.jobs]
-    rows += [row for each in told.tried for row in _rows(each, told.jobs)]
+    rows = [_row("none", job, job, None, explanation.trial.id) for job in explanation.jobs]
+    rows += [row for attempt in explanation.tried for row in _rows(attempt, explanation.jobs)]
     title = styled("remedies tried, the best first", Style.BOLD, colour=colour)
-    return "\n".join([title, render(columns, rows, colour=colour), _verdict(told)])
+    return "\n".join([title, render(columns, rows, colour=colour), _verdict(explanation)])
 
 
 def _rows(tried: Tried, jobs: Sequence[JobReport]) -> list[Row]:
@@ -160,28 +160,28 @@ def _row(change: str, job: JobReport, now: JobReport | None, gain: float | None,
     return Row([change, job.summary.job, *values, times, state], Style.PLAIN if is_complete else Style.RED)
 
 
-def _verdict(told: Explanation) -> str:
+def _verdict(explanation: Explanation) -> str:
     """Name the remedy that helps most, and its cost to other jobs, or state that none helps."""
-    if not told.helping:
+    if not explanation.helping:
         return "none of them helps"
-    best = told.helping[0]
-    others = [job for job in told.jobs if job not in told.unhealthy]
+    best = explanation.helping[0]
+    others = [job for job in explanation.jobs if job not in explanation.unhealthy]
     slower = [job.summary.job for job in others if (best.gain_of(job) or 0.0) < 1 / HELPS]
     cost = f", and slows {plural(len(slower), 'job')} {', '.join(slower)} down" if slower else ""
-    compare = f"`fabricbench compare {told.trial.id} {best.jobs[0].trial.id}` has every metric"
+    compare = f"`fabricbench compare {explanation.trial.id} {best.jobs[0].trial.id}` has every metric"
     return f"{best.remedy.options} helps most{cost}; {compare}"
 
 
 def explanation_json(told: Explanation) -> str:
     """Return the explanation as one JSON object: `trial`, `jobs` with their causes, and `tried`."""
-    tried = None if told.tried is None else [_tried_object(each, told) for each in told.tried]
+    tried = None if told.tried is None else [_tried_object(attempt, told) for attempt in told.tried]
     content = {"trial": told.trial.id, "jobs": [_job_object(job, told) for job in told.jobs], "tried": tried}
     return json.dumps(content, indent=2, allow_nan=False)
 
 
-def _job_object(job: JobReport, told: Explanation) -> dict[str, Any]:
-    found = told.found.of_job(job.summary.job) if told.found else None
-    causes = None if found is None else [finding_object(each) for each in found]
+def _job_object(job: JobReport, explanation: Explanation) -> dict[str, Any]:
+    findings = explanation.found.of_job(job.summary.job) if explanation.found else None
+    causes = None if findings is None else [finding_object(finding) for finding in findings]
     return _result(job) | {"causes": causes}
 
 
@@ -190,15 +190,15 @@ def _result(job: JobReport) -> dict[str, Any]:
     return {"job": job.summary.job, "status": job.summary.status} | values
 
 
-def _tried_object(tried: Tried, told: Explanation) -> dict[str, Any]:
+def _tried_object(tried: Tried, explanation: Explanation) -> dict[str, Any]:
     jobs = [
         _result(now) | {"times_faster": tried.gain_of(job)}
-        for job in told.jobs
+        for job in explanation.jobs
         if (now := tried.of(job)) is not None
     ]
     return remedy_object(tried.remedy) | {
         "trial": tried.jobs[0].trial.id if tried.jobs else None,
         "jobs": jobs,
-        "helps": tried.helps(told.unhealthy),
+        "helps": tried.helps(explanation.unhealthy),
         "refused": tried.refused or None,
     }

@@ -56,14 +56,14 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """
     check_writable_target(path)
     try:
-        through = _written_through(path)
-        with _replacement(_end_of_links(path)) if through is None else through as stream:
+        direct_file = _direct_file(path)
+        with _replacement(_end_of_links(path)) if direct_file is None else direct_file as stream:
             yield stream
     except OSError as error:
         raise OutputFileError(path, error.strerror or str(error), "choose another file with -o") from error
 
 
-def _written_through(path: Path) -> IO[bytes] | None:
+def _direct_file(path: Path) -> IO[bytes] | None:
     """Open a path that is not a regular file, or return `None` if it is one or does not exist."""
     end = _end_of_links(path)
     number = _open_descriptor(end)

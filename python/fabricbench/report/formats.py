@@ -57,7 +57,7 @@ def trials_json(jobs: Sequence[JobReport], found: Sequence[Searched] = ()) -> st
         jobs: The jobs.
         found: Results of the plan's search, for `search`.
     """
-    searched = {"search": [each.content for each in found]} if found else {}
+    searched = {"search": [searched_case.content for searched_case in found]} if found else {}
     return json.dumps(_trials_content(jobs) | searched, indent=2, allow_nan=False)
 
 
@@ -81,14 +81,14 @@ def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[
     orders = {order.job: reordering_object(order) for order in found.orders}
     for shown in content["trials"]:
         shown["reordering"] = orders.get(shown["job"])
-        own = (each for each in found.recoveries if each.job == shown["job"])
-        shown["recoveries"] = [recovery_object(each) for each in own]
+        job_recoveries = (recovery for recovery in found.recoveries if recovery.job == shown["job"])
+        shown["recoveries"] = [recovery_object(recovery) for recovery in job_recoveries]
         shown["diagnosis"] = [finding_object(finding) for finding in found.of_job(shown["job"])]
     content["fabric"] = {
-        "uplinks": [distribution_object(each) for each in found.distributions],
+        "uplinks": [distribution_object(distribution) for distribution in found.distributions],
         "frames_lost": found.losses,
         "paused_ports": [dataclasses.asdict(port) for port in found.paused],
-        "pfc_by_priority": [dataclasses.asdict(each) for each in found.priorities],
+        "pfc_by_priority": [dataclasses.asdict(priority) for priority in found.priorities],
     }
     return json.dumps(content, indent=2, allow_nan=False)
 
@@ -111,7 +111,7 @@ def trial_object(job: JobReport) -> dict[str, Any]:
     } or None
     content["alone"] = _alone_object(job.alone) if job.alone else None
     content["reference"] = _reference_object(job.against) if job.against else None
-    content["criteria"] = [dataclasses.asdict(each) for each in job.judgements]
+    content["criteria"] = [dataclasses.asdict(judgement) for judgement in job.judgements]
     content["verdict"] = job.verdict
     content["unreached_failures"] = _unreached_objects(job.trial)
     content["notes"] = list(job.trial.notes)
@@ -121,13 +121,16 @@ def trial_object(job: JobReport) -> dict[str, Any]:
 def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
     """Return the failures of the plan that were scheduled after the end of the trial."""
     end_ps = (trial.summary or {}).get("end_ps", 0)
-    return [{"failure": each.what, "at_ps": each.at_ps} for each in unreached(trial.facts.run_spec, end_ps)]
+    return [
+        {"failure": failure.what, "at_ps": failure.at_ps}
+        for failure in unreached(trial.facts.run_spec, end_ps)
+    ]
 
 
 def _alone_object(alone: Alone) -> dict[str, Any]:
     """Return the results of a job run alone, and the ratio of its results among others to them."""
-    found = {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | dict(alone.ratios)
-    return found | _nested(result_row(alone.summary))
+    content = {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | dict(alone.ratios)
+    return content | _nested(result_row(alone.summary))
 
 
 def _reference_object(against: Against) -> dict[str, Any]:
@@ -168,9 +171,9 @@ def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
     version are those of the first trial that has any.
     """
 
-    def total(name: str, of: Callable[[list[Any]], Any]) -> Any:
+    def total(name: str, aggregate: Callable[[list[Any]], Any]) -> Any:
         values = [trial.engine[name] for trial in trials if name in trial.engine]
-        return of(values) if values else None if trials else 0
+        return aggregate(values) if values else None if trials else 0
 
     totals: dict[str, Any] = {name: total(name, sum) for name in _ENGINE_SUMS}
     totals |= {name: total(name, max) for name in ("peak_rss_bytes", "threads")}
@@ -264,8 +267,8 @@ def comparison_json(found: Comparison) -> str:
     content = {
         "compared": list(found.labels),
         "parameters": [
-            {"field": each.field, "values": dict(zip(found.labels, each.values, strict=True))}
-            for each in found.parameters
+            {"field": parameter.field, "values": dict(zip(found.labels, parameter.values, strict=True))}
+            for parameter in found.parameters
         ],
         **({"note": found.note} if found.note else {}),
         "jobs": [

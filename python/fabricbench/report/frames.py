@@ -65,15 +65,15 @@ def _axis_types(trials: Sequence[Trial], rows: Sequence[dict[str, Any]]) -> dict
     """Return the column type of each swept field, and convert rows to numbers if all values are numeric."""
     import polars as pl
 
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for name in axis_names(trials):
-        kinds = {type(value) for trial in trials for each, value in trial.facts.axes if each == name}
+        kinds = {type(value) for trial in trials for axis, value in trial.facts.axes if axis == name}
         number = int if kinds == {int} else float
-        found[name] = (pl.Int64 if kinds == {int} else pl.Float64) if kinds <= {int, float} else pl.String
+        types[name] = (pl.Int64 if kinds == {int} else pl.Float64) if kinds <= {int, float} else pl.String
         for row in rows if kinds <= {int, float} else ():
             if row.get(name) is not None:
                 row[name] = number(row[name])
-    return found
+    return types
 
 
 _SEARCHED = {
@@ -92,8 +92,8 @@ def search_frame(found: Sequence[Searched]) -> pl.DataFrame:
     """Return one row for each case of a search, with a column for each swept field at the end."""
     import polars as pl
 
-    rows = [{**each.content, **each.content["axes"]} for each in found]
-    axes = dict.fromkeys(name for each in found for name, _ in each.axes)
+    rows = [{**case.content, **case.content["axes"]} for case in found]
+    axes = dict.fromkeys(name for case in found for name, _ in case.axes)
     schema = {name: getattr(pl, kind) for name, kind in _SEARCHED.items()} | dict.fromkeys(axes, pl.String)
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 

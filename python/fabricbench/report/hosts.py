@@ -43,10 +43,10 @@ def _stamps_text(host: Mapping[str, Any]) -> str:
         return ""
     used, refused = endpoint["completion_stamps"], endpoint["completion_stamps_refused"]
     error_us = endpoint["completion_clock_error_ns"] / 1e3
-    told = f"Chunks of {host['host']} end when its adapter says, on its host's clock to {error_us:,.1f} us"
+    text = f"Chunks of {host['host']} end when its adapter says, on its host's clock to {error_us:,.1f} us"
     if refused:
-        told += f", but for {refused:,} of {used + refused:,} whose time stamps could not be right"
-    return told + "."
+        text += f", but for {refused:,} of {used + refused:,} whose time stamps could not be right"
+    return text + "."
 
 
 def rows_of(trial: Trial) -> tuple[list[list[str]], list[list[str]]]:
@@ -56,7 +56,7 @@ def rows_of(trial: Trial) -> tuple[list[list[str]], list[list[str]]]:
         StoreError: A table cannot be read.
     """
     hosts = hosts_of(trial)
-    counters = [cells for host in hosts for each in host["counters"] if (cells := _counter(host, each))]
+    counters = [cells for host in hosts for counter in host["counters"] if (cells := _counter(host, counter))]
     return [_cells(host) for host in hosts], counters
 
 
@@ -67,22 +67,22 @@ def _cells(host: Mapping[str, Any]) -> list[str]:
     )
     late_ns = host["endpoint"].get("start_skew_ns")
     clock = [host.get(f"clock_{name}_ns") for name in ("offset", "drift", "error")]
-    times = ("-" if each is None else f"{each / 1e3:,.1f}" for each in (*clock, late_ns))
+    times = ("-" if duration_ns is None else f"{duration_ns / 1e3:,.1f}" for duration_ns in (*clock, late_ns))
     return [host["host"], *facts, settings or "-", *times]
 
 
-def _counter(host: Mapping[str, Any], each: Mapping[str, Any]) -> list[str]:
+def _counter(host: Mapping[str, Any], counter: Mapping[str, Any]) -> list[str]:
     """Return the cells of a counter; empty for one without a neutral name."""
-    if each["counter"] is None:
+    if counter["counter"] is None:
         return []
-    told = f"{each['vendor_name']}: {each['meaning']}"
-    change = f"{each['after'] - each['before']:,}"
+    meaning = f"{counter['vendor_name']}: {counter['meaning']}"
+    change = f"{counter['after'] - counter['before']:,}"
     return [
         host["host"],
-        each["device"],
-        each["counter"],
+        counter["device"],
+        counter["counter"],
         change,
-        each["unit"],
-        each.get("source", "-"),
-        told,
+        counter["unit"],
+        counter.get("source", "-"),
+        meaning,
     ]

@@ -121,8 +121,8 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "sentence": finding.sentence,
         "where": list(finding.where),
         "evidence": dict(finding.evidence),
-        "under": [{"cause": each.cause, "sentence": each.sentence} for each in finding.under],
-        "remedies": [remedy_object(each) for each in finding.remedies],
+        "under": [{"cause": symptom.cause, "sentence": symptom.sentence} for symptom in finding.under],
+        "remedies": [remedy_object(remedy) for remedy in finding.remedies],
     }
 
 

@@ -57,25 +57,25 @@ def _titled(sections: Sequence[_Section], *, colour: bool) -> str:
     )
 
 
-def _why(found: Insight, job: str) -> _Section:
-    findings = found.of_job(job)
+def _why(insight: Insight, job: str) -> _Section:
+    findings = insight.of_job(job)
     texts = [line for finding in findings[:_MAX_FINDINGS] for line in cause_lines(finding)] or [
         f"  {NO_CAUSE}"
     ]
     if len(findings) > _MAX_FINDINGS:
         texts.append(f"  and {len(findings) - _MAX_FINDINGS} more; --format json has all")
-    state = "did not complete" if job in found.unfinished else "is below 95 % of its ideal"
+    state = "did not complete" if job in insight.unfinished else "is below 95 % of its ideal"
     return f"why job {job} {state}, likely causes", texts
 
 
 def cause_lines(finding: Finding) -> list[str]:
     """Return a cause, its symptoms and remedies, in lines of a terminal."""
     lines = [_wrapped(finding_text(finding), "- ")]
-    under = [under_text(finding, each) for each in finding.under[:MAX_UNDER]]
+    symptoms = [under_text(finding, symptom) for symptom in finding.under[:MAX_UNDER]]
     if len(finding.under) > MAX_UNDER:
-        under.append(f"and {len(finding.under) - MAX_UNDER} more; --format json has all")
-    lines += [_wrapped(text, "  - ") for text in under]
-    return lines + [line for each in finding.remedies for line in _remedy_lines(each)]
+        symptoms.append(f"and {len(finding.under) - MAX_UNDER} more; --format json has all")
+    lines += [_wrapped(text, "  - ") for text in symptoms]
+    return lines + [line for remedy in finding.remedies for line in _remedy_lines(remedy)]
 
 
 def _remedy_lines(remedy: Remedy) -> list[str]:
@@ -102,15 +102,17 @@ def _wrapped(text: str, indent: str) -> str:
     )
 
 
-def _recoveries(found: Insight) -> _Section:
+def _recoveries(insight: Insight) -> _Section:
     """Format the effect of each failure on each job: rates before, at the minimum and after, and rounds."""
-    lines, recoveries = [f"- {text}" for text in found.unreached[:_MAX_RECOVERIES]], found.recoveries
+    lines, recoveries = [f"- {text}" for text in insight.unreached[:_MAX_RECOVERIES]], insight.recoveries
     for recovery in recoveries[:_MAX_RECOVERIES]:
-        uplinks = "; ".join(each.text for each in recovery.step.uplinks[:_MAX_PORTS])
-        head = f"- {time_words(recovery.step.at_ps)}: {'; '.join(recovery.step.what)}, job {recovery.job}"
-        lines.append(head)
-        told = (uplinks, _rates(recovery), _outcome(recovery), _rounds(recovery))
-        lines += [f"  {line}" for line in told if line]
+        uplinks = "; ".join(uplink.text for uplink in recovery.step.uplinks[:_MAX_PORTS])
+        step_line = (
+            f"- {time_words(recovery.step.at_ps)}: {'; '.join(recovery.step.what)}, job {recovery.job}"
+        )
+        lines.append(step_line)
+        details = (uplinks, _rates(recovery), _outcome(recovery), _rounds(recovery))
+        lines += [f"  {line}" for line in details if line]
     if len(recoveries) > _MAX_RECOVERIES:
         lines.append(f"and {len(recoveries) - _MAX_RECOVERIES} more; --format json has all")
     return "failures and recovery", lines
@@ -146,8 +148,8 @@ def _rounds(recovery: Recovery) -> str:
         "during": recovery.rounds_during_ms,
         "after": recovery.rounds_after_ms,
     }
-    known = [f"{value:.4g} ms {name}" for name, value in parts.items() if value is not None]
-    return f"rounds of {', '.join(known)}" if known else ""
+    rounds = [f"{value:.4g} ms {name}" for name, value in parts.items() if value is not None]
+    return f"rounds of {', '.join(rounds)}" if rounds else ""
 
 
 def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
@@ -156,16 +158,16 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
     rows = [
         Row(
             [
-                each.switch,
-                each.qps_text,
-                fixed(each.qps_max_to_mean, 3),
-                _joined([uplink.tx_bytes / 1e9 for uplink in each.uplinks], _three_digits),
-                fixed(each.bytes_max_to_mean, 3),
-                usage_text(each),
-                "-" if each.frames_delta is None else f"{each.frames_delta:,}",
+                distribution.switch,
+                distribution.qps_text,
+                fixed(distribution.qps_max_to_mean, 3),
+                _joined([uplink.tx_bytes / 1e9 for uplink in distribution.uplinks], _three_digits),
+                fixed(distribution.bytes_max_to_mean, 3),
+                usage_text(distribution),
+                "-" if distribution.frames_delta is None else f"{distribution.frames_delta:,}",
             ]
         )
-        for each in distributions[:_MAX_SWITCHES]
+        for distribution in distributions[:_MAX_SWITCHES]
     ]
     return "uplinks, in the order of their ports", _switch_lines(columns, rows, len(distributions))
 
@@ -174,16 +176,16 @@ def _switch_lines(columns: Sequence[Column], rows: Sequence[Row], switches: int)
     """Return a table of the first switches, and the number of others."""
     lines = [render(columns, rows, colour=False)] if rows else []
     if switches > len(rows):
-        rest = switches - len(rows)
-        lines.append(f"and {rest} more switch{'es' if rest > 1 else ''}; --format json has all")
+        omitted = switches - len(rows)
+        lines.append(f"and {omitted} more switch{'es' if omitted > 1 else ''}; --format json has all")
     return lines
 
 
 def _marks(distributions: Sequence[EgressDistribution]) -> _Section:
     """Rates of the uplinks of each switch in both directions and where its traffic was marked."""
-    marked = distributions if any(each.has_marks for each in distributions) else []
+    marked = distributions if any(distribution.has_marks for distribution in distributions) else []
     columns = [Column((head,), is_text=index < 3) for index, head in enumerate(MARK_HEADS)]
-    rows = [Row(mark_cells(each)) for each in marked[:_MAX_SWITCHES]]
+    rows = [Row(mark_cells(distribution)) for distribution in marked[:_MAX_SWITCHES]]
     title = "rates of uplinks (Gb/s) and frames marked with ECN"
     return title, _switch_lines(columns, rows, len(marked))
 
@@ -206,14 +208,14 @@ def mark_cells(switch: EgressDistribution) -> list[str]:
 
 def _count_text(counts: Sequence[int | None]) -> str:
     """Format a sum of counts; `-` if one is missing."""
-    known = [count for count in counts if count is not None]
-    return f"{sum(known):,}" if len(known) == len(counts) else "-"
+    available = [count for count in counts if count is not None]
+    return f"{sum(available):,}" if len(available) == len(counts) else "-"
 
 
 def usage_text(switch: EgressDistribution) -> str:
     """Format the utilisation of a switch's uplinks, `97.1+61.4+97.1`; `-` if it was not counted."""
-    known = [uplink.usage_percent for uplink in switch.uplinks if uplink.usage_percent is not None]
-    return _joined(known, _tenths) or "-"
+    percentages = [uplink.usage_percent for uplink in switch.uplinks if uplink.usage_percent is not None]
+    return _joined(percentages, _tenths) or "-"
 
 
 def _three_digits(value: float | None) -> str:
@@ -226,16 +228,16 @@ def _tenths(value: float | None) -> str:
 
 def _joined(values: Sequence[float | None], text: Callable[[float | None], str]) -> str:
     """Format a value per uplink, `1.52+1.37`; for more uplinks their range, `0.9 to 1.6`."""
-    known = [value for value in values if value is not None]
-    if len(values) > MAX_UPLINKS_LISTED and len(known) == len(values):
-        return f"{text(min(known))} to {text(max(known))}"
+    available = [value for value in values if value is not None]
+    if len(values) > MAX_UPLINKS_LISTED and len(available) == len(values):
+        return f"{text(min(available))} to {text(max(available))}"
     return "+".join(text(value) for value in values)
 
 
-def _losses(found: Insight) -> _Section:
-    if not any(found.losses.values()):
+def _losses(insight: Insight) -> _Section:
+    if not any(insight.losses.values()):
         return "", []
-    return "frames lost", [f"  {cause}: {frames:,}" for cause, frames in found.losses.items()]
+    return "frames lost", [f"  {cause}: {frames:,}" for cause, frames in insight.losses.items()]
 
 
 def _orders(orders: Sequence[Reordering]) -> _Section:
@@ -259,7 +261,7 @@ def _orders(orders: Sequence[Reordering]) -> _Section:
     return title, [render(columns, rows, colour=False)] if rows else []
 
 
-def _pauses(found: Insight) -> _Section:
+def _pauses(insight: Insight) -> _Section:
     columns = [Column((head,), is_text=index < 2) for index, head in enumerate(("port", "paused by"))]
     columns += [Column((head,)) for head in ("PFC XOFF", "XON", "paused ms", "% of the run")]
     rows = [
@@ -273,33 +275,33 @@ def _pauses(found: Insight) -> _Section:
                 fixed(100 * port.share, 1),
             ]
         )
-        for port in found.paused[:_MAX_PORTS]
+        for port in insight.paused[:_MAX_PORTS]
     ]
     lines = [render(columns, rows, colour=False)] if rows else []
-    if len(found.paused) > _MAX_PORTS:
-        more = counted(len(found.paused) - _MAX_PORTS, "more port")
-        lines.append(f"and {more}; --format json has all")
+    if len(insight.paused) > _MAX_PORTS:
+        omitted_ports = counted(len(insight.paused) - _MAX_PORTS, "more port")
+        lines.append(f"and {omitted_ports}; --format json has all")
     return "paused ports", lines
 
 
-def _priorities(found: Insight) -> _Section:
+def _priorities(insight: Insight) -> _Section:
     heads = ("port", "priority", "XOFF sent", "XON sent", "XOFF received", "XON received", "paused ms")
     columns = [Column((head,), is_text=index == 0) for index, head in enumerate(heads)]
     rows = [
         Row(
             [
-                f"{each.node} port {each.port}",
-                str(each.priority),
+                f"{counters.node} port {counters.port}",
+                str(counters.priority),
                 *(
                     "-" if count is None else f"{count:,}"
-                    for count in (each.pfc_tx, each.pfc_xon_tx, each.pfc_rx, each.pfc_xon_rx)
+                    for count in (counters.pfc_tx, counters.pfc_xon_tx, counters.pfc_rx, counters.pfc_xon_rx)
                 ),
-                f"{each.paused_ps / 1e9:.4g}",
+                f"{counters.paused_ps / 1e9:.4g}",
             ]
         )
-        for each in found.priorities[:_MAX_PORTS]
+        for counters in insight.priorities[:_MAX_PORTS]
     ]
     lines = [render(columns, rows, colour=False)] if rows else []
-    if len(found.priorities) > _MAX_PORTS:
-        lines.append(f"and {len(found.priorities) - _MAX_PORTS} more; --format json has all")
+    if len(insight.priorities) > _MAX_PORTS:
+        lines.append(f"and {len(insight.priorities) - _MAX_PORTS} more; --format json has all")
     return "PFC frames by priority", lines

@@ -20,7 +20,7 @@ MEASURED_AND_SIMULATED = (
 def measured_facts(trial: Trial) -> list[tuple[str, str]]:
     """Return the facts of a measured trial, for `show` and the report."""
     facts, measured = trial.facts, trial.facts.run_spec[MEASURED]
-    place = f"{measured['file']}, {'result' if _is_json(trial) else 'line'} {measured['line']}"
+    location = f"{measured['file']}, {'result' if _is_json(trial) else 'line'} {measured['line']}"
     pairs = [
         ("trial", facts.id),
         ("measured", facts.title),
@@ -28,7 +28,7 @@ def measured_facts(trial: Trial) -> list[tuple[str, str]]:
         ("tag", facts.tag or "-"),
         ("backend", facts.backend),
         ("status", trial.status),
-        ("source", f"{facts.engine_version}: {place}"),
+        ("source", f"{facts.engine_version}: {location}"),
         ("command", measured["command"]),
         *((name, str(value)) for name, value in measured["facts"].items()),
         ("placement", measured["placement"]),
@@ -44,13 +44,13 @@ def _is_json(trial: Trial) -> bool:
 def printed_values(trial: Trial) -> list[tuple[str, str]]:
     """Return the other printed columns of its benchmark."""
     result = (trial.summary or {})["result"]
-    wrong = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
+    wrong_values = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
     return [
         *(
             (name, f"{value:g}" if isinstance(value, float) else str(value))
             for name, value in _values(result)
         ),
-        *wrong,
+        *wrong_values,
     ]
 
 
@@ -68,8 +68,8 @@ def measured_parameters(trial: Trial) -> dict[str, Any]:
     """Return the parameters in which two measured trials can differ."""
     measured = trial.facts.run_spec[MEASURED]
     named = {name: measured[name] for name in ("benchmark", "version", "command", "placement")}
-    told = {name: value for name, value in named.items() if value}
-    return {**job_parameters(trial), **told, **measured["facts"]}
+    settings = {name: value for name, value in named.items() if value}
+    return {**job_parameters(trial), **settings, **measured["facts"]}
 
 
 def job_parameters(trial: Trial) -> dict[str, Any]:

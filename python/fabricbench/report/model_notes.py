@@ -13,9 +13,9 @@ class ModelNote:
     """One part of the model.
 
     Attributes:
-        part: What is modelled.
-        modelled: How.
-        left_out: What is not modelled, so that a reader can judge the results.
+        part: The modelled part.
+        modelled: How it is modelled.
+        left_out: Its omissions, so that a reader can judge the results.
     """
 
     part: str

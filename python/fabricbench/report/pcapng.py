@@ -193,9 +193,9 @@ def _enhanced_packet(frame: CapturedFrame) -> bytes:
         raise ValueError(f"time of a frame is negative: {frame.time_ps} ps")
     time_ns = frame.time_ps // _PS_PER_NS
     length = len(frame.data)
-    head = struct.pack("<IIIII", frame.interface, time_ns >> 32, time_ns & 0xFFFF_FFFF, length, length)
+    header = struct.pack("<IIIII", frame.interface, time_ns >> 32, time_ns & 0xFFFF_FFFF, length, length)
     flags = _options([(_EPB_FLAGS, struct.pack("<I", _OUTBOUND))])
-    return _block(_ENHANCED_PACKET, head + _padded(frame.data) + flags)
+    return _block(_ENHANCED_PACKET, header + _padded(frame.data) + flags)
 
 
 def _block(kind: int, body: bytes) -> bytes:

@@ -74,8 +74,8 @@ def write_trace(trial: Trial, chosen: Chosen, stream: IO[bytes], chunks_max: int
         raise TooManyChunksError(chunks.height)
     facts = trial.facts
     about = {"trial": facts.id, "plan": facts.plan, "variant": facts.variant, "engine": facts.engine_version}
-    head = json.dumps({"displayTimeUnit": "ns", "otherData": about})
-    stream.write(f'{head[:-1]}, "traceEvents": [\n'.encode())
+    header = json.dumps({"displayTimeUnit": "ns", "otherData": about})
+    stream.write(f'{header[:-1]}, "traceEvents": [\n'.encode())
     separator = ""
     for event in _events(trial, chunks, chosen):
         stream.write((separator + event).encode())
@@ -96,13 +96,13 @@ def _chunks(trial: Trial, chosen: Chosen) -> pl.DataFrame:
     """Return the started chunks, in order of time within each rank."""
     import polars as pl
 
-    wanted = [pl.col("start_ps").is_not_null()]
+    filters = [pl.col("start_ps").is_not_null()]
     if chosen.jobs:
-        wanted.append(pl.col("job").is_in(list(chosen.jobs)))
+        filters.append(pl.col("job").is_in(list(chosen.jobs)))
     if chosen.ranks:
         ranks = list(chosen.ranks)
-        wanted.append(pl.col("src_rank").is_in(ranks) | pl.col("dst_rank").is_in(ranks))
-    parts = [pl.DataFrame(batch).filter(*wanted) for batch in trial.tables.batches("chunks", _COLUMNS)]
+        filters.append(pl.col("src_rank").is_in(ranks) | pl.col("dst_rank").is_in(ranks))
+    parts = [pl.DataFrame(batch).filter(*filters) for batch in trial.tables.batches("chunks", _COLUMNS)]
     if not parts:
         return pl.DataFrame(schema=dict.fromkeys(_COLUMNS, pl.Int64))
     return pl.concat(parts).sort("job", "src_rank", "start_ps", "qp")
@@ -162,11 +162,11 @@ class _Lanes:
         while self._busy and self._busy[0][0] <= start:
             heapq.heappush(self._free, heapq.heappop(self._busy)[1])
         if self._free:
-            place = heapq.heappop(self._free)
+            lane = heapq.heappop(self._free)
         else:
-            place, self._count = self._count, self._count + 1
-        heapq.heappush(self._busy, (end, place))
-        return place
+            lane, self._count = self._count, self._count + 1
+        heapq.heappush(self._busy, (end, lane))
+        return lane
 
 
 def _counters(trial: Trial, chosen: Chosen) -> Iterator[str]:
@@ -185,10 +185,12 @@ def _counters(trial: Trial, chosen: Chosen) -> Iterator[str]:
 
 
 def _counter_name(row: Mapping[str, Any]) -> str:
-    place = f"{row['node']} port {row['port']}"
-    place += "" if row["priority"] is None else f" priority {row['priority']}"
+    source = f"{row['node']} port {row['port']}"
+    source += "" if row["priority"] is None else f" priority {row['priority']}"
     return (
-        f"{place} {row['metric']}" if row["qp"] is None else f"{place} queue pair {row['qp']} {row['metric']}"
+        f"{source} {row['metric']}"
+        if row["qp"] is None
+        else f"{source} queue pair {row['qp']} {row['metric']}"
     )
 
 
@@ -207,8 +209,8 @@ def _instants(trial: Trial) -> Iterator[str]:
 
 
 def _name(kind: str, pid: int, tid: int | None, name: str) -> str:
-    place = {"pid": pid} if tid is None else {"pid": pid, "tid": tid}
-    return json.dumps({"ph": "M", "name": f"{kind}_name", **place, "args": {"name": name}})
+    owner = {"pid": pid} if tid is None else {"pid": pid, "tid": tid}
+    return json.dumps({"ph": "M", "name": f"{kind}_name", **owner, "args": {"name": name}})
 
 
 def _event(*, ts: int, dur: int | None = None, **content: Any) -> str:

@@ -105,14 +105,15 @@ def point_text(value: float | int | None) -> str:
     return f"{value:,}" if isinstance(value, int) else number(value, _DIGITS)
 
 
-def _convergence_line(found: Convergence) -> str:
-    if found.us is None:
-        return f"congestion control convergence: not told, {found.reason}"
-    share = (found.fair_share_bps or 0) / _BITS_PER_GBIT
+def _convergence_line(convergence: Convergence) -> str:
+    if convergence.us is None:
+        return f"congestion control convergence: not told, {convergence.reason}"
+    share = (convergence.fair_share_bps or 0) / _BITS_PER_GBIT
     return (
-        f"congestion control convergence: {number(found.us, _DIGITS)} us until {found.flows} queue pairs "
+        f"congestion control convergence: {number(convergence.us, _DIGITS)} us "
+        f"until {convergence.flows} queue pairs "
         f"stay within 10 % of {number(share, _DIGITS)} Gb/s, sampled every "
-        f"{number((found.interval_ps or 0) / _PS_PER_US, _DIGITS)} us"
+        f"{number((convergence.interval_ps or 0) / _PS_PER_US, _DIGITS)} us"
     )
 
 

@@ -111,7 +111,7 @@ def columns_of(rows: Sequence[PortRow]) -> dict[str, tuple[str, ...]]:
     """Return the non-empty columns: their names and the lines of their heads."""
     optional = ("lid", "ip", "gateway", "mac", "vlan", "destination_qps", "source_ports", "dscp")
     cells = [cells_of(row) for row in rows]
-    empty = {name for name in optional if all(each[name] == "-" for each in cells)}
+    empty = {name for name in optional if all(row_cells[name] == "-" for row_cells in cells)}
     return {name: head for name, head in _HEADS.items() if name not in empty}
 
 
@@ -125,7 +125,7 @@ def port_map_text(rows: Sequence[PortRow], *, colour: bool) -> str:
     heads = columns_of(rows)
     columns = [Column(head, is_text=not is_number(name)) for name, head in heads.items()]
     cells = (cells_of(row) for row in rows)
-    table = render(columns, [Row([each[name] for name in heads]) for each in cells], colour=colour)
+    table = render(columns, [Row([row_cells[name] for name in heads]) for row_cells in cells], colour=colour)
     return f"{table}\n\n{ABOUT}"
 
 

@@ -34,7 +34,9 @@ def published_rows(
 
 def _metrics(values: Mapping[str, float], job: JobReport | None) -> dict[str, dict[str, Any]]:
     deviation = (
-        {each.metric: each.deviation_percent for each in deviations(job.summary, values)} if job else {}
+        {deviation.metric: deviation.deviation_percent for deviation in deviations(job.summary, values)}
+        if job
+        else {}
     )
     return {
         metric.name: {

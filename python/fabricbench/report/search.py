@@ -21,22 +21,22 @@ def search_table(plan: str, found: Sequence[Searched], trials: int, *, colour: b
     """
     first = found[0]
     names = [name for name, _ in first.axes]
-    which = "highest" if first.is_highest else "lowest"
-    title = f"{plan}: the {which} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
-    has_variants = any(each.variant != "base" for each in found)
-    has_sizes = any(each.data_size_bytes is not None for each in found)
+    direction = "highest" if first.is_highest else "lowest"
+    title = f"{plan}: the {direction} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
+    has_variants = any(case.variant != "base" for case in found)
+    has_sizes = any(case.data_size_bytes is not None for case in found)
     columns = [Column(("variant",), is_text=True)] if has_variants else []
     columns += [Column(head, is_text=True) for head in axis_heads(names)]
     columns += [Column(("size",))] if has_sizes else []
     columns += [Column(("holds",)), Column(("does not",)), Column(("tried",))]
     rows = []
-    for each in found:
-        cells = [each.variant] if has_variants else []
-        cells += [value for _, value in each.axes]
-        cells += [data_size(each.data_size_bytes or 0)] if has_sizes else []
-        cells += [each.holds or "-", each.fails or "-", str(each.tried)]
-        rows.append(Row(cells, Style.PLAIN if each.holds else Style.RED))
+    for case in found:
+        cells = [case.variant] if has_variants else []
+        cells += [value for _, value in case.axes]
+        cells += [data_size(case.data_size_bytes or 0)] if has_sizes else []
+        cells += [case.holds or "-", case.fails or "-", str(case.tried)]
+        rows.append(Row(cells, Style.PLAIN if case.holds else Style.RED))
     lines = [title, render(columns, rows, colour=colour)]
-    nothing = [each for each in found if each.holds is None]
-    lines += [f"{each.label or plan}: {each.text}" for each in nothing]
+    unsolved = [case for case in found if case.holds is None]
+    lines += [f"{case.label or plan}: {case.text}" for case in unsolved]
     return "\n".join(lines)

@@ -43,7 +43,7 @@ def sonic_config(run_spec: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
             for name, rate in ports.items()
         },
         "BUFFER_POOL": _one_pool(switch) if switch["buffer"].get("pools") is None else {},
-        "QUEUE": {f"{name}|{each}": {} for name in ports for each in _PRIORITIES},
+        "QUEUE": {f"{name}|{priority}": {} for name in ports for priority in _PRIORITIES},
     }
     missing = [f"PORT: {', '.join(ports)} stand for each of your ports of that rate; repeat what names them"]
     if switch["buffer"]["lossy_alpha"] is not None:
@@ -83,10 +83,10 @@ def _add_lossy(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping
     profile = {"pool": LOSSLESS_POOL, "size": "0", "dynamic_th": power_of(switch["buffer"]["lossy_alpha"])}
     tables.setdefault("BUFFER_PROFILE", {})[_LOSSY] = profile
     tables["BUFFER_QUEUE"] = {
-        f"{name}|{each}": {"profile": _LOSSY}
+        f"{name}|{priority}": {"profile": _LOSSY}
         for name in ports
-        for each in _PRIORITIES
-        if each not in lossless
+        for priority in _PRIORITIES
+        if priority not in lossless
     }
 
 
@@ -100,9 +100,9 @@ def _add_pfc(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[s
     if pfc["headroom_bytes"] != 0 and switch["buffer"].get("pools") is None:
         is_worked_out = pfc["headroom_bytes"] is None
         tables["BUFFER_PG"] = {
-            f"{name}|{each}": {"profile": WORKED_OUT if is_worked_out else _name("pfc", rate)}
+            f"{name}|{priority}": {"profile": WORKED_OUT if is_worked_out else _name("pfc", rate)}
             for name, rate in ports.items()
-            for each in pfc["priorities"]
+            for priority in pfc["priorities"]
         }
     if pfc["headroom_bytes"] is None and pfc["xoff"]["kind"] == "dynamic":
         power = power_of(pfc["xoff"]["alpha"])
@@ -112,15 +112,17 @@ def _add_pfc(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[s
 
 
 def _add_scheduling(tables: dict[str, Any], quanta: list[int]) -> Iterator[str]:
-    """Add weights in the ratio of quanta, and yield what SONiC cannot express."""
-    weights = [each // gcd(*quanta) for each in quanta]
+    """Add weights in the ratio of quanta, and yield a sentence if SONiC cannot express them exactly."""
+    weights = [quantum // gcd(*quanta) for quantum in quanta]
     if max(weights) > _WEIGHT_MAX:
-        weights = [max(1, round(each * _WEIGHT_MAX / max(weights))) for each in weights]
-        told = ", ".join(map(str, quanta))
-        yield f"scheduling: quanta of {told} bytes, of which weights up to 100 are the nearest"
+        weights = [max(1, round(weight * _WEIGHT_MAX / max(weights))) for weight in weights]
+        quanta_text = ", ".join(map(str, quanta))
+        yield f"scheduling: quanta of {quanta_text} bytes, of which weights up to 100 are the nearest"
     elif gcd(*quanta) != -(-_QUANTUM_LEAST // min(weights)):
         yield "scheduling: of quanta, SONiC has the ratio"
-    tables["SCHEDULER"] = {f"fabricbench_{each}": {"type": "DWRR", "weight": str(each)} for each in weights}
+    tables["SCHEDULER"] = {
+        f"fabricbench_{weight}": {"type": "DWRR", "weight": str(weight)} for weight in weights
+    }
     for key, fields in tables["QUEUE"].items():
         fields["scheduler"] = f"fabricbench_{weights[int(key.rpartition('|')[2])]}"
 
@@ -138,8 +140,8 @@ def _rates(node: Any, name: str = "") -> Iterator[int]:
             yield from _rates(child, name)
 
 
-def _name(what: str, rate_bps: int) -> str:
-    return f"fabricbench_{what}_{rate_bps // 10**9}g"
+def _name(kind: str, rate_bps: int) -> str:
+    return f"fabricbench_{kind}_{rate_bps // 10**9}g"
 
 
 def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
@@ -153,7 +155,7 @@ def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
         profile[f"wred_{colour}_enable"] = "false" if curve is None else "true"
         if curve is None:
             continue
-        low, high = (curve[each] * rate_bps // reference for each in ("kmin_bytes", "kmax_bytes"))
+        low, high = (curve[field] * rate_bps // reference for field in ("kmin_bytes", "kmax_bytes"))
         profile |= {
             f"{colour}_min_threshold": str(low),
             f"{colour}_max_threshold": str(high),
@@ -164,9 +166,9 @@ def _wred(ecn: Mapping[str, Any], rate_bps: int) -> dict[str, str]:
 
 def _curves(ecn: Mapping[str, Any]) -> dict[str, Any]:
     """Return the curve for frames of each colour: equal for all, unless WRED is set by colour."""
-    alike = {name: ecn[name] for name in ("kmin_bytes", "kmax_bytes", "pmax_ppm")} | {"ecn": True}
+    common_curve = {name: ecn[name] for name in ("kmin_bytes", "kmax_bytes", "pmax_ppm")} | {"ecn": True}
     wred = ecn.get("wred")
-    return {colour: alike if wred is None else wred[colour] for colour in ("green", "yellow", "red")}
+    return {colour: common_curve if wred is None else wred[colour] for colour in ("green", "yellow", "red")}
 
 
 def _ecn_missing(ecn: Mapping[str, Any]) -> Iterator[str]:
@@ -198,7 +200,7 @@ def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
         yield f"pfc.xoff.alpha: {alpha:g}, of which SONiC has the nearest power of two"
     watchdog = pfc["watchdog"]
     if watchdog is not None and any(
-        watchdog[each] % _PS_PER_MS for each in ("detection_ps", "restoration_ps")
+        watchdog[field] % _PS_PER_MS for field in ("detection_ps", "restoration_ps")
     ):
         yield "pfc.watchdog: times that are no whole milliseconds"
     yield f"pfc.quanta: {pfc['quanta']}, which SONiC does not set"
@@ -209,7 +211,7 @@ def _pfc_missing(pfc: Mapping[str, Any]) -> Iterator[str]:
 def _rest_missing(run_spec: Mapping[str, Any]) -> Iterator[str]:
     switch = run_spec["fabric"]["switch"]
     if settings := run_spec["fabric"].get("switch_settings"):
-        names = ", ".join(name for each in settings for name in each["switches"])
+        names = ", ".join(name for setting in settings for name in setting["switches"])
         yield f"fabric.switch_settings: {names} are set up in another way than these tables say"
     lossy = switch["buffer"]["lossy_alpha"]
     if lossy is not None and not is_power(lossy):

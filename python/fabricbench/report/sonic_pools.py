@@ -52,7 +52,7 @@ def lossless_profile(pfc: Mapping[str, Any], pool: str, *, is_shared: bool = Fal
 
 
 def add_pools(tables: dict[str, Any], switch: Mapping[str, Any], ports: Mapping[str, int]) -> Iterator[str]:
-    """Add the pools of a buffer to tables, and yield what SONiC cannot express."""
+    """Add the pools of a buffer to tables, and yield sentences about omissions."""
     added = _Added(tables, switch, ports)
     for side in _NUMBERED:
         for pool in switch["buffer"]["pools"][side]:
@@ -134,8 +134,8 @@ class _Added:
                 f"buffer.pools: {key}: a limit of {alpha:g}, of which SONiC has the nearest power of two"
             )
         profiles = self.tables.setdefault("BUFFER_PROFILE", {})
-        known = [name for name, each in profiles.items() if each == profile and "_pfc_" not in name]
-        name = known[0] if known else f"{_PREFIX}_{side}_{key}_{len(profiles)}"
+        matches = [name for name, other in profiles.items() if other == profile and "_pfc_" not in name]
+        name = matches[0] if matches else f"{_PREFIX}_{side}_{key}_{len(profiles)}"
         profiles[name] = profile
         self._assign(side, priority, name)
 
@@ -144,11 +144,11 @@ class _Added:
         entries |= {f"{name}|{priority}": {"profile": profile} for name in self.ports}
 
     def missing(self) -> Iterator[str]:
-        """Yield what SONiC cannot express."""
+        """Yield a sentence for each setting that SONiC cannot express."""
         yield from dict.fromkeys(self.told)
         pools = self.tables["BUFFER_POOL"].values()
-        sizes = [int(each["size"]) + int(each.get("xoff", 0)) for each in pools if each["type"] != "egress"]
-        whole = max([sum(sizes), *(int(each["size"]) for each in pools)], default=0)
+        sizes = [int(pool["size"]) + int(pool.get("xoff", 0)) for pool in pools if pool["type"] != "egress"]
+        whole = max([sum(sizes), *(int(pool["size"]) for pool in pools)], default=0)
         size = self.switch["buffer"]["size_bytes"]
         if whole != size or not sizes:
             yield f"buffer.size: {size} bytes, which are the chip's; its pools take {whole}"

@@ -142,11 +142,11 @@ class TestReport:
     def rejected(self) -> list[tuple[KpiRow, str]]:
         """Each criterion of the plan that is not met, with its case."""
         return [
-            (row, judgement_text(each))
+            (row, judgement_text(judgement))
             for row in self.rows
             for job in row.jobs
-            for each in job.judgements
-            if not each.passed
+            for judgement in job.judgements
+            if not judgement.passed
         ]
 
     @property
@@ -154,7 +154,7 @@ class TestReport:
         """Its status, in a word or two."""
         if self.error:
             return "failed"
-        if any(each.holds is None for each in self.found):
+        if any(case.holds is None for case in self.found):
             return "no value holds"
         if len(self.trials) < self.planned:
             return f"{len(self.trials)} of {self.planned} trials"
@@ -164,8 +164,8 @@ class TestReport:
 
     def repeated(self) -> list[tuple[KpiRow, Repeated]]:
         """Return the primary metric of each case that has it."""
-        known = [(row, row.values.get(self.primary.metric)) for row in self.rows]
-        return [(row, value) for row, value in known if value is not None]
+        cases = [(row, row.values.get(self.primary.metric)) for row in self.rows]
+        return [(row, value) for row, value in cases if value is not None]
 
     @property
     def iterations(self) -> int:
@@ -175,8 +175,8 @@ class TestReport:
     @property
     def cv_percent(self) -> float | None:
         """The largest coefficient of variation of the primary metric [%], or `None` without repetitions."""
-        found = [value.cv_percent for _, value in self.repeated() if value.cv_percent is not None]
-        return max(found, default=None)
+        percentages = [value.cv_percent for _, value in self.repeated() if value.cv_percent is not None]
+        return max(percentages, default=None)
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class SuiteReport:
                 yield test, f"failed: {test.error}"
             elif len(test.trials) < test.planned:
                 yield test, f"{test.planned - len(test.trials)} of {test.planned} trials did not run"
-            yield from ((test, f"{each.label}: {each.text}") for each in test.found if each.holds is None)
+            yield from ((test, f"{case.label}: {case.text}") for case in test.found if case.holds is None)
             yield from ((test, text) for text in _incomplete(test))
             yield from ((test, text) for text in _lost(test))
             for row, text in test.rejected[:_SHOWN]:
@@ -266,10 +266,10 @@ def _lost(test: TestReport) -> Iterator[str]:
     for trial in test.trials:
         for cause, count in (trial.summary or {}).get("frames_lost", {}).items():
             causes[cause] = causes.get(cause, 0) + count
-    told = [f"{count:,} by {cause.replace('_', ' ')}" for cause, count in causes.items() if count]
-    if told:
+    loss_texts = [f"{count:,} by {cause.replace('_', ' ')}" for cause, count in causes.items() if count]
+    if loss_texts:
         trials = sum(any((trial.summary or {}).get("frames_lost", {}).values()) for trial in test.trials)
-        yield f"frames lost in {trials} of {counted(len(test.trials), 'trial')}: {', '.join(told)}"
+        yield f"frames lost in {trials} of {counted(len(test.trials), 'trial')}: {', '.join(loss_texts)}"
 
 
 def suite_table(report: SuiteReport, *, colour: bool) -> str:
@@ -291,9 +291,9 @@ def suite_table(report: SuiteReport, *, colour: bool) -> str:
 
 
 def _line(test: TestReport) -> list[str]:
-    found = [value.mean for _, value in test.repeated()]
+    means = [value.mean for _, value in test.repeated()]
     kpi = test.primary
-    ends = [kpi.text(each) for each in (min(found), max(found))] if found else ["-", "-"]
+    ends = [kpi.text(mean) for mean in (min(means), max(means))] if means else ["-", "-"]
     return [
         test.title,
         test.plan,
@@ -322,7 +322,7 @@ def suite_json(report: SuiteReport) -> str:
             "iterations": test.iterations,
             "cv_percent": test.cv_percent,
             "deviations": list(test.deviations),
-            "search": [each.content for each in test.found],
+            "search": [case.content for case in test.found],
             "kpis": [
                 {
                     "metric": kpi.metric,
@@ -336,7 +336,10 @@ def suite_json(report: SuiteReport) -> str:
             ],
             "results": [
                 _case(row)
-                | {"kpis": {name: _values(found) for name, found in row.values.items()}, "absent": absent}
+                | {
+                    "kpis": {name: _values(repeated) for name, repeated in row.values.items()},
+                    "absent": absent,
+                }
                 for row, absent in zip(test.rows, test.absent, strict=True)
             ],
         }
@@ -348,7 +351,7 @@ def suite_json(report: SuiteReport) -> str:
         "document": report.document,
         "planned": report.planned,
         "tests": tests,
-        "omitted": [vars(each) for each in report.omitted],
+        "omitted": [vars(omitted_test) for omitted_test in report.omitted],
         "anomalies": [{"plan": test.plan, "text": text} for test, text in report.anomalies()],
         "notes": list(report.notes),
     }
@@ -367,8 +370,8 @@ def _case(row: KpiRow) -> dict[str, Any]:
     }
 
 
-def _values(found: Repeated | None) -> Mapping[str, Any] | None:
-    return None if found is None else vars(found)
+def _values(repeated: Repeated | None) -> Mapping[str, Any] | None:
+    return None if repeated is None else vars(repeated)
 
 
 def suite_csv(report: SuiteReport) -> str:
@@ -385,15 +388,15 @@ def suite_csv(report: SuiteReport) -> str:
             "metric": kpi.metric,
             "name": kpi.title,
             "unit": kpi.unit,
-            "iterations": found.count if found else 0,
-            **{name: getattr(found, name, None) for name in ("mean", "least", "most", "cv_percent")},
+            "iterations": repeated.count if repeated else 0,
+            **{name: getattr(repeated, name, None) for name in ("mean", "least", "most", "cv_percent")},
             "is_primary": kpi == test.primary,
             "absent": absent.get(kpi.metric, ""),
         }
         for test in report.tests
         for row, absent in zip(test.rows, test.absent, strict=True)
         for kpi in test.kpis
-        for found in [row.values[kpi.metric]]
+        for repeated in [row.values[kpi.metric]]
     ]
     return rows_csv(_CSV, rows)
 

@@ -71,17 +71,17 @@ def connection_table(trial: Trial, *, colour: bool = False) -> str:
         trial: A finished trial.
         colour: Use the styles of a terminal.
     """
-    found = connections_of(trial)
-    if not found:
+    connections = connections_of(trial)
+    if not connections:
         return ""
     heads = [
         Column(tuple(line for line in head if line), is_text=index == 0)
         for index, head in enumerate(CONNECTION_HEADS)
     ]
-    rows = [Row(connection_cells(each)) for each in found[:MAX_CONNECTIONS]]
+    rows = [Row(connection_cells(connection)) for connection in connections[:MAX_CONNECTIONS]]
     lines = [styled("TCP connections", Style.BOLD, colour=colour), render(heads, rows, colour=colour)]
-    if len(found) > MAX_CONNECTIONS:
-        lines.append(f"and {len(found) - MAX_CONNECTIONS:,} more; export --table connections has all")
+    if len(connections) > MAX_CONNECTIONS:
+        lines.append(f"and {len(connections) - MAX_CONNECTIONS:,} more; export --table connections has all")
     return "\n".join(lines)
 
 
@@ -134,8 +134,8 @@ def tcp_table(labelled: Sequence[tuple[str, Trial]], *, colour: bool = False) ->
     rows = [Row([label, *cells(result, len(columns))]) for label, result in results]
     heads = [Column(("trial",), is_text=True)]
     heads += [
-        Column(tuple(line for line in head if line), is_text=place < TEXTS)
-        for place, head in enumerate(columns)
+        Column(tuple(line for line in head if line), is_text=index < TEXTS)
+        for index, head in enumerate(columns)
     ]
     title = styled("TCP traffic, each sending host", Style.BOLD, colour=colour)
     return f"{title}\n{render(heads, rows, colour=colour)}"

@@ -74,8 +74,8 @@ class TwinGroup:
         facts, job = self.rows[0].measured.facts, self.rows[0].twin.measured
         variant = "" if facts.variant in ("", "base") else f"{facts.variant}, "
         variant += f"{axes}, " if (axes := axes_label(self.rows[0].measured)) else ""
-        how = f"{variant}job {job.job}: {job.collective}, {job.ranks} ranks"
-        return f"{facts.plan}, {how}, {made(self.rows[0].measured)} beside the simulator"
+        job_text = f"{variant}job {job.job}: {job.collective}, {job.ranks} ranks"
+        return f"{facts.plan}, {job_text}, {made(self.rows[0].measured)} beside the simulator"
 
     @property
     def job(self) -> tuple[str, str]:
@@ -94,22 +94,22 @@ def twins_of(run: Sequence[Trial], others: Sequence[Trial]) -> list[TwinGroup]:
         NoTwinError: The run was simulated, and no other backend measured a trial of it.
         StoreError: A table cannot be read.
     """
-    own = [trial for trial in run if not is_solo(trial.facts.variant)]
-    measured = [trial for trial in own if not trial.is_predicted] or _measured(own, others)
+    run_trials = [trial for trial in run if not is_solo(trial.facts.variant)]
+    measured = [trial for trial in run_trials if not trial.is_predicted] or _measured(run_trials, others)
     if not measured:
         raise NoTwinError("the run was simulated, and no other backend measured a trial of it")
-    known = _first_of_each([each for each in (*own, *others) if each.is_predicted])
-    rows = [row for trial in measured for row in _rows(trial, known.get(_spec(trial)))]
+    prediction_by_spec = _first_of_each([trial for trial in (*run_trials, *others) if trial.is_predicted])
+    rows = [row for trial in measured for row in _rows(trial, prediction_by_spec.get(_spec(trial)))]
     groups: dict[tuple[str, str, str], list[TwinRow]] = {}
     for row in rows:
         key = (row.measured.facts.variant, axes_label(row.measured), row.twin.measured.job)
         groups.setdefault(key, []).append(row)
-    return [_group(own_rows) for own_rows in groups.values()]
+    return [_group(group_rows) for group_rows in groups.values()]
 
 
 def _measured(run: Sequence[Trial], others: Sequence[Trial]) -> list[Trial]:
-    known = _first_of_each([each for each in others if not each.is_predicted])
-    return [known[spec] for spec in map(_spec, run) if spec in known]
+    trial_by_spec = _first_of_each([trial for trial in others if not trial.is_predicted])
+    return [trial_by_spec[spec] for spec in map(_spec, run) if spec in trial_by_spec]
 
 
 def _first_of_each(trials: Sequence[Trial]) -> dict[str, Trial]:
@@ -122,9 +122,10 @@ def _spec(trial: Trial) -> str:
 
 def _rows(measured: Trial, predicted: Trial | None) -> list[TwinRow]:
     # The twin of a trial has the same jobs with the same sizes.
-    theirs = {side.summary.key: side for side in _sides(predicted)} if predicted else {}
+    predicted_sides = {side.summary.key: side for side in _sides(predicted)} if predicted else {}
     return [
-        TwinRow(twin_of(side, theirs.get(side.summary.key)), measured, predicted) for side in _sides(measured)
+        TwinRow(twin_of(side, predicted_sides.get(side.summary.key)), measured, predicted)
+        for side in _sides(measured)
     ]
 
 
@@ -135,8 +136,8 @@ def _sides(trial: Trial) -> list[Side]:
 
 def _group(rows: Sequence[TwinRow]) -> TwinGroup:
     twins, trend = with_trend([row.twin for row in rows])
-    told = [dataclasses.replace(row, twin=twin) for row, twin in zip(rows, twins, strict=True)]
-    return TwinGroup(told, trend)
+    rows_with_trend = [dataclasses.replace(row, twin=twin) for row, twin in zip(rows, twins, strict=True)]
+    return TwinGroup(rows_with_trend, trend)
 
 
 def twins_json(groups: Sequence[TwinGroup]) -> str:

@@ -1,4 +1,4 @@
-"""Finds for each job of a trial the trial in which it ran alone, and compares the two."""
+"""Index of the trials in which one job ran alone: that of each job of a trial, and the comparison with it."""
 
 from __future__ import annotations
 
@@ -56,39 +56,41 @@ class Solos:
         if not self._by_key or trial.is_printed or is_solo(facts.variant):
             return {}
         keys = solo_keys(facts.iteration, facts.run_spec)
-        found = ((summary, self._find(trial, summary.job, keys[summary.job])) for summary in summaries)
-        compared = {summary.key: _alone(summary, solo) for summary, solo in found if solo is not None}
+        pairs = ((summary, self._find(trial, summary.job, keys[summary.job])) for summary in summaries)
+        compared = {summary.key: _alone(summary, solo) for summary, solo in pairs if solo is not None}
         return {key: alone for key, alone in compared.items() if alone is not None}
 
     def _find(self, trial: Trial, job: str, key: str) -> Trial | None:
         """Return the trial of the same run and variant, or else one with the same environment for the job."""
         candidates = self._by_key.get(key, [])
-        own = [each for each in candidates if is_solo_of(each.facts.variant, trial.facts.variant)]
-        of_run = [each for each in own if each.facts.suite == trial.facts.suite]
-        others = (each for each in candidates if _same_world(each, trial, job))
+        own = [
+            candidate for candidate in candidates if is_solo_of(candidate.facts.variant, trial.facts.variant)
+        ]
+        of_run = [candidate for candidate in own if candidate.facts.suite == trial.facts.suite]
+        others = (candidate for candidate in candidates if _same_environment(candidate, trial, job))
         return next(chain(of_run, others), None)
 
 
-def _alone(beside: Summary, solo: Trial) -> Alone | None:
-    rows = (row for row in solo.results if row["data_size_bytes"] == beside.data_size_bytes)
+def _alone(next_to_others: Summary, solo: Trial) -> Alone | None:
+    rows = (row for row in solo.results if row["data_size_bytes"] == next_to_others.data_size_bytes)
     row = next(rows, None)
     if row is None:
         return None
     alone = summary_of(row, solo.facts.run_spec)
-    return Alone(solo, alone, kept_percent(beside, alone), alone_ratios(beside, alone))
+    return Alone(solo, alone, kept_percent(next_to_others, alone), alone_ratios(next_to_others, alone))
 
 
-def _same_world(first: Trial, second: Trial, job: str) -> bool:
-    worlds = [surroundings(trial.facts.run_spec, _queue_pairs(trial, job)) for trial in (first, second)]
-    return worlds[0] == worlds[1] and first.facts.engine_version == second.facts.engine_version
+def _same_environment(first: Trial, second: Trial, job: str) -> bool:
+    environments = [surroundings(trial.facts.run_spec, _queue_pairs(trial, job)) for trial in (first, second)]
+    return environments[0] == environments[1] and first.facts.engine_version == second.facts.engine_version
 
 
 def _queue_pairs(trial: Trial, job: str) -> set[int]:
     """Return the pinned queue pairs of a job; empty without pins, so that no table is read."""
     if "pins" not in trial.facts.run_spec["fabric"]["load_balancing"]:
         return set()
-    found: set[int] = set()
+    pins: set[int] = set()
     for batch in trial.tables.batches("paths", ("job", "qp")):
         jobs, pairs = (column.to_pylist() for column in batch.columns)
-        found.update(pair for name, pair in zip(jobs, pairs, strict=True) if name == job)
-    return found
+        pins.update(pair for name, pair in zip(jobs, pairs, strict=True) if name == job)
+    return pins

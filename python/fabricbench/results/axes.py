@@ -16,15 +16,15 @@ def axis_names(trials: Iterable[Trial]) -> list[str]:
 
 def axis_values(trial: Trial, names: Sequence[str]) -> list[str]:
     """Return the value of each field in a trial as text; empty if the trial does not sweep the field."""
-    known = dict(trial.facts.axes)
-    return [plan_value(known[name]) if name in known else "" for name in names]
+    value_by_name = dict(trial.facts.axes)
+    return [plan_value(value_by_name[name]) if name in value_by_name else "" for name in names]
 
 
 def axis_heads(names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the column head of each field: its parent, with an index if it has one, and its own name."""
     heads = list(map(_head, names))
-    known = Counter(heads)
-    return [head if known[head] == 1 else ("", name) for head, name in zip(heads, names, strict=True)]
+    counts = Counter(heads)
+    return [head if counts[head] == 1 else ("", name) for head, name in zip(heads, names, strict=True)]
 
 
 def _head(name: str) -> tuple[str, str]:
@@ -35,8 +35,8 @@ def _head(name: str) -> tuple[str, str]:
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return the last part of each path, or the whole path where last parts are ambiguous."""
-    known = Counter(name.rpartition(".")[2] for name in names)
-    return {name: last if known[last := name.rpartition(".")[2]] == 1 else name for name in names}
+    counts = Counter(name.rpartition(".")[2] for name in names)
+    return {name: last if counts[last := name.rpartition(".")[2]] == 1 else name for name in names}
 
 
 def axes_label(trial: Trial) -> str:

@@ -1,4 +1,4 @@
-"""Parameters of endpoints from the trials of a calibration."""
+"""Parameters of endpoints from the trials of a calibration: medians of sweeps, and values fitted to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fit = fits.Fit
 
 
 Setting = Callable[[Mapping[str, Any]], int]
-"""Value from the run spec that separates points of a sweep besides hosts and size."""
+"""Function of the run spec whose value, with hosts and size, identifies a point of a sweep."""
 
 
 def _no_setting(_run_spec: Mapping[str, Any]) -> int:
@@ -51,7 +51,7 @@ class CalibrationError(UserError):
     """A sweep from which no parameter can be computed.
 
     Attributes:
-        hint: What to do.
+        hint: The command that shows more of the trial.
     """
 
     def __init__(self, trial: Trial, why: str) -> None:
@@ -112,14 +112,16 @@ class Sweeps:
             CalibrationError: A trial is not complete.
         """
         lines: dict[tuple[fits.Way, int], list[tuple[int, float]]] = defaultdict(list)
-        for (_, size, queue_pairs), each in self._points("rate", ping_pong, _queue_pairs).items():
-            for way in each[0].transfer_ps:
-                took = median(one.transfer_ps[way] for one in each)
-                self._note("rate", way, size, queue_pairs=queue_pairs, transfer_us=took / 1e6)
-                lines[way, queue_pairs].append((size, took))
+        for (_, size, queue_pairs), iterations in self._points("rate", ping_pong, _queue_pairs).items():
+            for hosts in iterations[0].transfer_ps:
+                transfer_ps = median(exchange.transfer_ps[hosts] for exchange in iterations)
+                self._note("rate", hosts, size, queue_pairs=queue_pairs, transfer_us=transfer_ps / 1e6)
+                lines[hosts, queue_pairs].append((size, transfer_ps))
         largest = max(size for line in lines.values() for size, _ in line)
-        least = FITTED_BYTES_MIN if largest > FITTED_BYTES_MIN else 0
-        return fits.rates({key: [one for one in line if one[0] >= least] for key, line in lines.items()})
+        min_bytes = FITTED_BYTES_MIN if largest > FITTED_BYTES_MIN else 0
+        return fits.rates(
+            {key: [point for point in line if point[0] >= min_bytes] for key, line in lines.items()}
+        )
 
     def link_bps(self, rates: fits.Rates) -> float:
         """Return the rate of the link, headers included [bit/s]."""
@@ -133,11 +135,11 @@ class Sweeps:
             CalibrationError: A trial is not complete.
         """
         points: dict[tuple[fits.Way, int], tuple[int, float]] = {}
-        for (_, size, packets), each in self._points("window", ping_pong, _window).items():
-            for way in each[0].transfer_ps:
-                took = median(one.transfer_ps[way] for one in each)
-                self._note("window", way, size, window=packets, transfer_us=took / 1e6)
-                points[way, packets] = (size, took)
+        for (_, size, packets), iterations in self._points("window", ping_pong, _window).items():
+            for hosts in iterations[0].transfer_ps:
+                transfer_ps = median(exchange.transfer_ps[hosts] for exchange in iterations)
+                self._note("window", hosts, size, window=packets, transfer_us=transfer_ps / 1e6)
+                points[hosts, packets] = (size, transfer_ps)
         mtu_bytes = self._trials["window"][0].facts.run_spec["transport"]["mtu_bytes"]
         return fits.window(points, mtu_bytes, rates.single.value, is_full=rates.is_alone)
 
@@ -149,11 +151,11 @@ class Sweeps:
         """
         spans: dict[tuple[fits.Way, int], list[tuple[int, float]]] = defaultdict(list)
         gaps = []
-        for (_, size, _), each in self._points("messages", stream, _ranks).items():
-            way, count = each[0].way, each[0].count
-            span, gap = (median(getattr(one, name) for one in each) for name in _OF_STREAM)
-            self._note("messages", way, size, messages=count, span_us=span / 1e6, post_gap_us=gap / 1e6)
-            spans[way, size].append((count, span))
+        for (_, size, _), iterations in self._points("messages", stream, _ranks).items():
+            hosts, count = iterations[0].way, iterations[0].count
+            span, gap = (median(getattr(iteration, name) for iteration in iterations) for name in _OF_STREAM)
+            self._note("messages", hosts, size, messages=count, span_us=span / 1e6, post_gap_us=gap / 1e6)
+            spans[hosts, size].append((count, span))
             gaps.append(gap)
         bounds = {size: 8e12 * (size + _HEADER_BYTES) / link_bps for _, size in spans}
         # Each message of a stream has its own queue pair, so no window limits it.
@@ -170,16 +172,18 @@ class Sweeps:
         Raises:
             CalibrationError: A trial is not complete.
         """
-        idle = {key: each[0].one_way_ps for key, each in _grouped(reference, ping_pong).items()}
-        turnarounds, ways = {}, {}
-        for key, each in self._points("latency", ping_pong).items():
-            way, size, _ = key
-            one_way, turnaround = (median(getattr(one, name) for one in each) for name in _OF_LATENCY)
-            told = {"one_way_us": one_way / 1e6, "fabric_us": idle[key] / 1e6}
-            self._note("latency", way, size, turnaround_us=turnaround / 1e6, **told)
-            turnarounds[way, size] = turnaround
-            ways[way, size] = (one_way, idle[key])
-        return turnarounds, ways
+        idle = {key: iterations[0].one_way_ps for key, iterations in _grouped(reference, ping_pong).items()}
+        turnarounds, message_times = {}, {}
+        for key, iterations in self._points("latency", ping_pong).items():
+            hosts, size, _ = key
+            message_ps, turnaround = (
+                median(getattr(exchange, name) for exchange in iterations) for name in _OF_LATENCY
+            )
+            fabric_times = {"one_way_us": message_ps / 1e6, "fabric_us": idle[key] / 1e6}
+            self._note("latency", hosts, size, turnaround_us=turnaround / 1e6, **fabric_times)
+            turnarounds[hosts, size] = turnaround
+            message_times[hosts, size] = (message_ps, idle[key])
+        return turnarounds, message_times
 
     def _points(
         self, sweep: str, read: Callable[[pa.Table, int], _T], setting: Setting = _no_setting
@@ -187,8 +191,8 @@ class Sweeps:
         return _grouped(self._trials[sweep], read, setting)
 
     def _note(self, sweep: str, way: fits.Way, size: int, **values: float) -> None:
-        told = {name: round(value, 6) for name, value in values.items()}
-        self.rows.append(Row(way, {"sweep": sweep, "from": "", "to": "", "size_bytes": size, **told}))
+        rounded = {name: round(value, 6) for name, value in values.items()}
+        self.rows.append(Row(way, {"sweep": sweep, "from": "", "to": "", "size_bytes": size, **rounded}))
 
 
 _OF_STREAM = ("span_ps", "post_gap_ps")
@@ -209,16 +213,19 @@ def calibrated(sweeps: Sweeps, link_bps: float, rates: fits.Rates, reference: Se
     """
     window = sweeps.window(rates)
     sending = sweeps.send_overhead(link_bps)
-    turnarounds, ways = sweeps.turnarounds_and_ways(reference)
+    turnarounds, message_times = sweeps.turnarounds_and_ways(reference)
     receiving = fits.receive_overhead(list(turnarounds.values()), sending.value)
     # A plan adds both overheads to a message in one direction. If they exceed the turnaround, as software
     # still works after a post, the difference is part of the transfer time.
     costs = sending.value + receiving.value
-    ways = {key: (took + turnarounds[key] - costs, fabric) for key, (took, fabric) in ways.items()}
+    message_times = {
+        key: (message_ps + turnarounds[key] - costs, fabric)
+        for key, (message_ps, fabric) in message_times.items()
+    }
     return Calibration(
         sending,
         receiving,
-        fits.latency(ways, reference[0].facts.run_spec["fabric"]["nic"]["latency_ps"]),
+        fits.latency(message_times, reference[0].facts.run_spec["fabric"]["nic"]["latency_ps"]),
         fits.Fit(link_bps, rates.link.residuals, rates.link.basis),
         window.packets,
         sweeps.rows,

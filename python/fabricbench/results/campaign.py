@@ -44,8 +44,8 @@ class CampaignTable:
         """Create the table from a frame, the levels of its factors in order, and notes with their counts."""
         self.frame = frame
         self.factors = {name: tuple(levels) for name, levels in factors.items()}
-        every = self.trials
-        self.notes = [f"{count:,} of {every:,} trials: {note}." for note, count in notes.items()]
+        trials = self.trials
+        self.notes = [f"{count:,} of {trials:,} trials: {note}." for note, count in notes.items()]
 
     @property
     def typed(self) -> pl.DataFrame:
@@ -97,18 +97,20 @@ def campaign_table(
 
     names = [name for name in BY_NAME if metrics is None or name in metrics]
     ids = members["trial"].unique(maintain_order=True).to_list()
-    found = measured_values(workspace, ids, names)
+    measured = measured_values(workspace, ids, names)
     values = pl.DataFrame(
-        found.values,
+        measured.values,
         {"trial": pl.String, "metric": pl.String, "job": pl.String, "value": pl.Float64},
         orient="row",
     )
     if metrics is None:
-        there = set(values["metric"].unique())
-        names = [name for name in names if name in there]
+        present = set(values["metric"].unique())
+        names = [name for name in names if name in present]
     if job is not None:
         values = values.filter(pl.col("job") == job)
-    states = pl.DataFrame(list(found.states.items()), {"trial": pl.String, _STATUS: pl.String}, orient="row")
+    states = pl.DataFrame(
+        list(measured.states.items()), {"trial": pl.String, _STATUS: pl.String}, orient="row"
+    )
     frame = members.join(states, on="trial", how="left", maintain_order="left")
     frame = frame.with_columns(pl.col(_STATUS).fill_null(NOT_RUN))
     for name in names:
@@ -116,7 +118,7 @@ def campaign_table(
         worst = value.max() if BY_NAME[name].direction is Direction.LOWER else value.min()
         own = values.filter(pl.col("metric") == name).group_by("trial").agg(worst.alias(name))
         frame = frame.join(own, on="trial", how="left", maintain_order="left")
-    return CampaignTable(frame, factors, found.notes)
+    return CampaignTable(frame, factors, measured.notes)
 
 
 def _number_or_text(column: pl.Series) -> pl.Series:

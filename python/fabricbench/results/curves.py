@@ -1,4 +1,4 @@
-"""Compared trials as curves: each with the other data sizes of its run."""
+"""Compared trials as curves: each with the other data sizes of its run, a unique name, and its metrics."""
 
 from __future__ import annotations
 
@@ -46,31 +46,31 @@ def compared_curves(
         run_of: Returns the finished trials of the run of a trial.
         every_variant: Whether all variants of their runs are compared, rather than their own.
     """
-    found: dict[tuple[object, ...], _Members] = {}
+    members_by_key: dict[tuple[object, ...], _Members] = {}
     for trial in trials:
-        for member in _alike(trial, run_of(trial), every_variant=every_variant):
-            key = _key(member[0])
-            own = found.setdefault(key, _Members(member))
+        for variant_trials in _trials_by_variant(trial, run_of(trial), every_variant=every_variant):
+            key = _key(variant_trials[0])
+            own = members_by_key.setdefault(key, _Members(variant_trials))
             if key == _key(trial):
                 own.chosen.append(trial.id)
-    members = list(found.values())
-    names = _names([each.trials[0] for each in members])
+    members = list(members_by_key.values())
+    names = _names([member.trials[0] for member in members])
     return [
-        Curve(name, reports_of_run(each.trials), each.chosen)
-        for name, each in zip(names, members, strict=True)
+        Curve(name, reports_of_run(member.trials), member.chosen)
+        for name, member in zip(names, members, strict=True)
     ]
 
 
-def _alike(trial: Trial, run: Sequence[Trial], *, every_variant: bool) -> list[list[Trial]]:
+def _trials_by_variant(trial: Trial, run: Sequence[Trial], *, every_variant: bool) -> list[list[Trial]]:
     """Return the trials with equal swept values and iteration at every size, for each variant."""
     facts = trial.facts
-    found: dict[str, list[Trial]] = {}
-    for each in run:
-        own, variant = each.facts, each.facts.variant
-        is_wanted = variant == facts.variant or (every_variant and not is_solo(variant))
-        if is_wanted and own.iteration == facts.iteration and own.axes == facts.axes:
-            found.setdefault(variant, []).append(each)
-    return list(found.values())
+    trials_by_variant: dict[str, list[Trial]] = {}
+    for candidate in run:
+        own, variant = candidate.facts, candidate.facts.variant
+        is_compared = variant == facts.variant or (every_variant and not is_solo(variant))
+        if is_compared and own.iteration == facts.iteration and own.axes == facts.axes:
+            trials_by_variant.setdefault(variant, []).append(candidate)
+    return list(trials_by_variant.values())
 
 
 def _key(trial: Trial) -> tuple[object, ...]:
@@ -80,16 +80,18 @@ def _key(trial: Trial) -> tuple[object, ...]:
 
 def _names(trials: Sequence[Trial]) -> list[str]:
     """Return names of trials from the fields that differ between them, with ids where not unique."""
-    told = [_words(trial) for trial in trials]
-    differing = [place for place in range(len(told[0])) if len({words[place] for words in told}) > 1]
-    names = [", ".join(words[place] for place in differing if words[place]) for words in told]
+    descriptions = [_name_parts(trial) for trial in trials]
+    differing = [
+        index for index in range(len(descriptions[0])) if len({words[index] for words in descriptions}) > 1
+    ]
+    names = [", ".join(words[index] for index in differing if words[index]) for words in descriptions]
     return [
         name if name and names.count(name) == 1 else f"{name or trial.facts.plan}, {trial.id}"
         for name, trial in zip(names, trials, strict=True)
     ]
 
 
-def _words(trial: Trial) -> tuple[str, ...]:
+def _name_parts(trial: Trial) -> tuple[str, ...]:
     facts = trial.facts
     variant = "" if facts.variant == "base" else facts.variant
     return facts.plan, facts.tag, made(trial), variant, axes_label(trial), f"iteration {facts.iteration}"
@@ -98,8 +100,8 @@ def _words(trial: Trial) -> tuple[str, ...]:
 def shown_metrics(curves: Sequence[Curve]) -> list[Metric]:
     """Return the metrics that any of the curves has, the headline metrics of their jobs first."""
     summaries = [job.summary for curve in curves for job in curve.jobs]
-    known = [
+    measured = [
         metric for metric in METRICS if any(summary.value(metric.name) is not None for summary in summaries)
     ]
     leading = {HEADLINES[summary.kind].name for summary in summaries}
-    return sorted(known, key=lambda metric: (metric != BUS_BANDWIDTH, metric.name not in leading))
+    return sorted(measured, key=lambda metric: (metric != BUS_BANDWIDTH, metric.name not in leading))

@@ -1,4 +1,4 @@
-"""Expected results of a plan: ranges of its metrics over seeds and placements, and the deciding factors.
+"""Expected results of a plan: ranges of metrics over seeds and placements, limits, factors, check of a model.
 
 Ranges are those of the trials themselves, and limits are their order statistics: of N trials and one more,
 all drawn from the same distribution, each is equally likely to be the smallest. So the new one is below the
@@ -27,7 +27,7 @@ TOGETHER: Final = "together"
 """Names in place of a job's: the slowest job of each trial; all jobs as one operation."""
 LOOKED_AT: Final = 12
 """Trials per range whose causes are searched for, spread evenly from the fastest to the slowest."""
-_TELLS: Final = 0.5
+_DECIDING_FRACTION: Final = 0.5
 """Fraction of the variance between groups from which the number of queue pairs is reported as deciding."""
 
 
@@ -62,7 +62,7 @@ class Range:
         """Return the range of some values, quartiles by nearest rank."""
         ordered = sorted(values)
         lower, median, upper = (
-            ordered[max(0, math.ceil(share * len(ordered)) - 1)] for share in (0.25, 0.5, 0.75)
+            ordered[max(0, math.ceil(fraction * len(ordered)) - 1)] for fraction in (0.25, 0.5, 0.75)
         )
         return cls(ordered[0], lower, median, upper, ordered[-1])
 
@@ -197,24 +197,24 @@ def expectations(
         for row in rows:
             key = (str(facts.axes), facts.variant, row.job, facts.data_size_bytes)
             groups.setdefault(key, []).append(row)
-    found = [_expected(rows, false_alarm, allowance, causes) for rows in groups.values()]
-    return [each for each in found if each is not None]
+    results = [_expected(rows, false_alarm, allowance, causes) for rows in groups.values()]
+    return [result for result in results if result is not None]
 
 
 def _reports_by_trial(trials: Sequence[Trial]) -> dict[str, list[JobReport]]:
-    found: dict[str, list[JobReport]] = {trial.id: [] for trial in trials}
+    reports_by_trial: dict[str, list[JobReport]] = {trial.id: [] for trial in trials}
     for report in reports_of_run(trials):
-        found[report.trial.id].append(report)
-    return found
+        reports_by_trial[report.trial.id].append(report)
+    return reports_by_trial
 
 
 def _row(draw: Draw, report: JobReport) -> _Row:
     summary = report.summary
     values = {metric.name: summary.value(metric.name) for metric in METRICS}
-    known = {name: float(value) for name, value in values.items() if value is not None}
-    is_complete = summary.status == "complete" and TIME.name in known
+    measured = {name: float(value) for name, value in values.items() if value is not None}
+    is_complete = summary.status == "complete" and TIME.name in measured
     return _Row(
-        draw, summary.job, summary.collective, summary.ranks, summary.data_size_bytes, is_complete, known
+        draw, summary.job, summary.collective, summary.ranks, summary.data_size_bytes, is_complete, measured
     )
 
 
@@ -242,18 +242,18 @@ def _together(rows: Sequence[_Row]) -> _Row:
     metrics: dict[str, float] = {}
     is_complete = all(row.is_complete for row in rows)
     if is_complete:
-        took_ms = max(row.metrics[TIME.name] for row in rows)
-        moved = sum(row.data_size_bytes * bus_factor(row.collective, row.ranks) for row in rows)
-        bus = moved / took_ms / 1e6
+        slowest_ms = max(row.metrics[TIME.name] for row in rows)
+        bus_bytes = sum(row.data_size_bytes * bus_factor(row.collective, row.ranks) for row in rows)
+        bus = bus_bytes / slowest_ms / 1e6
         algorithm = bus / bus_factor(rows[0].collective, ranks)
         metrics = {
             TIME.name: size / algorithm / 1e6,
             ALGORITHM_BANDWIDTH.name: algorithm,
             BUS_BANDWIDTH.name: bus,
         }
-        shares = [row.metrics[IDEAL_SHARE.name] for row in rows if IDEAL_SHARE.name in row.metrics]
-        if len(shares) == len(rows):
-            metrics[IDEAL_SHARE.name] = min(shares)
+        ideal_percentages = [row.metrics[IDEAL_SHARE.name] for row in rows if IDEAL_SHARE.name in row.metrics]
+        if len(ideal_percentages) == len(rows):
+            metrics[IDEAL_SHARE.name] = min(ideal_percentages)
     collectives = ", ".join(dict.fromkeys(row.collective for row in rows))
     return _Row(rows[0].draw, TOGETHER, collectives, ranks, size, is_complete, metrics)
 
@@ -297,22 +297,22 @@ def _expected(
 def _deciding(rows: Sequence[_Row], causes: Causes | None) -> list[str]:
     """Return sentences on the factors that decide the time, as far as trials show them."""
     times = [row.metrics[TIME.name] for row in rows]
-    told: list[str] = []
+    sentences: list[str] = []
     if len(rows) > 1 and max(times) - min(times) <= 5e-5 * max(times):
-        told.append(f"nothing that is drawn: all {len(rows)} trials take the same time")
+        sentences.append(f"nothing that is drawn: all {len(rows)} trials take the same time")
     elif len(rows) > 1:
-        told += _by_number(rows)
+        sentences += _by_number(rows)
     if causes is not None:
-        told += _by_cause(rows, causes)
-    return told
+        sentences += _by_cause(rows, causes)
+    return sentences
 
 
 def _by_number(rows: Sequence[_Row]) -> list[str]:
     """Return sentences on the effect of the queue pairs on the busiest link, and of the placement."""
     pairs = [row.draw.busiest["queue_pairs"] if row.draw.busiest else None for row in rows]
-    told = []
-    share = variance_share([row.metrics[TIME.name] for row in rows], pairs)
-    if share is not None and share >= _TELLS and None not in pairs:
+    sentences = []
+    part = variance_share([row.metrics[TIME.name] for row in rows], pairs)
+    if part is not None and part >= _DECIDING_FRACTION and None not in pairs:
         groups: dict[int, list[float]] = {}
         for count, row in zip(pairs, rows, strict=True):
             groups.setdefault(int(count or 0), []).append(row.metrics[TIME.name])
@@ -320,15 +320,17 @@ def _by_number(rows: Sequence[_Row]) -> list[str]:
             f"{count}: {Range.of(groups[count]).median:.5g} ms ({len(groups[count])})"
             for count in sorted(groups)
         ]
-        told.append(
-            f"queue pairs on the busiest link between switches explain {100 * share:.0f} % of the variance; "
+        sentences.append(
+            f"queue pairs on the busiest link between switches explain {100 * part:.0f} % of the variance; "
             f"median time (trials) by their number: {', '.join(texts)}"
         )
     placements = [row.draw.placement for row in rows]
     of_placement = variance_share([row.metrics[TIME.name] for row in rows], placements)
     if of_placement is not None and len(set(placements)) > 1:
-        told.append(f"the placement explains {100 * of_placement:.0f} % of the variance, the seed the rest")
-    return told
+        sentences.append(
+            f"the placement explains {100 * of_placement:.0f} % of the variance, the seed the rest"
+        )
+    return sentences
 
 
 def variance_share(values: Sequence[float], groups: Sequence[object]) -> float | None:
@@ -345,9 +347,9 @@ def variance_share(values: Sequence[float], groups: Sequence[object]) -> float |
         return None
     within = 0.0
     for kind in set(groups):
-        own = [value for value, group in zip(values, groups, strict=True) if group == kind]
-        centre = math.fsum(own) / len(own)
-        within += math.fsum((value - centre) ** 2 for value in own)
+        values_of_group = [value for value, group in zip(values, groups, strict=True) if group == kind]
+        mean_of_group = math.fsum(values_of_group) / len(values_of_group)
+        within += math.fsum((value - mean_of_group) ** 2 for value in values_of_group)
     return max(0.0, 1 - within / total * (count - 1) / (count - kinds))
 
 
@@ -355,19 +357,19 @@ def _by_cause(rows: Sequence[_Row], causes: Causes) -> list[str]:
     """Return a sentence on the causes that `explain` finds first, over trials from fast to slow."""
     ordered = sorted(rows, key=lambda row: row.metrics[TIME.name])
     step = max(1, (len(ordered) - 1) // (LOOKED_AT - 1)) if len(ordered) > 1 else 1
-    looked = ordered[::-1][::step][:LOOKED_AT]
-    counts = Counter(title for row in looked for title in causes(row.draw.trial))
+    inspected = ordered[::-1][::step][:LOOKED_AT]
+    counts = Counter(title for row in inspected for title in causes(row.draw.trial))
     if not counts:
         return []
     texts = ", ".join(f"{title} in {count}" for title, count in counts.most_common(3))
-    return [f"causes that `explain` finds first, of {len(looked)} trials: {texts}"]
+    return [f"causes that `explain` finds first, of {len(inspected)} trials: {texts}"]
 
 
 def mean_bandwidths(found: Sequence[Expected]) -> list[float]:
     """Return the mean bus bandwidth over sizes, for each seed and placement that has all sizes [GB/s]."""
     by_draw: dict[tuple[int, int], list[float]] = {}
-    for each in found:
-        for draw, value in each.values:
+    for expected in found:
+        for draw, value in expected.values:
             by_draw.setdefault(draw, []).append(value)
     return [math.fsum(values) / len(values) for values in by_draw.values() if len(values) == len(found)]
 
@@ -396,23 +398,23 @@ class Checked:
 
 def checked(draws: Sequence[Draw], packets: Sequence[Trial]) -> list[Checked]:
     """Return trials of the first seed with those of the packet simulator, where both completed."""
-    mine = _slowest_ms([draw.trial for draw in draws if draw.placement in (0, 1)])
-    others = _slowest_ms(packets)
+    model_ms = _slowest_ms([draw.trial for draw in draws if draw.placement in (0, 1)])
+    packets_ms = _slowest_ms(packets)
     return [
-        Checked(variant, size, mine[variant, axes, size], time)
-        for (variant, axes, size), time in others.items()
-        if (variant, axes, size) in mine
+        Checked(variant, size, model_ms[variant, axes, size], time)
+        for (variant, axes, size), time in packets_ms.items()
+        if (variant, axes, size) in model_ms
     ]
 
 
 def _slowest_ms(trials: Sequence[Trial]) -> dict[tuple[str, str, int], float]:
     """Return the time of the slowest job of each variant and size, for the first seed [ms]."""
     first = [trial for trial in trials if trial.facts.iteration == 0]
-    found: dict[tuple[str, str, int], float] = {}
+    slowest_ms: dict[tuple[str, str, int], float] = {}
     for id_, reports in _reports_by_trial(first).items():
         facts = next(trial.facts for trial in first if trial.id == id_)
         times = [report.summary.value(TIME.name) for report in reports]
-        known = [float(time) for time in times if time is not None]
-        if len(known) == len(times) > 0:
-            found[facts.variant, str(facts.axes), facts.data_size_bytes] = max(known)
-    return found
+        measured_times = [float(time) for time in times if time is not None]
+        if len(measured_times) == len(times) > 0:
+            slowest_ms[facts.variant, str(facts.axes), facts.data_size_bytes] = max(measured_times)
+    return slowest_ms

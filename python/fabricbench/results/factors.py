@@ -33,14 +33,14 @@ class Factor:
     @property
     def numbers(self) -> list[int]:
         """The number of its level in each setting, from 0."""
-        places = {level: number for number, level in enumerate(self.levels)}
-        return [places[value] for value in self.values]
+        number_by_level = {level: number for number, level in enumerate(self.levels)}
+        return [number_by_level[value] for value in self.values]
 
     def at(self, settings: Sequence[int]) -> Factor:
         """Return the factor restricted to some of the settings, by their numbers."""
         values = tuple(self.values[number] for number in settings)
-        there = set(values)
-        return replace(self, values=values, levels=tuple(each for each in self.levels if each in there))
+        present = set(values)
+        return replace(self, values=values, levels=tuple(level for level in self.levels if level in present))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ToldApart:
     Attributes:
         factors: The factors, restricted to `settings`.
         settings: The numbers of the settings that separate them.
-        notes: What was left out, and why.
+        notes: Factors and settings that were left out, with the reason.
     """
 
     factors: Sequence[Factor]
@@ -70,37 +70,39 @@ def told_apart(columns: Mapping[str, Sequence[str]], order: Mapping[str, Sequenc
     """
     count = max(map(len, columns.values()), default=0)
     settings = list(range(count))
-    every = [Factor(name, tuple(order[name]), tuple(values)) for name, values in columns.items()]
+    all_factors = [Factor(name, tuple(order[name]), tuple(values)) for name, values in columns.items()]
     notes: list[str] = []
     while True:
-        factors, reasons = _useful([each.at(settings) for each in every])
-        kept, reason = _linked(factors, len(settings))
+        factors, reasons = _useful([factor.at(settings) for factor in all_factors])
+        linked, reason = _linked(factors, len(settings))
         if not reason:
             return ToldApart(factors, settings, [*notes, *reasons])
         notes.append(reason)
-        settings = [settings[number] for number in kept]
+        settings = [settings[number] for number in linked]
 
 
-def _useful(every: Sequence[Factor]) -> tuple[list[Factor], list[str]]:
+def _useful(candidates: Sequence[Factor]) -> tuple[list[Factor], list[str]]:
     """Return the factors that may have an effect, and why others have none."""
     factors: list[Factor] = []
     notes: list[str] = []
-    for factor in every:
+    for factor in candidates:
         if len(factor.levels) < 2:
             notes.append(f"{factor.name}: a single value, {''.join(factor.levels)}, is left; no effect.")
             continue
-        twin = next((each for each in factors if _is_same(each, factor)), None)
+        twin = next((accepted for accepted in factors if _is_same(accepted, factor)), None)
         if twin is None:
             factors.append(factor)
         else:
             factors[factors.index(twin)] = _joined(twin, factor)
-    for factor in sorted(factors, key=lambda each: len(each.levels)):
-        source = next((each for each in factors if each is not factor and _follows(factor, each)), None)
+    for factor in sorted(factors, key=lambda accepted: len(accepted.levels)):
+        source = next(
+            (accepted for accepted in factors if accepted is not factor and _follows(factor, accepted)), None
+        )
         if source is not None:
             notes.append(f"{factor.name} follows from {source.name}: no effect of its own.")
             factors.remove(factor)
     while sum(len(factor.levels) for factor in factors) > LEVELS_MAX:
-        largest = max(factors, key=lambda each: len(each.levels))
+        largest = max(factors, key=lambda accepted: len(accepted.levels))
         notes.append(f"{largest.name}: {len(largest.levels):,} values are too many for effects.")
         factors.remove(largest)
     return factors, notes
@@ -112,14 +114,14 @@ def _linked(factors: Sequence[Factor], count: int) -> tuple[list[int], str]:
         parts = _parts(one, other)
         sizes = Counter(parts)
         if len(sizes) > 1:
-            largest, kept = sizes.most_common(1)[0]
-            left = [number for number in range(count) if parts[number] != largest]
-            names = list(dict.fromkeys(f"{one.values[n]} with {other.values[n]}" for n in left))
+            largest, largest_size = sizes.most_common(1)[0]
+            omitted = [number for number in range(count) if parts[number] != largest]
+            names = list(dict.fromkeys(f"{one.values[n]} with {other.values[n]}" for n in omitted))
             more = ", ..." if len(names) > _NAMED_MAX else ""
-            told = ", ".join(names[:_NAMED_MAX]) + more
+            examples = ", ".join(names[:_NAMED_MAX]) + more
             reason = (
-                f"{counted(count - kept, 'setting')} of {count:,} left out of the effects, where "
-                f"{one.name} and {other.name} change together: {told}."
+                f"{counted(count - largest_size, 'setting')} of {count:,} left out of the effects, where "
+                f"{one.name} and {other.name} change together: {examples}."
             )
             return [number for number in range(count) if parts[number] == largest], reason
     return list(range(count)), ""
@@ -132,15 +134,15 @@ def _parts(one: Factor, other: Factor) -> list[str]:
     """
     leader: dict[tuple[int, str], tuple[int, str]] = {}
 
-    def found(node: tuple[int, str]) -> tuple[int, str]:
+    def root(node: tuple[int, str]) -> tuple[int, str]:
         while (above := leader.setdefault(node, node)) != node:
             leader[node] = leader[above]
             node = leader[node]
         return node
 
     for first, second in set(zip(one.values, other.values, strict=True)):
-        leader[found((0, first))] = found((1, second))
-    return [str(found((0, value))) for value in one.values]
+        leader[root((0, first))] = root((1, second))
+    return [str(root((0, value))) for value in one.values]
 
 
 def _follows(factor: Factor, source: Factor) -> bool:

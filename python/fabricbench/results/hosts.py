@@ -1,4 +1,4 @@
-"""The real hosts of a trial: facts, clock errors, and counters of their devices."""
+"""The real hosts of a trial: facts, counters of their devices, clock errors, metrics below these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def hosts_of(trial: Trial) -> list[dict[str, Any]]:
         StoreError: The table `counters` cannot be read.
     """
     hosts = [dict(host) for host in trial.engine.get("hosts") or ()]
-    # Records from before the table have the counters among the facts.
+    # Earlier records, without that table, have the counters among the facts.
     if hosts and trial.has("counters"):
         changed = _changed(trial)
         hosts = [host | {"counters": changed.get(host["host"], [])} for host in hosts]
@@ -67,11 +67,11 @@ def is_time(metric: str) -> bool:
 
 
 def _changed(trial: Trial) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    rows_by_host: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for batch in trial.tables.batches("counters"):
         for row in batch.to_pylist():
             # Counters of a lab's links belong to its devices, not to hosts.
             if row["before"] != row["after"] and row["source"] != "lab":
                 host = row.pop("host")
-                found[host].append({"counter": row.pop("name"), **row})
-    return found
+                rows_by_host[host].append({"counter": row.pop("name"), **row})
+    return rows_by_host

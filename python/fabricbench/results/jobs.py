@@ -155,8 +155,8 @@ def reports_of_run(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> lis
         trials: The trials.
         others: Trials of the same run without a report, such as those of another variant.
     """
-    beside = Beside([*trials, *others])
-    return [report for trial in trials for report in stored_reports(trial, beside)]
+    comparisons = Beside([*trials, *others])
+    return [report for trial in trials for report in stored_reports(trial, comparisons)]
 
 
 def meets_criteria(trial: Trial) -> bool:
@@ -165,12 +165,12 @@ def meets_criteria(trial: Trial) -> bool:
     return any(verdicts) and FAIL not in verdicts
 
 
-def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list[JobReport]:
+def _reports(trial: Trial, summaries: Sequence[Summary], comparisons: Beside) -> list[JobReport]:
     """Return the reports of a trial; published values are compared with the first job, the one under test."""
     published = trial.facts.published
     values = published["values"] if published else {}
-    alone = beside.solos.beside(trial, summaries)
-    against = beside.references.beside(trial, summaries)
+    alone = comparisons.solos.beside(trial, summaries)
+    against = comparisons.references.beside(trial, summaries)
     return [
         JobReport(
             trial,
@@ -179,7 +179,7 @@ def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list
             alone.get(summary.key),
             against.get(summary.key),
             _judged(summary, trial, against.get(summary.key), alone.get(summary.key)),
-            beside.is_fixed(trial, summary),
+            comparisons.is_fixed(trial, summary),
         )
         for index, summary in enumerate(summaries)
     ]

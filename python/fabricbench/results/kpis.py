@@ -31,7 +31,7 @@ class KpiRow:
 
     @property
     def trial(self) -> Trial:
-        """Its trial."""
+        """The trial of the first iteration."""
         return self.first.trial
 
     @property
@@ -66,8 +66,8 @@ def kpi_rows(trials: Sequence[Trial], names: Sequence[str]) -> list[KpiRow]:
 
 
 def _repeated(jobs: Sequence[JobReport], name: str) -> Repeated | None:
-    found = [value for job in jobs if (value := _value(job, name)) is not None]
-    return repeated(found)
+    values = [value for job in jobs if (value := _value(job, name)) is not None]
+    return repeated(values)
 
 
 def _value(job: JobReport, name: str) -> float | int | None:

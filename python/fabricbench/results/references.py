@@ -1,4 +1,4 @@
-"""Finds for each job of a trial the same job of the reference variant, and compares the two."""
+"""Index of the trials of reference variants: the same job of the reference for each job, and their ratios."""
 
 from __future__ import annotations
 
@@ -41,26 +41,31 @@ class References:
 
     def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[tuple[str, int], Against]:
         """Return the job of the reference for each job and data size of a trial, if that was run."""
-        found = self._trials.get(_key(trial)) if trial.facts.reference else None
+        reference_trial = self._trials.get(_key(trial)) if trial.facts.reference else None
         # A job alone is compared with its reference next to the others, not here.
-        if found is None or is_solo(trial.facts.variant):
+        if reference_trial is None or is_solo(trial.facts.variant):
             return {}
-        own, theirs = list(summaries), [summary_of(row, found.facts.run_spec) for row in found.results]
+        own, references = (
+            list(summaries),
+            [summary_of(row, reference_trial.facts.run_spec) for row in reference_trial.results],
+        )
         # A variant may change the size of a job that has one.
-        known = {each.key: each for each in theirs}
-        only = {name: each for name, each in _by_job(theirs).items() if name in _by_job(own)}
-        pairs = [(each, known.get(each.key) or only.get(each.job)) for each in own]
+        by_key = {summary.key: summary for summary in references}
+        single_sized = {
+            name: summary for name, summary in _by_job(references).items() if name in _by_job(own)
+        }
+        pairs = [(summary, by_key.get(summary.key) or single_sized.get(summary.job)) for summary in own]
         return {
-            each.key: Against(found, reference, ratios(each, reference))
-            for each, reference in pairs
+            summary.key: Against(reference_trial, reference, ratios(summary, reference))
+            for summary, reference in pairs
             if reference is not None
         }
 
 
 def _by_job(summaries: Sequence[Summary]) -> dict[str, Summary]:
     """Return the jobs of a trial that have one data size, by name."""
-    counts = Counter(each.job for each in summaries)
-    return {each.job: each for each in summaries if counts[each.job] == 1}
+    counts = Counter(summary.job for summary in summaries)
+    return {summary.job: summary for summary in summaries if counts[summary.job] == 1}
 
 
 def _key(trial: Trial) -> tuple[str, object]:

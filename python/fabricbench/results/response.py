@@ -75,15 +75,15 @@ class Response:
         frame = table.frame
         if metric.name not in frame.columns:
             frame = frame.with_columns(pl.lit(None, pl.Float64).alias(metric.name))
-        known = frame.filter(value.is_finite())
-        self.trials = known["trial"].n_unique()
+        measured = frame.filter(value.is_finite())
+        self.trials = measured["trial"].n_unique()
         self.unmeasured = table.trials - table.missing.height - self.trials
         keys: list[Any] = [*self.names] or [pl.lit("").alias("")]
         self._planned = table.frame.select(keys).unique().height
         # No factor has a name with a zero byte.
         self.settings = [
             Setting(tuple(row[:-3]), *row[-3:])
-            for row in known.group_by(keys, maintain_order=True)
+            for row in measured.group_by(keys, maintain_order=True)
             .agg(value.mean().alias("\0mean"), value.len().alias("\0count"), value.var().fill_null(0.0))
             .filter(pl.col("\0count") > 0)  # without factors there is one group, which may be empty
             .select(*self.names, "\0mean", "\0count", metric.name)
@@ -112,30 +112,31 @@ class Response:
         means: dict[tuple[str, ...], list[float]] = {}
         for setting in self.settings:
             means.setdefault(self._load_of(setting), []).append(setting.mean)
-        found = []
+        settings = []
         for setting in self.settings:
             own = means[self._load_of(setting)]
             mean = sum(own) / len(own)
             # If all are 0, they are equal.
             scaled = (setting.mean / mean, setting.variance / mean / mean) if mean else (1.0, 0.0)
-            found.append(Setting(setting.values, scaled[0], setting.count, scaled[1]))
-        return found
+            settings.append(Setting(setting.values, scaled[0], setting.count, scaled[1]))
+        return settings
 
     @cached_property
     def _told(self) -> ToldApart:
         columns = {
-            name: [setting.values[place] for setting in self.settings]
-            for place, name in enumerate(self.names)
+            name: [setting.values[index] for setting in self.settings]
+            for index, name in enumerate(self.names)
         }
         return told_apart(columns, self._order)
 
     @cached_property
     def levels(self) -> dict[str, list[str]]:
         """The values of each factor of the campaign that settings have, in order."""
-        there = {
-            name: {each.values[place] for each in self.settings} for place, name in enumerate(self.names)
+        present = {
+            name: {setting.values[index] for setting in self.settings}
+            for index, name in enumerate(self.names)
         }
-        return {name: [level for level in self._order[name] if level in own] for name, own in there.items()}
+        return {name: [level for level in self._order[name] if level in own] for name, own in present.items()}
 
     @property
     def factors(self) -> Sequence[Factor]:
@@ -173,19 +174,21 @@ class Response:
         return sorted(self.settings, key=lambda setting: sign * setting.mean)
 
     def best_of_each(self) -> list[Setting]:
-        """Return the best setting for each load, as plan and size are given rather than chosen.
+        """Return the best setting for each load (plan and size), as loads are given and not chosen.
 
         Empty if nothing else differs.
         """
-        found: dict[tuple[str, ...], Setting] = {}
+        best_by_load: dict[tuple[str, ...], Setting] = {}
         for setting in self.ranked():
-            found.setdefault(self._load_of(setting), setting)
+            best_by_load.setdefault(self._load_of(setting), setting)
         if not set(self.names) - set(_LOADS):
             return []
         levels = [self.levels[name] for name in self.names if name in _LOADS]
-        order = [{level: place for place, level in enumerate(each)} for each in levels]
-        places = {load: [own[value] for own, value in zip(order, load, strict=True)] for load in found}
-        return [found[load] for load in sorted(found, key=lambda load: places[load])]
+        order = [{level: index for index, level in enumerate(names)} for names in levels]
+        indices = {
+            load: [own[value] for own, value in zip(order, load, strict=True)] for load in best_by_load
+        }
+        return [best_by_load[load] for load in sorted(best_by_load, key=lambda load: indices[load])]
 
     def as_good(self, setting: Setting) -> int | None:
         """Return the number of other settings of the same load that are not significantly different.
@@ -193,22 +196,22 @@ class Response:
         By Welch's test of two means at 95 % confidence; none if one of them has a single trial.
         """
         load = self._load_of(setting)
-        others = [each for each in self.settings if each is not setting and self._load_of(each) == load]
-        if min((each.count for each in (setting, *others)), default=0) < 2:
+        others = [other for other in self.settings if other is not setting and self._load_of(other) == load]
+        if min((other.count for other in (setting, *others)), default=0) < 2:
             return None
-        return sum(1 for each in others if not _differ(setting, each))
+        return sum(1 for other in others if not _differ(setting, other))
 
     def strongest(self, count: int) -> list[int]:
         """Return the numbers of the factors that explain most of the variance, the strongest first."""
-        shares = self.effects.shares if self.effects else []
-        return sorted(range(len(shares)), key=lambda number: -shares[number])[:count]
+        fractions = self.effects.shares if self.effects else []
+        return sorted(range(len(fractions)), key=lambda number: -fractions[number])[:count]
 
     def grid(self, one: int, other: int) -> dict[tuple[int, int], float]:
         """Return the mean of all settings that have a level of each of two factors, by their numbers."""
-        found: dict[tuple[int, int], list[float]] = {}
+        means_by_levels: dict[tuple[int, int], list[float]] = {}
         for cell in self._cells:
-            found.setdefault((cell.levels[one], cell.levels[other]), []).append(cell.mean)
-        return {place: sum(values) / len(values) for place, values in found.items()}
+            means_by_levels.setdefault((cell.levels[one], cell.levels[other]), []).append(cell.mean)
+        return {levels: sum(values) / len(values) for levels, values in means_by_levels.items()}
 
     def notes(self) -> list[str]:
         """Return the limits of the analysis: missing settings and seeds, factors that cannot be separated."""
@@ -216,14 +219,18 @@ class Response:
             return []
         notes = [*self._counts(), *self._told.notes]
         combinations = math.prod(len(factor.levels) for factor in self.factors)
-        there = len({cell.levels for cell in self._cells})
-        if there < combinations:
+        present = len({cell.levels for cell in self._cells})
+        if present < combinations:
             notes.append(
-                f"{there:,} of {combinations:,} combinations are there: effects are those of an additive "
+                f"{present:,} of {combinations:,} combinations are there: effects are those of an additive "
                 "model by least squares, and shares of the variance may overlap."
             )
-        untold = zip(self.factors, self.effects.levels if self.effects else (), strict=True)
-        names = [each.name for each, levels in untold if any(level.effect is None for level in levels)]
+        factors_with_levels = zip(self.factors, self.effects.levels if self.effects else (), strict=True)
+        names = [
+            factor.name
+            for factor, levels in factors_with_levels
+            if any(level.effect is None for level in levels)
+        ]
         if names:
             notes.append(f"{', '.join(names)}: too few combinations are there to tell these effects apart.")
         return notes
@@ -231,26 +238,26 @@ class Response:
     def _counts(self) -> Iterator[str]:
         """Yield notes on missing settings and seeds."""
         counts = [setting.count for setting in self.settings]
-        most, fewest = max(counts), min(counts)
-        if (lost := self._planned - len(counts)) > 0:
-            yield f"{lost:,} of {self._planned:,} settings have no value."
+        most, least = max(counts), min(counts)
+        if (without_value := self._planned - len(counts)) > 0:
+            yield f"{without_value:,} of {self._planned:,} settings have no value."
         if most == 1:
             yield "One seed of each setting: there are no intervals, and chance is not told from effects."
-        elif fewest < most:
-            few = sum(1 for count in counts if count < most)
+        elif least < most:
+            fewer = sum(1 for count in counts if count < most)
             yield (
-                f"{few:,} of {len(counts):,} settings have fewer than {most} seeds, the fewest {fewest}; "
+                f"{fewer:,} of {len(counts):,} settings have fewer than {most} seeds, the fewest {least}; "
                 "each setting counts the same."
             )
 
 
 def _differ(one: Setting, other: Setting) -> bool:
     """Return whether two settings differ by more than their seeds explain."""
-    parts = [(each.variance / each.count, each.count - 1) for each in (one, other)]
+    parts = [(setting.variance / setting.count, setting.count - 1) for setting in (one, other)]
     variance = sum(part for part, _ in parts)
     if not variance:
         return one.mean != other.mean
-    freedom = variance**2 / sum(part**2 / each for part, each in parts)
+    freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
     return abs(one.mean - other.mean) > quantile_975(round(freedom, 3)) * math.sqrt(variance)
 
 
@@ -288,11 +295,11 @@ class Front:
 
 def front_of(one: Response, other: Response) -> Front:
     """Return the Pareto front of two metrics of one table."""
-    second = {setting.values: setting.mean for setting in other.settings}
-    both = [setting for setting in one.settings if setting.values in second]
-    points = [(setting.mean, second[setting.values]) for setting in both]
-    signs = tuple(1 if each.metric.direction is Direction.LOWER else -1 for each in (one, other))
-    settings = [setting.values for setting in both]
+    other_means = {setting.values: setting.mean for setting in other.settings}
+    common = [setting for setting in one.settings if setting.values in other_means]
+    points = [(setting.mean, other_means[setting.values]) for setting in common]
+    signs = tuple(1 if response.metric.direction is Direction.LOWER else -1 for response in (one, other))
+    settings = [setting.values for setting in common]
     return Front((one.metric, other.metric), one.names, settings, points, front(points, (signs[0], signs[1])))
 
 

@@ -135,12 +135,12 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
         kind = made(trial)
         has_name = many_variants and not (many_kinds and trial.facts.variant == "base")
         words = ((trial.facts.plan, many_plans), (kind, many_kinds), (trial.facts.variant, has_name))
-        of_trial = [word for word, is_told in words if is_told]
+        of_trial = [word for word, is_included in words if is_included]
         iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
         reports = stored_reports(trial, beside)
         for report in reports:
-            told = [*of_trial, *([report.summary.job] if len(reports) > 1 else [])]
-            parts = [*([report.axes] if report.axes else []), *told]
+            labels = [*of_trial, *([report.summary.job] if len(reports) > 1 else [])]
+            parts = [*([report.axes] if report.axes else []), *labels]
             rows.append(
                 ResultRow(
                     report,
@@ -148,7 +148,7 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
                     iteration=iteration,
                     is_focus=trial.id == focus.id,
                     of_trial=", ".join(part for part in (report.axes, *of_trial) if part),
-                    told=", ".join(told),
+                    told=", ".join(labels),
                 )
             )
     return rows

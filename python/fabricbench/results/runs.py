@@ -1,4 +1,4 @@
-"""Outcomes of runs from the jobs of their trials: the worst verdict, and the worst job next to others."""
+"""Outcomes of runs from the jobs of their trials: the worst verdict, the worst job next to others."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def outcomes_of(workspace: Workspace, suites: Sequence[str]) -> dict[str, RunOut
     Raises:
         StoreError: The catalog cannot be read.
     """
-    found = _trials(workspace, suites)
-    others = Beside(comparable_trials(workspace, found))
+    trials = _trials(workspace, suites)
+    comparisons = Beside(comparable_trials(workspace, trials))
     outcomes: dict[str, RunOutcome] = {}
-    for trial in found:
-        known = outcomes.get(trial.facts.suite, RunOutcome())
-        outcomes[trial.facts.suite] = _joined(known, trial, others)
+    for trial in trials:
+        outcome = outcomes.get(trial.facts.suite, RunOutcome())
+        outcomes[trial.facts.suite] = _joined(outcome, trial, comparisons)
     return outcomes
 
 
@@ -58,9 +58,9 @@ def verdicts_of(workspace: Workspace, ids: Collection[str]) -> dict[str, str]:
     chosen = list(ids)[:TRIALS_MAX]
     condition = all_of(one_of("id", chosen), IS_FINISHED, NOT_IN_TRASH, "criteria <> '[]'")
     with workspace.database.reading() as connection:
-        found = workspace.catalog.where(connection, condition) if chosen else []
-    others = Beside(comparable_trials(workspace, found))
-    outcomes = {trial.id: _joined(RunOutcome(), trial, others) for trial in found}
+        trials = workspace.catalog.where(connection, condition) if chosen else []
+    comparisons = Beside(comparable_trials(workspace, trials))
+    outcomes = {trial.id: _joined(RunOutcome(), trial, comparisons) for trial in trials}
     return {trial_id: outcome.verdict for trial_id, outcome in outcomes.items() if outcome.verdict}
 
 
@@ -87,12 +87,12 @@ def _within(sizes: Mapping[str, int], suites: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _joined(known: RunOutcome, trial: Trial, others: Beside) -> RunOutcome:
-    jobs = stored_reports(trial, others)
-    verdicts = {known.verdict, *(job.verdict for job in jobs)}
-    verdict = next((each for each in ("fail", "pass") if each in verdicts), None)
+def _joined(outcome: RunOutcome, trial: Trial, comparisons: Beside) -> RunOutcome:
+    jobs = stored_reports(trial, comparisons)
+    verdicts = {outcome.verdict, *(job.verdict for job in jobs)}
+    verdict = next((candidate for candidate in ("fail", "pass") if candidate in verdicts), None)
     job = worst_job(jobs)
-    if job is None or (kept := kept_of(job)) is None:
-        return RunOutcome(verdict, known.worst)
-    is_worse = known.worst is None or kept < known.worst[1]
-    return RunOutcome(verdict, (job.summary.job, kept) if is_worse else known.worst)
+    if job is None or (percentage := kept_of(job)) is None:
+        return RunOutcome(verdict, outcome.worst)
+    is_worse = outcome.worst is None or percentage < outcome.worst[1]
+    return RunOutcome(verdict, (job.summary.job, percentage) if is_worse else outcome.worst)

@@ -23,7 +23,7 @@ _MAX_PAIRS = 8
 
 @dataclass(frozen=True)
 class KeptRow:
-    """A job in one iteration.
+    """Bus bandwidth of a job relative to alone, in one iteration.
 
     Attributes:
         name: The job, with its variant and data size if there are several.
@@ -43,7 +43,7 @@ class KeptRow:
 
     @property
     def label(self) -> str:
-        """Iteration and placement."""
+        """Iteration and placement, as text."""
         return ", ".join(part for part in (f"iteration {self.iteration}", self.placement) if part)
 
 
@@ -53,19 +53,19 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
     Raises:
         StoreError: A table cannot be read.
     """
-    known = [
+    completed = [
         (trial, summary, alone.kept_percent)
         for trial, summary, alone in results
         if alone is not None and alone.kept_percent is not None
     ]
-    if len({trial.facts.iteration for trial, _, _ in known}) < 2:
+    if len({trial.facts.iteration for trial, _, _ in completed}) < 2:
         return []
-    sizes = {(summary.job, summary.data_size_bytes) for _, summary, _ in known}
+    sizes = {(summary.job, summary.data_size_bytes) for _, summary, _ in completed}
     many_sizes = len(sizes) > len({job for job, _ in sizes})
-    many_variants = len({trial.facts.variant for trial, _, _ in known}) > 1
+    many_variants = len({trial.facts.variant for trial, _, _ in completed}) > 1
     of_trial: dict[str, dict[str, Placement]] = {}
     rows = []
-    for trial, summary, kept_percent in known:
+    for trial, summary, kept_percent in completed:
         has_all_chunks = observed_chunks(trial.facts.run_spec) == ALL
         if trial.id not in of_trial and len(of_trial) < MAX_TRIALS and has_all_chunks:
             of_trial[trial.id] = placements(trial.tables)
@@ -88,12 +88,12 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
 
 def _text(placement: Placement) -> str:
     shown = "; ".join(pair.text for pair in placement.pairs[:_MAX_PAIRS])
-    rest = len(placement.pairs) - _MAX_PAIRS
-    return shown if rest <= 0 else f"{shown}; and {counted(rest, 'more rank pair')}"
+    unnamed = len(placement.pairs) - _MAX_PAIRS
+    return shown if unnamed <= 0 else f"{shown}; and {counted(unnamed, 'more rank pair')}"
 
 
 def kept_spreads(rows: Sequence[KeptRow]) -> dict[str, Spread]:
     """Return the distribution of each job's relative bandwidth over the iterations."""
     names = dict.fromkeys(row.name for row in rows)
-    found = {name: spread([row.kept_percent for row in rows if row.name == name]) for name in names}
-    return {name: each for name, each in found.items() if each}
+    spreads = {name: spread([row.kept_percent for row in rows if row.name == name]) for name in names}
+    return {name: spread_of_job for name, spread_of_job in spreads.items() if spread_of_job}

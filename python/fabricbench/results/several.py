@@ -1,4 +1,4 @@
-"""Several jobs of one trial: their order, their total ranks, and the worst job next to others."""
+"""Several jobs of one trial: total ranks, order by concern, the worst job next to others, texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT_ALL = 99.5
 
 
 def total_ranks(trial: Trial) -> int:
-    """Return the ranks of all jobs of a trial; for a measured one those that its benchmark reports."""
+    """Return the total number of ranks of a trial; for a measured one, as its benchmark reports it."""
     jobs = trial.facts.run_spec.get("jobs", ())
     return sum(len(job.get("hosts", ())) for job in jobs) or sum(row["ranks"] or 0 for row in trial.results)
 
@@ -24,8 +24,8 @@ def worst_job(jobs: Sequence[JobReport]) -> JobReport | None:
 
     A job that does not complete next to the others, and does alone, has 0.
     """
-    known = [(kept, job) for job in jobs if (kept := kept_of(job)) is not None]
-    return min(known, key=lambda one: one[0])[1] if known else None
+    percentages = [(percentage, job) for job in jobs if (percentage := kept_of(job)) is not None]
+    return min(percentages, key=lambda pair: pair[0])[1] if percentages else None
 
 
 def kept_of(job: JobReport) -> float | None:
@@ -67,7 +67,7 @@ def leading_text(job: JobReport, jobs: Sequence[JobReport]) -> str:
         alone = job.alone is not None and job.alone.summary.status == "complete"
         return f"is {job.summary.status}{', and completes alone' if alone else ''}"
     if job.is_rejected:
-        missed = dict.fromkeys(each.metric for each in job.judgements if not each.passed)
+        missed = dict.fromkeys(judgement.metric for judgement in job.judgements if not judgement.passed)
         return f"does not meet {', '.join(missed)}"
     ideal = job.summary.value(IDEAL_SHARE.name)
     if ideal is None:
@@ -97,16 +97,16 @@ def jobs_text(jobs: Sequence[JobReport]) -> str:
 
 def worst_of(jobs: Sequence[JobReport]) -> str:
     """Return the worst job of a trial, and the one that lost most bandwidth to others; may be empty."""
-    leading, kept = leading_job(jobs), worst_job(jobs)
+    leading, slowed_most = leading_job(jobs), worst_job(jobs)
     if leading is None:
         return ""
     is_complete, is_met, _ = concern(leading)
-    if kept is None and is_complete and is_met:
+    if slowed_most is None and is_complete and is_met:
         return ""
-    is_loser = kept is not None and (kept_of(kept) or 0.0) < _KEPT_ALL
-    if kept is leading and is_loser and is_complete and is_met:
-        return worst_text(kept)
-    told = [f"job {leading.summary.job} {leading_text(leading, jobs)}"]
-    if kept is not None and is_loser and (kept is not leading or is_complete):
-        told.append(worst_text(kept))
-    return "; ".join(told)
+    is_loser = slowed_most is not None and (kept_of(slowed_most) or 0.0) < _KEPT_ALL
+    if slowed_most is leading and is_loser and is_complete and is_met:
+        return worst_text(slowed_most)
+    sentences = [f"job {leading.summary.job} {leading_text(leading, jobs)}"]
+    if slowed_most is not None and is_loser and (slowed_most is not leading or is_complete):
+        sentences.append(worst_text(slowed_most))
+    return "; ".join(sentences)

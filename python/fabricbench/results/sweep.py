@@ -26,7 +26,7 @@ _VARIANT = "variant"
 
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension of a sweep.
+    """A dimension of a sweep: a swept field, fields that change together, or the size.
 
     Attributes:
         title: The fields, by their dotted paths, or the kind of size.
@@ -123,21 +123,23 @@ class Sweep:
     @cached_property
     def fields(self) -> list[Dimension]:
         """The swept fields that have several values."""
-        return [each for each in self._dimensions if each.is_varied and not each.is_size]
+        return [dimension for dimension in self._dimensions if dimension.is_varied and not dimension.is_size]
 
     @cached_property
     def size(self) -> Dimension | None:
         """The sizes, if there are several that change on their own."""
-        return next((each for each in self._dimensions if each.is_varied and each.is_size), None)
+        return next(
+            (dimension for dimension in self._dimensions if dimension.is_varied and dimension.is_size), None
+        )
 
     @cached_property
     def variants(self) -> Dimension:
-        """The variants."""
+        """The variants of the plan, as a dimension."""
         return self._dimension(_VARIANT, [job.trial.facts.variant for job in self.jobs])
 
     @property
     def _along(self) -> list[Dimension]:
-        """The fields, and the sizes last."""
+        """The dimensions of tables and lines: the swept fields, then the sizes."""
         return [*self.fields, *([self.size] if self.size else [])]
 
     @property
@@ -150,10 +152,10 @@ class Sweep:
 
         Empty with a single dimension.
         """
-        along = self._along
-        if not self.fields or len(along) < 2:
+        dimensions = self._along
+        if not self.fields or len(dimensions) < 2:
             return []
-        rows, columns, *others = along
+        rows, columns, *others = dimensions
         return [
             Grid(about, rows, columns, self._grid(rows, columns, numbers))
             for about, numbers in self._parts([*others, self.variants])
@@ -165,10 +167,10 @@ class Sweep:
             return []
         others = self._along[:-1]
         others += [self.variants] if self.variants.is_varied or not others else []
-        *apart, lines = others
+        *separate, lines = others
         return [
             Panel(about, {lines.label(name): self._points(own) for name, own in self._split(lines, numbers)})
-            for about, numbers in self._parts(apart)
+            for about, numbers in self._parts(separate)
         ]
 
     @cached_property
@@ -178,18 +180,18 @@ class Sweep:
         names = axis_names(trials)
         short = short_names(names)
         columns = zip(*(axis_values(trial, names) for trial in trials), strict=True)
-        found = [
+        dimensions = [
             self._dimension(name, list(values), short[name])
             for name, values in zip(names, columns, strict=True)
         ]
-        found.append(self._dimension(size_title(trials), [job.size for job in self.jobs], _SIZE))
+        dimensions.append(self._dimension(size_title(trials), [job.size for job in self.jobs], _SIZE))
         merged: list[Dimension] = []
-        for each in found:
-            other = next((known for known in merged if _change_together(known, each)), None)
+        for dimension in dimensions:
+            other = next((earlier for earlier in merged if _change_together(earlier, dimension)), None)
             if other is None:
-                merged.append(each)
+                merged.append(dimension)
             else:
-                merged[merged.index(other)] = self._joined(other, each)
+                merged[merged.index(other)] = self._joined(other, dimension)
         return merged
 
     def _dimension(self, title: str, places: Sequence[str], name: str = "") -> Dimension:
@@ -197,19 +199,21 @@ class Sweep:
         return Dimension(title, name or title, tuple(dict.fromkeys(places)), is_size, tuple(places))
 
     def _joined(self, one: Dimension, other: Dimension) -> Dimension:
-        places = [f"{first} / {second}" for first, second in zip(one.places, other.places, strict=True)]
+        values = [f"{first} / {second}" for first, second in zip(one.places, other.places, strict=True)]
         name = one.name if other.is_size else f"{one.name} / {other.name}"
-        return self._dimension(f"{one.title} / {other.title}", places, name)
+        return self._dimension(f"{one.title} / {other.title}", values, name)
 
     def _parts(self, dimensions: Sequence[Dimension]) -> list[tuple[str, list[int]]]:
         """Return the description of each combination of values, and the numbers of its jobs."""
         numbers_of = _grouped(
-            range(len(self.jobs)), lambda number: tuple(each.places[number] for each in dimensions)
+            range(len(self.jobs)), lambda number: tuple(dimension.places[number] for dimension in dimensions)
         )
         parts = []
         for values, numbers in numbers_of.items():
-            told = zip(dimensions, values, strict=True)
-            about = ", ".join(each.label(value) for each, value in told if each.is_varied)
+            values_by_dimension = zip(dimensions, values, strict=True)
+            about = ", ".join(
+                dimension.label(value) for dimension, value in values_by_dimension if dimension.is_varied
+            )
             parts.append((about, numbers))
         return parts
 
@@ -228,16 +232,16 @@ class Sweep:
 
     def _points(self, numbers: Sequence[int]) -> list[Point]:
         points = []
-        for place, own in self._split(self.across, numbers):
+        for value, own in self._split(self.across, numbers):
             first = self.jobs[own[0]]
             size_bytes = shown_bytes(first.trial, first.summary)
-            points.append(Point(place, size_bytes, self._value(own, self.line_metric)))
+            points.append(Point(value, size_bytes, self._value(own, self.line_metric)))
         return points
 
     def _value(self, numbers: Sequence[int], metric: Metric) -> float | None:
         values = [self.jobs[number].summary.value(metric.name) for number in numbers]
-        known = [value for value in values if value is not None]
-        return median(known) if known else None
+        measured = [value for value in values if value is not None]
+        return median(measured) if measured else None
 
 
 def _change_together(one: Dimension, other: Dimension) -> bool:
@@ -256,7 +260,7 @@ def sweeps(jobs: Sequence[JobReport]) -> list[Sweep]:
 
 def _grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """Return the items that have each key, in their order."""
-    found: dict[K, list[T]] = {}
+    items_by_key: dict[K, list[T]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        items_by_key.setdefault(key(item), []).append(item)
+    return items_by_key

@@ -86,12 +86,12 @@ def versus_rows(jobs: Sequence[JobReport]) -> list[VersusRow]:
 
     several = {job.summary.job for job in ordered if job.has_sizes}
 
-    def place(job: JobReport) -> tuple[int, int, int, int]:
+    def sort_key(job: JobReport) -> tuple[int, int, int, int]:
         name = job.summary.job
         own_bytes = job.summary.data_size_bytes if name in several else 0
         return axes[job.axes], job.trial.facts.data_size_bytes, names.index(name), own_bytes
 
-    groups = (list(group) for _, group in groupby(sorted(ordered, key=place), key=place))
+    groups = (list(group) for _, group in groupby(sorted(ordered, key=sort_key), key=sort_key))
     # If rounds have several sizes, the reference may not have them.
     return [_row(group) for group in groups if not several or any(job.against for job in group)]
 
@@ -109,8 +109,8 @@ def _row(jobs: Sequence[JobReport]) -> VersusRow:
 
 
 def _result(variant: str, jobs: Sequence[JobReport], ratio: str) -> VariantResult:
-    found = [job.against.ratios[ratio] for job in jobs if job.against]
-    return VariantResult(variant, jobs, spread([value for value in found if value is not None]))
+    ratios = [job.against.ratios[ratio] for job in jobs if job.against]
+    return VariantResult(variant, jobs, spread([value for value in ratios if value is not None]))
 
 
 def headline(jobs: Sequence[JobReport]) -> str:

@@ -1,4 +1,7 @@
-"""Runs the trials of `expect`: a plan with many seeds and, if asked, random placements of its jobs."""
+"""Runs the trials of `expect`: a plan with many seeds and, if requested, random placements of its jobs.
+
+Also changes a plan to the packet simulator, to check a flow model.
+"""
 
 from __future__ import annotations
 
@@ -66,37 +69,40 @@ def placed(loaded: LoadedPlan, placements: int) -> Iterator[Placed]:
         return
     _check_ranks_are_free(loaded)
     for number in range(1, placements + 1):
-        yield Placed(number, loading.reload(loaded, list(_moved(loaded, number))))
+        yield Placed(number, loading.reload(loaded, list(_placement_overrides(loaded, number))))
 
 
 def _check_ranks_are_free(loaded: LoadedPlan) -> None:
-
     if loaded.plan.fabric.load_balancing.kind == "pinned":
-        where = ("fabric", "load_balancing", "kind")
+        path = ("fabric", "load_balancing", "kind")
         hint = "leave --placements out, or take another load balancing"
-        raise PlanError([document_of(loaded).problem(where, "pinned", "no pins beside --placements", hint)])
+        raise PlanError([document_of(loaded).problem(path, "pinned", "no pins beside --placements", hint)])
     fields = [field for variant in loaded.plan.variants for field in variant.changes]
     swept = [field for trial in loaded.trials[:1] for field, _ in trial.case.axes]
-    for place, names in (("variants", fields), ("sweep", swept)):
-        taken = [name for name in names if name.endswith(".ranks") or name.startswith("fabric.topology")]
-        if taken:
-            found = f"{taken[0]}, which placements would set"
-            hint = "leave --placements out, or `-s variants=[]`" if place == "variants" else "leave it out"
-            problem = document_of(loaded).problem((place,), found, "other fields beside --placements", hint)
+    for section, names in (("variants", fields), ("sweep", swept)):
+        conflicts = [name for name in names if name.endswith(".ranks") or name.startswith("fabric.topology")]
+        if conflicts:
+            message = f"{conflicts[0]}, which placements would set"
+            hint = "leave --placements out, or `-s variants=[]`" if section == "variants" else "leave it out"
+            problem = document_of(loaded).problem(
+                (section,), message, "other fields beside --placements", hint
+            )
             raise PlanError([problem])
 
 
-def _moved(loaded: LoadedPlan, number: int) -> Iterator[str]:
+def _placement_overrides(loaded: LoadedPlan, number: int) -> Iterator[str]:
     """Yield an override for each job that moves its ranks to the hosts of the placement."""
     spec: Mapping[str, Any] = next(trial for trial in loaded.trials if not trial.is_solo).run_spec
-    estimate = next((each for each in loaded.estimates if each), None)
-    used = [dict.fromkeys(job["hosts"]) for job in spec["jobs"]]
-    hosts = estimate["hosts"] if estimate else 1 + max(host for each in used for host in each)
+    estimate = next((trial_estimate for trial_estimate in loaded.estimates if trial_estimate), None)
+    hosts_by_job = [dict.fromkeys(job["hosts"]) for job in spec["jobs"]]
+    hosts = (
+        estimate["hosts"] if estimate else 1 + max(host for job_hosts in hosts_by_job for host in job_hosts)
+    )
     width = int(spec["fabric"]["topology"].get("rails", 1))
     order = _order(f"{loaded.plan.seed}/placement/{number}", hosts // width)
-    for index, ranks in enumerate(used):
-        moved = [order[host // width] * width + host % width for host in ranks]
-        yield f"jobs.{index}.ranks={json.dumps(moved)}"
+    for index, ranks in enumerate(hosts_by_job):
+        placed_ranks = [order[host // width] * width + host % width for host in ranks]
+        yield f"jobs.{index}.ranks={json.dumps(placed_ranks)}"
 
 
 def _order(text: str, count: int) -> list[int]:
@@ -110,19 +116,24 @@ def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
 
     The hash does not depend on the data size, so it is computed once for all sizes.
     """
-    known: dict[tuple[object, ...], BusiestLink | None] = {}
-    found: list[Drawn] = []
+    link_by_case: dict[tuple[object, ...], BusiestLink | None] = {}
+    drawn_trials: list[Drawn] = []
     for part, trials in parts:
-        planned = {each.index: each for each in part.loaded.trials}
+        planned = {candidate.index: candidate for candidate in part.loaded.trials}
         for trial in trials:
-            one = planned[trial.facts.position]
-            if one.is_solo or not trial.is_finished:
+            planned_trial = planned[trial.facts.position]
+            if planned_trial.is_solo or not trial.is_finished:
                 continue
-            key = (part.placement, one.variant, one.iteration, str(one.case.axes))
-            if key not in known:
-                known[key] = busiest_link(one.spec_json)
-            found.append(Drawn(part.placement, trial, known[key]))
-    return found
+            key = (
+                part.placement,
+                planned_trial.variant,
+                planned_trial.iteration,
+                str(planned_trial.case.axes),
+            )
+            if key not in link_by_case:
+                link_by_case[key] = busiest_link(planned_trial.spec_json)
+            drawn_trials.append(Drawn(part.placement, trial, link_by_case[key]))
+    return drawn_trials
 
 
 def carry_out(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list[Drawn], Outcome | None]:

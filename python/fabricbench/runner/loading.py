@@ -1,4 +1,7 @@
-"""Loads plans for a run: checks that their backend is available and that trials fit the machine."""
+"""Loads plans for a run: checks that their backend is available and that trials fit the machine.
+
+Also returns the backend of a plan, its notes on the plan, and the plan's twin for the simulator.
+"""
 
 from __future__ import annotations
 
@@ -111,9 +114,9 @@ def check_no_search(loaded: LoadedPlan, who: str) -> None:
     """
     search = loaded.plan.search
     if search is not None:
-        found = f"a search of {search.field}"
+        message = f"a search of {search.field}"
         hint = "`fabricbench run` carries it out; `-s search=null` takes the plan as it stands"
-        raise PlanError([document_of(loaded).problem(("search",), found, f"none with {who}", hint)])
+        raise PlanError([document_of(loaded).problem(("search",), message, f"none with {who}", hint)])
 
 
 def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[str] = ()) -> LoadedPlan:
@@ -126,9 +129,9 @@ def twin_of(loaded: LoadedPlan, limits: Limits | None = None, chosen: Sequence[s
     backend, simulating = loaded.plan.backend, (AUTO, SIMULATOR)
     if backend in simulating:
         allowed = ", ".join(name for name in sorted(BACKENDS) if name not in simulating)
-        found = f"{backend}, of which the twin would be itself"
+        message = f"{backend}, of which the twin would be itself"
         hint = "`--backend NAME` names what measures; the simulator predicts"
-        raise PlanError([document_of(loaded).problem(("backend",), found, allowed, hint)])
+        raise PlanError([document_of(loaded).problem(("backend",), message, allowed, hint)])
     check_no_search(loaded, "a prediction of each trial")
     return reload(loaded, [f"backend={SIMULATOR}"], limits, chosen)
 
@@ -167,8 +170,8 @@ def notes_of_trials(carried: Sequence[tuple[PlannedTrial, Backend]]) -> list[str
     for planned, backend in carried:
         counts.update([planned.chosen] if planned.chosen else ())
         counts.update(backend.notes(planned) if isinstance(backend, Announcing) else ())
-    every = len(carried)
+    trials = len(carried)
     return [
-        note if count == every else f"{count} of {counted(every, 'trial')}: {note}"
+        note if count == trials else f"{count} of {counted(trials, 'trial')}: {note}"
         for note, count in counts.items()
     ]

@@ -1,6 +1,7 @@
-"""Messages between the process of a run and the processes that run its trials.
+"""Messages between the process of a run and the processes that run its trials; errors of a run.
 
-The answer to an `Order` is progress reports of the backend, followed by `Done` or `Failed`.
+The answer to an `Order` is progress reports of the backend, followed by `Done` or `Failed`. The errors are
+those of trial processes, clusters and searches.
 """
 
 from __future__ import annotations
@@ -72,14 +73,14 @@ class Failed:
         try:
             failed = cls(parts[0], parts[1], dict(vars(error)), trace)
             pickle.loads(pickle.dumps(failed))
-        except Exception:  # noqa: BLE001 -- whatever keeps it from being sent
+        except Exception:  # noqa: BLE001 -- any reason why it cannot be pickled
             return cls(RuntimeError, (f"{type(error).__name__}: {error}",), {}, trace)
         return failed
 
     @property
     def error(self) -> BaseException:
         """The exception, rebuilt from its parts."""
-        # Not by a call: the arguments of exception classes differ from the ones that they store.
+        # `__init__` is not called: its parameters may differ from the stored arguments.
         error = self.kind.__new__(self.kind, *self.arguments)
         vars(error).update(self.attributes)
         error.add_note(f"in the process of the trial:\n{self.trace}")

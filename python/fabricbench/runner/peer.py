@@ -16,18 +16,20 @@ class Peer:
     def __init__(self, module: str, stdout: int = subprocess.DEVNULL) -> None:
         """Start `main` of a module with the file descriptor of the other end of the connection."""
         self.connection: Connection[Any, Any]
-        self.connection, there = Pipe()
+        self.connection, other_end = Pipe()
         # It uses the module path of this process, to find backends from other packages too.
-        start = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main({there.fileno()})"
-        # In a session of its own, it does not receive Ctrl-C from the terminal.
+        start = (
+            f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main({other_end.fileno()})"
+        )
+        # In its own session it does not receive Ctrl-C from the terminal.
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", start],
             stdin=subprocess.DEVNULL,
             stdout=stdout,
-            pass_fds=[there.fileno()],
+            pass_fds=[other_end.fileno()],
             start_new_session=True,
         )
-        there.close()
+        other_end.close()
 
     def end(self, grace_s: float = 0) -> None:
         """Close the connection, and kill the process if it does not end within a grace period [s]."""

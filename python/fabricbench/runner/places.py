@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.engine import Estimate
 
 _GAIN_MS: Final = 2_000
-"""Time that concurrency has to save [ms]: each process takes at least half a second to start."""
+"""Least time that concurrency must save [ms]: each process takes at least half a second to start."""
 _LONG_MS: Final = 10_000
 """Estimated time of a first trial [ms] above which concurrency starts without measuring that trial first."""
 
@@ -46,13 +46,13 @@ class Places:
         """
         if not running:
             return True
-        most = self.at_once if self.allowed is None else min(self.at_once, self.allowed())
-        if len(running) >= most:
+        trials_max = self.at_once if self.allowed is None else min(self.at_once, self.allowed())
+        if len(running) >= trials_max:
             return False
         if self.memory_bytes is None:
             return True
-        known = [each for each in (*running, wanted) if each is not None]
-        return len(known) == len(running) + 1 and sum(known) <= self.memory_bytes
+        estimates = [memory_bytes for memory_bytes in (*running, wanted) if memory_bytes is not None]
+        return len(estimates) == len(running) + 1 and sum(estimates) <= self.memory_bytes
 
     def cores_of(self, wanted: int | None, left: int) -> int:
         """Return the number of cores for a trial while similar trials run concurrently.
@@ -75,7 +75,7 @@ class Pace:
     def __init__(self, places: Places, estimates: Sequence[Estimate | None], *, is_asked: bool) -> None:
         """Take the resources and the estimated cost of each trial; `is_asked` if the user set `--jobs`."""
         self.places = places
-        self._times_ms = [each["time_ms"] if each else 0 for each in estimates]
+        self._times_ms = [estimate["time_ms"] if estimate else 0 for estimate in estimates]
         self._is_asked = is_asked
         self._estimated_ms = 0.0
         self._taken_ms = 0.0

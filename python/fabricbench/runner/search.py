@@ -111,7 +111,7 @@ class Searching:
     """The search of a plan in rounds: each round tries the next value of every incomplete case.
 
     Attributes:
-        count: Upper bound on the number of trials of all rounds, as known so far.
+        count: Upper bound on the number of trials of all rounds, updated in each round.
     """
 
     def __init__(self, loaded: LoadedPlan, backend: Backend, judge: Judge) -> None:
@@ -125,7 +125,7 @@ class Searching:
         self._has_sizes = sweep_path(loaded.plan) is not None
         self._brackets = {self._key(trial): _Bracket(self._range) for trial in loaded.trials}
         self._trials = Counter(map(self._key, loaded.trials))
-        ids = [trial_id(each, backend) for each in loaded.suite]
+        ids = [trial_id(trial, backend) for trial in loaded.suite]
         self._suite = suite_id(f"{loaded.plan.name}/{loaded.plan.search!r}", ids, loaded.plan.tag)
         self._position = 0
         self.count = self.trials_left
@@ -150,18 +150,22 @@ class Searching:
         Raises:
             PlanError: The plan cannot run with a value.
         """
-        while wanted := self._wanted():
-            loaded = self._with(sorted(set(wanted.values())))
-            chosen = [trial for trial in loaded.trials if wanted.get(self._key(trial)) == self._value(trial)]
-            loaded = replace(loaded, trials=chosen)
-            before, self.count = self._position, self._position + self.trials_left
+        while next_values := self._wanted():
+            loaded = self._with(sorted(set(next_values.values())))
+            round_trials = [
+                trial for trial in loaded.trials if next_values.get(self._key(trial)) == self._value(trial)
+            ]
+            loaded = replace(loaded, trials=round_trials)
+            trials_before, self.count = self._position, self._position + self.trials_left
             facts = self._facts(loaded)
-            listener.trials_chosen([each for _, each in facts], self.count)
-            trials = run(loaded, facts, Numbered(listener, before, self.count))
-            for key, value in wanted.items():
-                own = [each for each in zip(chosen, trials, strict=True) if self._key(each[0]) == key]
-                holds = all(self._judge(trial) for planned, trial in own if not planned.is_solo)
-                self._brackets[key].told(value, [trial for _, trial in own], holds=holds)
+            listener.trials_chosen([trial_facts for _, trial_facts in facts], self.count)
+            trials = run(loaded, facts, Numbered(listener, trials_before, self.count))
+            for key, value in next_values.items():
+                case_trials = [
+                    pair for pair in zip(round_trials, trials, strict=True) if self._key(pair[0]) == key
+                ]
+                holds = all(self._judge(trial) for planned, trial in case_trials if not planned.is_solo)
+                self._brackets[key].told(value, [trial for _, trial in case_trials], holds=holds)
         self.count = self._position
         listener.trials_chosen([], self.count)
 
@@ -173,19 +177,19 @@ class Searching:
     def _with(self, values: Sequence[float]) -> LoadedPlan:
         """Return the plan with the field swept over some values, without its search."""
         texts = ", ".join(map(self._range.text, values))
-        own = [*self._range.opening, "search=null", f"sweep.{self._range.field}=[{texts}]"]
+        overrides = [*self._range.opening, "search=null", f"sweep.{self._range.field}=[{texts}]"]
         chosen = dict.fromkeys(shared_variant(trial.variant) for trial in self._loaded.trials)
         names = list(chosen) if self._loaded.plan.variants else []
-        return loading.reload(self._loaded, own, chosen=names)
+        return loading.reload(self._loaded, overrides, chosen=names)
 
     def _facts(self, loaded: LoadedPlan) -> list[tuple[PlannedTrial, TrialFacts]]:
         """Return the trials with their facts, as trials of the run of the search."""
-        known = [
+        trials = [
             (planned, replace(facts, suite=self._suite, position=self._position + number))
             for number, (planned, facts) in enumerate(facts_of(loaded, self._backend))
         ]
-        self._position += len(known)
-        return known
+        self._position += len(trials)
+        return trials
 
     def _key(self, trial: PlannedTrial) -> _Key:
         axes = tuple(

@@ -1,4 +1,4 @@
-"""Runs trials concurrently, each in its own process, with the same records in the same order as one by one.
+"""Runs trials concurrently, each in its own process, with the same records in the same order as sequentially.
 
 The processes write records; only this one writes the catalog, where attempts start and end in the order of
 the plan. The complete record of a trial waits until all earlier trials have ended.
@@ -79,11 +79,11 @@ class Worker(Peer):
         """Send a `Setup` or an `Order`."""
         try:
             self.connection.send(message)
-        except OSError:  # the process is gone; `hear` reports that
+        except OSError:  # the process has ended; `hear` reports that
             return
 
     def hear(self) -> Any:
-        """Return the next message of the process; None if it is gone."""
+        """Return the next message of the process; None if it has ended."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
@@ -136,7 +136,9 @@ class SideBySide:
                 if self._busy:
                     with interrupts.allowed():
                         ready = wait([worker.connection for worker in self._busy])
-                    for worker in [each for each in self._busy if each.connection in ready]:
+                    for worker in [
+                        busy_worker for busy_worker in self._busy if busy_worker.connection in ready
+                    ]:
                         self._hear(worker)
         except BaseException as error:
             self._leave(error)
@@ -165,27 +167,27 @@ class SideBySide:
             worker.begin(task, Order(task.planned, task.facts, task.attempt.folder, cores))
 
     def _has_room(self, task: Task) -> bool:
-        if any(each.facts.id == task.facts.id for each in self._started):
+        if any(started.facts.id == task.facts.id for started in self._started):
             return False  # duplicate trial in a plan: the second one uses the record of the first
         running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
         return self._places.have_room(running, task.memory_bytes)
 
     def _hear(self, worker: Worker) -> None:
         """Process a message of a worker."""
-        task, told = worker.task, worker.hear()
+        task, message = worker.task, worker.hear()
         if task is None:
             raise AssertionError("a process that has nothing to do is heard")
-        if isinstance(told, dict):
-            self._runner.listener.trial_progressed(told, task.number)  # type: ignore[arg-type]
+        if isinstance(message, dict):
+            self._runner.listener.trial_progressed(message, task.number)  # type: ignore[arg-type]
             return
         self._busy.remove(worker)
         worker.task = None
-        if isinstance(told, Done):
-            task.done = told
+        if isinstance(message, Done):
+            task.done = message
             self._idle.append(worker)
-        elif isinstance(told, Failed):
+        elif isinstance(message, Failed):
             self._idle.append(worker)
-            self._fail(task, told.error)
+            self._fail(task, message.error)
         else:
             size = data_size(task.facts.data_size_bytes)
             self._fail(task, worker.lost(f"trial {task.number} of {self._count} ({size})"))
@@ -220,7 +222,7 @@ class SideBySide:
             self._runner.listener.trial_finished(trial, task.number, resumed=task.kept is not None)
 
     def _leave(self, error: BaseException) -> None:
-        """End all processes; keep complete records if the user stopped the run, and give up the others."""
+        """End all processes; finish complete records if the user stopped the run, and give up the others."""
         for worker in self._busy:
             worker.end()
         for task in self._started:

@@ -162,22 +162,24 @@ def load_suite(
     """
     path, source = find_suite(name)
     document = read_file(path, source)
-    read = read_model(document, SuiteFile)
-    problems = document.problems(_check(read, figures)) or list(_check_only(read, only))
+    suite_file = read_model(document, SuiteFile)
+    problems = document.problems(_check_names(suite_file, figures)) or list(_check_only(suite_file, only))
     if problems:
         raise PlanError(problems)
     tests: list[SuiteTest] = []
-    for index, test in enumerate(read.tests):
+    for index, test in enumerate(suite_file.tests):
         if only and test.category not in only and test.plan not in only:
             continue
-        changes = [*_overrides({**read.changes, **test.changes}), *overrides]
+        changes = [*_overrides({**suite_file.changes, **test.changes}), *overrides]
         try:
-            tests.append(SuiteTest(test, load(_place(test.plan, path), changes, limits, quick=quick)))
+            tests.append(
+                SuiteTest(test, load(_plan_name_or_path(test.plan, path), changes, limits, quick=quick))
+            )
         except PlanError as error:
             problems += document.problems(_field_problems(error, index))
     if problems:
         raise PlanError(problems)
-    return Suite(read, tests, document.text)
+    return Suite(suite_file, tests, document.text)
 
 
 def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
@@ -198,7 +200,7 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
             outcome = run(part, number)
         except (StoreError, OSError, MemoryError):
             raise  # the next test would fail in the same way
-        except Exception as error:  # noqa: BLE001 -- told as an anomaly, and by the exit status
+        except Exception as error:  # noqa: BLE001 -- reported as an anomaly, and by the exit status
             yield TestEnd(part, None, error)
             continue
         yield TestEnd(part, outcome)
@@ -206,7 +208,7 @@ def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterato
             return
 
 
-def _place(plan: str, path: Path) -> str:
+def _plan_name_or_path(plan: str, path: Path) -> str:
     """Return a shipped plan's name, or the path of a plan relative to the suite's folder."""
     return plan if plan in shipped_plans() else str(path.parent / plan)
 
@@ -216,55 +218,58 @@ def _overrides(changes: Mapping[str, Any]) -> Iterator[str]:
         yield f"{field}={json.dumps(value)}"
 
 
-def _check(read: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
+def _check_names(suite_file: SuiteFile, figures: Sequence[str]) -> Iterator[FieldProblem]:
     """Check that categories, metrics and figures exist, and that no plan is repeated."""
-    names = [each.name for each in read.categories]
-    categories = [(("tests", index), each.category) for index, each in enumerate(read.tests)]
-    categories += [(("omitted", index), each.category) for index, each in enumerate(read.omitted)]
-    for at, category in categories:
+    names = [category.name for category in suite_file.categories]
+    categories = [(("tests", index), test.category) for index, test in enumerate(suite_file.tests)]
+    categories += [(("omitted", index), test.category) for index, test in enumerate(suite_file.omitted)]
+    for path_to_entry, category in categories:
         if category not in names:
-            yield _unknown((*at, "category"), category, names)
+            yield _unknown_name((*path_to_entry, "category"), category, names)
     yield from (
-        _unknown(("kpis", index, "metric"), each.metric, _METRICS)
-        for index, each in enumerate(read.kpis)
-        if each.metric not in _METRICS
+        _unknown_name(("kpis", index, "metric"), kpi.metric, _METRICS)
+        for index, kpi in enumerate(suite_file.kpis)
+        if kpi.metric not in _METRICS
     )
-    seen: set[str] = set()
-    for index, test in enumerate(read.tests):
-        if test.plan in seen:
+    plans: set[str] = set()
+    for index, test in enumerate(suite_file.tests):
+        if test.plan in plans:
             hint = "a plan with variants, or a copy of it under another name, runs what differs"
             yield FieldProblem(("tests", index, "plan"), f'"{test.plan}" again', "each plan once", hint)
-        seen.add(test.plan)
+        plans.add(test.plan)
         named: list[tuple[FieldPath, str]] = [
             (("primary",), test.primary),
-            *((("kpis", at), name) for at, name in enumerate(test.kpis)),
+            *((("kpis", kpi_index), name) for kpi_index, name in enumerate(test.kpis)),
         ]
         for metric in test.names.keys() - set(test.metrics):
-            yield _unknown(("tests", index, "names", metric), metric, test.metrics)
+            yield _unknown_name(("tests", index, "names", metric), metric, test.metrics)
         for path, metric in named:
             if metric not in _METRICS:
-                yield _unknown(("tests", index, *path), metric, _METRICS)
-        for place, figure in enumerate(test.figures):
+                yield _unknown_name(("tests", index, *path), metric, _METRICS)
+        for figure_index, figure in enumerate(test.figures):
             if figures and figure not in figures:
-                yield _unknown(("tests", index, "figures", place), figure, figures)
+                yield _unknown_name(("tests", index, "figures", figure_index), figure, figures)
 
 
-def _check_only(read: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
-    names = [*(each.name for each in read.categories), *(each.plan for each in read.tests)]
-    for each in only:
-        if each not in names:
-            allowed = ", ".join(category.name for category in read.categories)
-            hint = close_match_hint(each, names)
-            yield Problem(Place(f"--only {each}"), "", "no such category", f"{allowed}, or a plan", hint)
+def _check_only(suite_file: SuiteFile, only: Sequence[str]) -> Iterator[Problem]:
+    names = [
+        *(category.name for category in suite_file.categories),
+        *(test.plan for test in suite_file.tests),
+    ]
+    for choice in only:
+        if choice not in names:
+            allowed = ", ".join(category.name for category in suite_file.categories)
+            hint = close_match_hint(choice, names)
+            yield Problem(Place(f"--only {choice}"), "", "no such category", f"{allowed}, or a plan", hint)
 
 
-def _unknown(path: FieldPath, found: str, names: Sequence[str]) -> FieldProblem:
-    hint = close_match_hint(found, names)
-    return FieldProblem(path, f'"{found}"', ", ".join(names), hint)
+def _unknown_name(path: FieldPath, name: str, names: Sequence[str]) -> FieldProblem:
+    hint = close_match_hint(name, names)
+    return FieldProblem(path, f'"{name}"', ", ".join(names), hint)
 
 
 def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
     """Yield the problems of a plan, located at its entry in the suite file."""
-    for each in error.problems:
-        told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield FieldProblem(("tests", index, "plan"), f"a mistake: {told}", "", hint)
+    for problem in error.problems:
+        message, _, hint = problem.text("error").removeprefix("error: ").partition("\nhint: ")
+        yield FieldProblem(("tests", index, "plan"), f"a mistake: {message}", "", hint)

@@ -73,7 +73,7 @@ def base_plan(hosts: int) -> str:
 def default_pairs(hosts: int) -> list[Pair]:
     """Return pairs that include each host at least once, with partners half the fabric apart."""
     half = hosts // 2
-    pairs = [(first, first + half) for first in range(half)]
+    pairs = [(host, host + half) for host in range(half)]
     return [*pairs, (0, hosts - 1)] if hosts % 2 and hosts > 1 else pairs
 
 
@@ -83,8 +83,8 @@ def sweeps(plan: LoadedPlan, options: Options) -> Iterator[tuple[str, LoadedPlan
     Raises:
         PlanError: One cannot run on the plan's fabric.
     """
-    for name, sizes, job, variants in _all(plan, options):
-        yield name, _loaded(plan, name, options, sizes, job, variants)
+    for name, sizes, job, variants in _sweep_definitions(plan, options):
+        yield name, _sweep_plan(plan, name, options, sizes, job, variants)
 
 
 def reference(plan: LoadedPlan, options: Options, rate_bps: int | None) -> LoadedPlan:
@@ -100,13 +100,13 @@ def reference(plan: LoadedPlan, options: Options, rate_bps: int | None) -> Loade
     """
     # Replies start after the acknowledgement has left the link, like those of software.
     job = {**_ping_pong(repeat=2), **dict.fromkeys(_OVERHEADS, "0s"), "send_overhead": _PAUSE}
-    more = [f"fabric.nic.latency={REFERENCE_LATENCY_PS}ps", "backend=sim"]
-    more += [f"fabric.topology.host_link.rate={rate_bps}bps"] if rate_bps else []
+    overrides = [f"fabric.nic.latency={REFERENCE_LATENCY_PS}ps", "backend=sim"]
+    overrides += [f"fabric.topology.host_link.rate={rate_bps}bps"] if rate_bps else []
     sizes = _up_to(SMALL_BYTES, plan.plan.transport.mtu_bytes)
-    return _loaded(plan, f"{LATENCY}-reference", options, sizes, job, _of_pairs(options.pairs), more)
+    return _sweep_plan(plan, f"{LATENCY}-reference", options, sizes, job, _of_pairs(options.pairs), overrides)
 
 
-def _all(
+def _sweep_definitions(
     plan: LoadedPlan, options: Options
 ) -> Iterator[tuple[str, Sequence[int], dict[str, Any], dict[str, dict[str, Any]]]]:
     """Yield name, sizes, job and variants of each sweep."""
@@ -120,11 +120,11 @@ def _all(
         for count in QUEUE_PAIRS
     }
     yield RATE, large, ping_pong, by_pairs
-    windows = [each for each in WINDOWS if each <= transport.window_packets]
+    windows = [window for window in WINDOWS if window <= transport.window_packets]
     by_window = {
-        f"{name}-window-{each}": {**changes, "transport.window": each, "transport.ack_every": 1}
+        f"{name}-window-{window}": {**changes, "transport.window": window, "transport.ack_every": 1}
         for name, changes in pairs.items()
-        for each in windows
+        for window in windows
     }
     yield WINDOW, [min(WINDOW_BYTES, options.size_max_bytes)], ping_pong, by_window
     stream = {
@@ -133,10 +133,12 @@ def _all(
         "repeat": 20,
         "warm_up_rounds": 2,
     }
-    ways = [way for first, second in options.pairs for way in ((first, second), (second, first))]
+    ordered_pairs = [
+        ordered_pair for first, second in options.pairs for ordered_pair in ((first, second), (second, first))
+    ]
     by_count = {
         f"{name}-messages-{count}": {**changes, f"jobs.{_PROBE}.processes_per_host": count}
-        for name, changes in _of_pairs(ways).items()
+        for name, changes in _of_pairs(ordered_pairs).items()
         for count in STREAMS
     }
     yield MESSAGES, COST_BYTES, stream, by_count
@@ -152,27 +154,27 @@ def _ping_pong(repeat: int, warm_up: int = 0) -> dict[str, Any]:
     }
 
 
-def _up_to(sizes: Sequence[int], most: int) -> list[int]:
-    return [size for size in sizes if size <= most]
+def _up_to(sizes: Sequence[int], size_max: int) -> list[int]:
+    return [size for size in sizes if size <= size_max]
 
 
 def _of_pairs(pairs: Iterable[Pair]) -> dict[str, dict[str, Any]]:
     return {f"host{first}-host{second}": {f"jobs.{_PROBE}.ranks": [first, second]} for first, second in pairs}
 
 
-def _loaded(
+def _sweep_plan(
     plan: LoadedPlan,
     name: str,
     options: Options,
     sizes: Sequence[int],
     job: dict[str, Any],
     variants: dict[str, dict[str, Any]],
-    more: Sequence[str] = (),
+    overrides: Sequence[str] = (),
 ) -> LoadedPlan:
     """Return the plan with one sweep instead of its jobs."""
-    first = plan.plan.jobs[0]
+    first_job = plan.plan.jobs[0]
     # The plan's software overheads apply here too; backends with real hosts have their own.
-    overheads = {each: f"{getattr(first, f'{each}_ps')}ps" for each in _OVERHEADS}
+    overheads = {overhead: f"{getattr(first_job, f'{overhead}_ps')}ps" for overhead in _OVERHEADS}
     ranks = list(options.pairs[0])
     fields: dict[str, Any] = {
         "name": f"calibrate-{name}",
@@ -192,4 +194,6 @@ def _loaded(
     }
     if plan.plan.fabric.load_balancing.kind == "pinned":  # pins refer to flows of the plan's jobs
         fields["fabric.load_balancing"] = "ecmp"
-    return loading.reload(plan, [*(f"{key}={json.dumps(value)}" for key, value in fields.items()), *more])
+    return loading.reload(
+        plan, [*(f"{key}={json.dumps(value)}" for key, value in fields.items()), *overrides]
+    )

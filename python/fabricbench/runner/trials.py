@@ -1,4 +1,7 @@
-"""Runs the trials of a plan into a workspace, sequentially or concurrently."""
+"""Runs the trials of a plan into a workspace, sequentially or concurrently.
+
+Also defines the listener of a run, facts and ids of trials and runs, and the facts of this machine.
+"""
 
 from __future__ import annotations
 
@@ -153,12 +156,12 @@ class Runner:
             def run(
                 part: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
             ) -> list[Trial]:
-                own: list[Trial] = []
+                part_trials: list[Trial] = []
                 try:
-                    replace(self, listener=listener)._run(part, facts, own, interrupts)
+                    replace(self, listener=listener)._run(part, facts, part_trials, interrupts)
                 finally:
-                    done.extend(own)
-                return own
+                    done.extend(part_trials)
+                return part_trials
 
             try:
                 searching.run(run, self.listener)
@@ -175,18 +178,18 @@ class Runner:
         interrupts: Interrupts,
     ) -> None:
         """Run trials sequentially, then concurrently once that saves time; append them to `done`."""
-        left, count = deque(facts_of_trials), len(loaded.trials)
+        remaining, count = deque(facts_of_trials), len(loaded.trials)
         pace = self._pace(loaded)
-        while left:
+        while remaining:
             interrupts.check()
             if pace is not None and pace.is_side_by_side(len(done)):
-                self._side_by_side(loaded, left, pace.places, done, interrupts)
+                self._side_by_side(loaded, remaining, pace.places, done, interrupts)
                 return
-            planned, facts = left.popleft()
-            begun_at = time.monotonic()
+            planned, facts = remaining.popleft()
+            started_at = time.monotonic()
             trial, resumed = self._one(planned, facts, (len(done) + 1, count), interrupts)
             if pace is not None and not resumed:
-                pace.took(len(done), time.monotonic() - begun_at)
+                pace.took(len(done), time.monotonic() - started_at)
             done.append(trial)
 
     def _pace(self, loaded: LoadedPlan) -> Pace | None:
@@ -194,8 +197,8 @@ class Runner:
             return None
         from fabricbench.runner.places import pace_of
 
-        own = {"threads": self.threads, "jobs": self.jobs}
-        return pace_of(loaded, self.backend, **own, allowed=self.allowed)
+        options = {"threads": self.threads, "jobs": self.jobs}
+        return pace_of(loaded, self.backend, **options, allowed=self.allowed)
 
     def _side_by_side(
         self,
@@ -207,11 +210,11 @@ class Runner:
     ) -> None:
         from fabricbench.runner.side_by_side import SideBySide, Task
 
-        first = len(done)
-        known = zip(left, loaded.estimates[first:], strict=True)
+        first_index = len(done)
+        estimated = zip(left, loaded.estimates[first_index:], strict=True)
         tasks = [
             Task(planned, facts, number, estimate["memory_bytes"] if estimate else None)
-            for number, ((planned, facts), estimate) in enumerate(known, first + 1)
+            for number, ((planned, facts), estimate) in enumerate(estimated, first_index + 1)
         ]
         SideBySide(self, tasks, places, done).run(interrupts)
 
@@ -249,8 +252,8 @@ class Runner:
 def summary_of(planned: PlannedTrial, result: RunResult) -> dict[str, Any]:
     """Return the summary of a trial for its record, with the reason for its backend and its notes."""
     summary: dict[str, Any] = dict(result.summary)
-    own = [*([planned.chosen] if planned.chosen else ()), *planned.notes]
-    return summary | {"notes": [*own, *summary.get("notes", ())]} if own else summary
+    plan_notes = [*([planned.chosen] if planned.chosen else ()), *planned.notes]
+    return summary | {"notes": [*plan_notes, *summary.get("notes", ())]} if plan_notes else summary
 
 
 def facts_of(
@@ -266,13 +269,15 @@ def facts_of(
         suite: Id of the run that they belong to; None to derive it from the plan and this backend.
     """
     plan = loaded.plan
-    suite = suite or suite_id(plan.name, [trial_id(each, backend) for each in loaded.suite], plan.tag)
+    suite = suite or suite_id(
+        plan.name, [trial_id(suite_trial, backend) for suite_trial in loaded.suite], plan.tag
+    )
     for trial in loaded.trials:
         planned, carrier = trial, backend
         if isinstance(backend, Choosing):
-            carrier, why = backend.carrier(trial)
-            planned = replace(trial, chosen=why)
-        row, judged = _expected(planned, loaded)
+            carrier, reason = backend.carrier(trial)
+            planned = replace(trial, chosen=reason)
+        row, judged = _published_and_criteria(planned, loaded)
         yield (
             planned,
             TrialFacts(
@@ -319,7 +324,7 @@ class _Observer:
         self.writer.write(table, batch)
 
 
-def _expected(
+def _published_and_criteria(
     planned: PlannedTrial, loaded: LoadedPlan
 ) -> tuple[dict[str, Any] | None, tuple[Mapping[str, Any], ...]]:
     """Return the published row of a trial and the criteria that apply to it.
@@ -330,7 +335,9 @@ def _expected(
         return None, ()
     variant = loaded.variant_of(planned)
     criteria, reference = loaded.plan.criteria, loaded.reference
-    judged = tuple(each.stored() for each in criteria if each.concerns(planned.variant, reference))
+    judged = tuple(
+        criterion.stored() for criterion in criteria if criterion.concerns(planned.variant, reference)
+    )
     table = variant.published
     values = table.rows.get(planned.data_size_bytes) if table else None
     if not table or not values:

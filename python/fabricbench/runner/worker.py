@@ -31,7 +31,7 @@ def main(descriptor: int) -> None:
     """Run the trials received over a connection.
 
     Args:
-        descriptor: File descriptor of the connection; first a `Setup` arrives, then an `Order` per trial.
+        descriptor: File descriptor of the connection, which sends a `Setup` and then an `Order` per trial.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process of the run handles Ctrl-C
     gc.set_threshold(200_000, 20, 100)  # see fabricbench.cli.main
@@ -44,7 +44,7 @@ def main(descriptor: int) -> None:
 
 
 def _listen(connection: Connection[Any, Any], orders: SimpleQueue[Order]) -> None:
-    """Queue orders, also while a trial runs, to notice when the other end has gone."""
+    """Queue orders, also while a trial runs, to notice when the other end closes the connection."""
     try:
         while True:
             orders.put(connection.recv())
@@ -56,11 +56,11 @@ def _listen(connection: Connection[Any, Any], orders: SimpleQueue[Order]) -> Non
 
 
 def answer(setup: Setup, order: Order, told: Callable[[Progress], None]) -> Done | Failed:
-    """Run a trial and write its record; `told` receives the progress."""
+    """Run a trial and write its record; `told` is called with the progress."""
     try:
         record = open_record(order.folder, order.facts)
         try:
-            return _carried_out(setup, order, record, told)
+            return _run_order(setup, order, record, told)
         except BaseException:
             record.abandon()
             raise
@@ -68,9 +68,9 @@ def answer(setup: Setup, order: Order, told: Callable[[Progress], None]) -> Done
         return Failed.by(error)
 
 
-def _carried_out(setup: Setup, order: Order, record: RecordWriter, told: Callable[[Progress], None]) -> Done:
+def _run_order(setup: Setup, order: Order, record: RecordWriter, report: Callable[[Progress], None]) -> Done:
     backend = setup.backend.sharing(order.cores)
-    result = backend.run(order.planned, _Observer(record, told), threads=setup.threads)
+    result = backend.run(order.planned, _Observer(record, report), threads=setup.threads)
     record.close()
     summary = summary_of(order.planned, result)
     rows = setup.results(order.facts, summary, TableFolder(order.folder))

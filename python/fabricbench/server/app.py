@@ -51,8 +51,8 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     """Return the application for a workspace.
 
     Args:
-        workspace: Open; its runs are carried out as long as the application is up.
-        settings: How the server is set up.
+        workspace: The open workspace; its queued runs are executed as long as the application is up.
+        settings: Settings of the server.
     """
     app = FastAPI(
         title="fabricbench",
@@ -68,7 +68,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     logins = Logins(workspace.root / FOLDER, settings)
     surveys = Surveys(scheduler.hosts_files)
     app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler, logins, surveys)
-    for part in (
+    for module in (
         plans,
         runs,
         trials,
@@ -85,11 +85,11 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         metrics,
         web,
     ):
-        app.include_router(part.router)
+        app.include_router(module.router)
     app.include_router(vendor.router)
     app.include_router(web.pages)
     add_error_handlers(app)
-    # The last one added comes first.
+    # Starlette calls the middleware added last first.
     app.add_middleware(
         BodyLimit,
         bytes_max=settings.body_bytes_max,
@@ -104,7 +104,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Carry runs out as long as the application is up."""
+    """Run the scheduler and the sandbox as long as the application is up."""
     state: ServerState = app.state.server
     state.sandbox.start()
     warming = warm_up()
@@ -117,7 +117,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 class _Headers:
-    """Adds the headers that every answer has."""
+    """ASGI middleware that adds the headers of every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -14,18 +14,18 @@ from fabricbench.plan.load import document_of
 from fabricbench.plan.loaded import LoadedPlan
 
 _HOSTS: Final = "hosts"
-"""The field of a request, and the setting of a backend, that names a file of hosts."""
+"""Name of the request field and of the backend setting that hold a file of hosts."""
 _REQUEST: Final = "the request"
-"""What errors call what is beside the plan."""
+"""Source named in errors about request fields outside the plan."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request says beside the plan.
+    """Run target of a request: file of hosts and choice of predictions, the fields next to the plan.
 
     Attributes:
         hosts: Name of the file of hosts; none if it names none.
-        files: What a backend is told to run on the hosts of each file of the server, by its name.
+        files: Backend settings for the hosts of each file of the server, by the name of the file.
         twin: Whether each trial is to be predicted first.
     """
 
@@ -34,18 +34,20 @@ class Asked:
     twin: bool
 
     def settings(self, loaded: LoadedPlan) -> Mapping[str, Any]:
-        """Return what the backend of a plan is told.
+        """Return the backend settings for a plan.
 
         Raises:
-            PlanError: There are no such hosts, or that backend needs none.
+            PlanError: The file of hosts is unknown, or that backend uses none.
         """
         if self.hosts is None:
             return {}
         backend = loaded.plan.backend
         if not _takes_hosts(backend):
-            able = next(name for name in sorted(BACKENDS) if _takes_hosts(name))
-            found = f'"{self.hosts}", and backend {backend}, which runs on no hosts'
-            raise PlanError([self._problem(found, f"backend {able}", f'set `backend` to "{able}"')])
+            suitable = next(name for name in sorted(BACKENDS) if _takes_hosts(name))
+            mismatch = f'"{self.hosts}", and backend {backend}, which runs on no hosts'
+            raise PlanError(
+                [self._problem(mismatch, f"backend {suitable}", f'set `backend` to "{suitable}"')]
+            )
         if self.hosts not in self.files:
             raise PlanError([self._problem(f'"{self.hosts}"', self._names, "GET /api/v1/hosts lists them")])
         return self.files[self.hosts]
@@ -55,11 +57,11 @@ class Asked:
         return ", ".join(sorted(self.files)) or "none: this server was given no file of hosts"
 
     def problems(self, error: Exception, loaded: LoadedPlan, source: str) -> Iterator[Problem]:
-        """Yield what is wrong, by the fields of the plan called `source` and those of the request."""
+        """Yield the problems of an error, located in the plan called `source` or in the request."""
         document = document_of(loaded)
         if isinstance(error, PlanError):
-            for each in error.problems:
-                yield each if each.place.source in (source, _REQUEST) else self._in_file(each)
+            for problem in error.problems:
+                yield problem if problem.place.source in (source, _REQUEST) else self._in_file(problem)
         elif isinstance(error, RefusedError):
             path = _path_of(error.field)
             hint = error.hint or "the simulator may run it: leave `backend` out"
@@ -73,15 +75,15 @@ class Asked:
             yield document.problem(("backend",), self._named(error.found), self._named(error.allowed), hint)
 
     def _in_file(self, problem: Problem) -> Problem:
-        """Return what is wrong with the file of hosts as the fault of who names it."""
-        told = problem.text("error").removeprefix("error: ").partition("\nhint: ")[0]
-        return self._problem(f"a mistake in {self._named(told)}", "", problem.hint)
+        """Return a problem in a file of hosts as a problem of the request field that names the file."""
+        message = problem.text("error").removeprefix("error: ").partition("\nhint: ")[0]
+        return self._problem(f"a mistake in {self._named(message)}", "", problem.hint)
 
     def _problem(self, found: str, allowed: str, hint: str) -> Problem:
         return Problem(Place(_REQUEST), _HOSTS, found, allowed, hint)
 
     def _named(self, text: str) -> str:
-        """Return a text with the name of the file in place of where it is."""
+        """Return a text with the name of the file of hosts in place of its path."""
         if self.hosts is not None and self.hosts in self.files:
             text = text.replace(str(self.files[self.hosts][_HOSTS]), self.hosts)
         return text

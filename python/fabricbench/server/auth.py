@@ -25,9 +25,9 @@ from fabricbench.server.logins import Logins
 from fabricbench.server.settings import LOOPBACK, Settings, digest
 
 OPEN_PATHS: Final = frozenset({"/", "/healthz", "/api/v1/login"})
-"""What is answered without a token, beside the files of the web application: nothing of the workspace."""
-_CLOSED: Final = frozenset({"api", "metrics", "openapi.json"})
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Paths open without a token, in addition to the web application's files; none shows workspace content."""
+_CLOSED_FOLDERS: Final = frozenset({"api", "metrics", "openapi.json"})
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _USER: Final = re.compile(r"([A-Za-z0-9_.@-]{1,64}):([0-9a-f]{64})")
 _HINT: Final = (
     "send `Authorization: Bearer TOKEN`, or open the address that the server printed when it started"
@@ -35,7 +35,7 @@ _HINT: Final = (
 
 
 class UsersFileError(Exception):
-    """A users file that cannot be used; its text says why."""
+    """A users file that cannot be used; its text names the reason."""
 
 
 def new_token() -> str:
@@ -67,34 +67,34 @@ def read_users(path: Path) -> dict[str, str]:
 
 
 def cookie_name(settings: Settings) -> str:
-    """Return the name of the cookie; cookies know no ports, so it has the port in it."""
+    """Return the name of the cookie; it includes the port, because cookies are shared by all ports."""
     return f"fabricbench-{settings.port}"
 
 
 def login_of(connection: HTTPConnection, settings: Settings) -> str:
-    """Return the secret of the login that a request shows in its cookie; empty without one."""
+    """Return the login secret in a request's cookie; empty without a cookie."""
     return connection.cookies.get(cookie_name(settings), "")
 
 
 def user_of(token: str, settings: Settings) -> str | None:
-    """Return the name of the user whom a token belongs to, empty for the server's own; none if to nobody.
+    """Return the user of a token: empty for the server's own token, none for an invalid token.
 
-    Every known token is compared, in a time that does not tell how much of it was right.
+    Every registered token is compared, in constant time, so the duration reveals no matching prefix.
     """
-    shown = digest(token)
-    found: str | None = None
-    for name, known in settings.users.items():
-        if hmac.compare_digest(shown, known):
-            found = name
-    if settings.token and hmac.compare_digest(shown, digest(settings.token)):
-        found = ""
-    return found
+    token_digest = digest(token)
+    user: str | None = None
+    for name, user_digest in settings.users.items():
+        if hmac.compare_digest(token_digest, user_digest):
+            user = name
+    if settings.token and hmac.compare_digest(token_digest, digest(settings.token)):
+        user = ""
+    return user
 
 
 class Guard:
-    """Lets through what shows a token or a login and comes from here, and what needs none.
+    """ASGI middleware that admits requests of this site with a valid token or login, and open paths.
 
-    It notes in the state of the request its `user`, and whether it showed one (`is_known`).
+    It stores in the request state the `user`, and whether the request was authenticated (`is_known`).
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, logins: Logins) -> None:
@@ -103,7 +103,7 @@ class Guard:
         self._logins = logins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 or 403, or hand the request on with the name of its user."""
+        """Respond with 401 or 403, or pass the request on with the name of its user."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -130,12 +130,12 @@ class Guard:
         return await run_in_threadpool(self._logins.user_of, login) if login else None
 
     def _is_ours(self, host: str) -> bool:
-        """Tell whether a Host header may name this server; on other addresses it may have any name."""
+        """Return whether a Host header is valid: on loopback a loopback name, on other addresses any name."""
         return not self._settings.is_loopback or (urlsplit(f"//{host}").hostname or "") in LOOPBACK
 
     def _is_foreign(self, method: str, headers: Mapping[str, str]) -> bool:
-        """Tell whether a browser sent a request that changes something for a page of another site."""
-        if method in _SAFE:
+        """Return whether a browser sent a state-changing request from a page of another site."""
+        if method in _SAFE_METHODS:
             return False
         origin = headers.get("origin")
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
@@ -144,5 +144,5 @@ class Guard:
 
 
 def _is_open(method: str, path: str) -> bool:
-    """Tell whether a request needs no token."""
-    return path in OPEN_PATHS or (method in _SAFE and path.split("/")[1] not in _CLOSED)
+    """Return whether a request needs no token."""
+    return path in OPEN_PATHS or (method in _SAFE_METHODS and path.split("/")[1] not in _CLOSED_FOLDERS)

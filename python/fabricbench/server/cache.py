@@ -12,10 +12,10 @@ _BYTES_MAX: Final = 128 << 20
 
 
 class Cache:
-    """Keeps byte strings by a key that never means something else, up to a size; those used last stay.
+    """Least-recently-used cache of byte strings, bounded in bytes; a key always denotes the same content.
 
     Attributes:
-        places: Held while something is made, so that only as many things are as there are processors.
+        places: Semaphore held while content is computed: one slot per processor, at least two.
     """
 
     def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
@@ -28,21 +28,21 @@ class Cache:
         self.places = Semaphore(max(2, os.cpu_count() or 1))
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """Return what is kept under a key, or else make it; requests for the same key wait for each other."""
-        found = self._found(key)
-        if found is not None:
-            return found
+        """Return the content of a key, computed on a miss; concurrent requests for a key wait for one."""
+        content = self._found(key)
+        if content is not None:
+            return content
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            found = self._found(key)
-            if found is None:
+            content = self._found(key)
+            if content is None:
                 with self.places:
-                    found = make()
-                self._keep(key, found)
+                    content = make()
+                self._keep(key, content)
         with self._lock:
             self._making.pop(key, None)
-        return found
+        return content
 
     def _found(self, key: Hashable) -> bytes | None:
         with self._lock:

@@ -37,11 +37,11 @@ AskedJob = Annotated[
     str | None, Query(max_length=200, description="Metrics of this job, not of the one that fares worst.")
 ]
 _MISSING_MAX: Final = 200
-"""Trials without a record that are listed."""
-_ENDS: Final = 10
-"""Settings that are listed of the best, and of the worst."""
+"""Number of trials without a record that are listed."""
+_EXTREMES_MAX: Final = 10
+"""Number of best settings listed, and of worst settings."""
 _LOADS_MAX: Final = 200
-"""Plans and sizes of which the best settings are listed."""
+"""Number of pairs of plan and size whose best settings are listed."""
 _FRONT_MAX: Final = 500
 
 
@@ -106,18 +106,20 @@ def list_campaigns(state: State) -> Campaigns:
 @router.get("/campaigns/{name}")
 def show_campaign(name: CampaignName, state: State) -> CampaignDetail:
     """Return how far a campaign is, what differs among its trials, and which have no record."""
-    progress = next((each for each in _progress(state) if each.name == name), None)
+    progress = next((report for report in _progress(state) if report.name == name), None)
     if progress is None:
         raise not_found(f'no campaign "{name}" has run here', "GET /api/v1/campaigns lists them")
-    kept = kept_trials(state.workspace.root, name)
-    if kept is None:
-        return CampaignDetail(progress=progress, has_trials=False, **_NOTHING)
+    campaign_trials = kept_trials(state.workspace.root, name)
+    if campaign_trials is None:
+        return CampaignDetail(progress=progress, has_trials=False, **_WITHOUT_TRIALS)
     key = ("campaign", _stamp(state, name))
-    about = json.loads(state.cache.get(key, lambda: json.dumps(_about(state, kept)).encode()))
-    return CampaignDetail(progress=progress, has_trials=True, **about)
+    facts = json.loads(
+        state.cache.get(key, lambda: json.dumps(_trial_facts(state, campaign_trials)).encode())
+    )
+    return CampaignDetail(progress=progress, has_trials=True, **facts)
 
 
-_NOTHING: Final[dict[str, Any]] = {
+_WITHOUT_TRIALS: Final[dict[str, Any]] = {
     "title": "",
     "source": "",
     "factors": [],
@@ -131,60 +133,60 @@ _NOTHING: Final[dict[str, Any]] = {
 
 
 def _progress(state: ServerState) -> list[CampaignProgress]:
-    found = []
-    for each in campaigns(state.workspace.root):
-        with suppress(ValidationError):  # somebody has changed its file
-            found.append(CampaignProgress.model_validate(asdict(each)))
-    return found
+    reports = []
+    for campaign in campaigns(state.workspace.root):
+        with suppress(ValidationError):  # its file was edited by hand
+            reports.append(CampaignProgress.model_validate(asdict(campaign)))
+    return reports
 
 
 def _stamp(state: ServerState, name: str) -> tuple[object, ...]:
-    """Return what changes with the trials of a campaign, and with what they came to."""
+    """Return a cache key of a campaign: it changes with its trials and with their results."""
     return (name, trials_stamp(state.workspace.root, name), *values_stamp(state.workspace))
 
 
-def _about(state: ServerState, kept: CampaignTrials) -> dict[str, Any]:
-    """Return what differs among the trials of a campaign, and which have no record."""
-    table = _table(state, kept, [], None)
+def _trial_facts(state: ServerState, campaign_trials: CampaignTrials) -> dict[str, Any]:
+    """Return the factors of a campaign, its metrics and jobs, and its trials without a record."""
+    table = _table(state, campaign_trials, [], None)
     missing = table.missing.select("trial", "status", *table.factors, "iteration")
     return {
-        "title": kept.title,
-        "source": kept.source,
+        "title": campaign_trials.title,
+        "source": campaign_trials.source,
         "factors": [{"name": name, "levels": levels} for name, levels in table.factors.items()],
-        "metrics": [metric.name for metric in _metrics(state, kept)],
-        "jobs": list(kept.jobs),
-        "alone": kept.alone,
+        "metrics": [metric.name for metric in _metrics(state, campaign_trials)],
+        "jobs": list(campaign_trials.jobs),
+        "alone": campaign_trials.alone,
         "recorded": table.trials - missing.height,
         "missing_total": missing.height,
         "missing": missing.head(_MISSING_MAX).to_dicts(),
     }
 
 
-def _metrics(state: ServerState, kept: CampaignTrials) -> list[Metric]:
-    """Return the metrics that any trial of a campaign has, the main one first."""
-    ids: list[str] = kept.members["trial"].unique().to_pylist()
-    there = measured_metrics(state.workspace, ids)
-    found = [metric for name, metric in BY_NAME.items() if name in there]
-    return sorted(found, key=lambda metric: metric.name != kept.metric)
+def _metrics(state: ServerState, campaign_trials: CampaignTrials) -> list[Metric]:
+    """Return the metrics measured in any trial of a campaign, the main one first."""
+    ids: list[str] = campaign_trials.members["trial"].unique().to_pylist()
+    measured_names = measured_metrics(state.workspace, ids)
+    metrics = [metric for name, metric in BY_NAME.items() if name in measured_names]
+    return sorted(metrics, key=lambda metric: metric.name != campaign_trials.metric)
 
 
 def _table(
-    state: ServerState, kept: CampaignTrials, metrics: Sequence[str], job: str | None
+    state: ServerState, campaign_trials: CampaignTrials, metrics: Sequence[str], job: str | None
 ) -> CampaignTable:
     import polars as pl
 
-    if job is not None and job not in kept.jobs:
-        raise ApiError(422, f'job: found "{job}"', field="job", allowed=", ".join(kept.jobs))
-    members = pl.DataFrame(kept.members)
-    return campaign_table(state.workspace, members, kept.factors, metrics, job)
+    if job is not None and job not in campaign_trials.jobs:
+        raise ApiError(422, f'job: found "{job}"', field="job", allowed=", ".join(campaign_trials.jobs))
+    members = pl.DataFrame(campaign_trials.members)
+    return campaign_table(state.workspace, members, campaign_trials.factors, metrics, job)
 
 
-def _found(state: ServerState, name: str) -> CampaignTrials:
-    kept = kept_trials(state.workspace.root, name)
-    if kept is None:
+def _trials_of(state: ServerState, name: str) -> CampaignTrials:
+    campaign_trials = kept_trials(state.workspace.root, name)
+    if campaign_trials is None:
         hint = f"`fabricbench campaign` with the file of {name} tells, and runs no trial again"
         raise not_found(f'it is not known which trials campaign "{name}" has', hint)
-    return kept
+    return campaign_trials
 
 
 @router.get(
@@ -205,34 +207,39 @@ def analyse_campaign(
     Of the `settings` it has the `best` and the `worst`, and how many there are; `figures` are those of
     `fabricbench campaign report`, each with `name`, `caption`, and `data` and `layout` for Plotly.
     """
-    kept = _found(state, name)
+    campaign_trials = _trials_of(state, name)
     key = ("analysis", _stamp(state, name), metric, job, relative)
-    body = state.cache.get(key, lambda: _analysis(state, kept, metric, job, relative=relative))
+    body = state.cache.get(key, lambda: _analysis(state, campaign_trials, metric, job, relative=relative))
     return Response(body, media_type="application/json")
 
 
 def _analysis(
-    state: ServerState, kept: CampaignTrials, asked: str | None, job: str | None, *, relative: bool
+    state: ServerState,
+    campaign_trials: CampaignTrials,
+    metric_name: str | None,
+    job: str | None,
+    *,
+    relative: bool,
 ) -> bytes:
-    metric = chosen_metric(asked, _metrics(state, kept))
+    metric = chosen_metric(metric_name, _metrics(state, campaign_trials))
     if metric is None:
         raise not_found("nothing to analyse: no trial has a record")
-    response = _table(state, kept, [metric.name], job).response(metric, relative=relative)
-    about = json.dumps(_told(response))
+    response = _table(state, campaign_trials, [metric.name], job).response(metric, relative=relative)
+    head = json.dumps(_response_content(response))
     figures = [plot_json(plot, name=name) for name, plot in plots_of(response).items()]
-    return b"".join((about[:-1].encode(), b', "figures": [', b", ".join(figures), b"]}"))
+    return b"".join((head[:-1].encode(), b', "figures": [', b", ".join(figures), b"]}"))
 
 
-def _told(response: Effects) -> dict[str, Any]:
+def _response_content(response: Effects) -> dict[str, Any]:
     ranked = setting_rows(response)
-    told = response_object(response)
-    return told | {
+    content = response_object(response)
+    return content | {
         "title": response.title,
         "factors": response.names,
-        "best": ranked[:_ENDS],
-        "worst": ranked[_ENDS:][-_ENDS:],
+        "best": ranked[:_EXTREMES_MAX],
+        "worst": ranked[_EXTREMES_MAX:][-_EXTREMES_MAX:],
         "settings_total": len(ranked),
-        "best_of_each": told["best_of_each"][:_LOADS_MAX],
+        "best_of_each": content["best_of_each"][:_LOADS_MAX],
     }
 
 
@@ -252,25 +259,34 @@ def compare_metrics(
     `front` has the settings that no other is better than in both, `metrics` the names of the two; without
     names they are the first two that trials have.
     """
-    kept = _found(state, name)
+    campaign_trials = _trials_of(state, name)
     key = ("pareto", _stamp(state, name), first, second, job)
-    body = state.cache.get(key, lambda: _pareto(state, kept, (first, second), job))
+    body = state.cache.get(key, lambda: _pareto(state, campaign_trials, (first, second), job))
     return Response(body, media_type="application/json")
 
 
 def _pareto(
-    state: ServerState, kept: CampaignTrials, asked: tuple[str | None, str | None], job: str | None
+    state: ServerState,
+    campaign_trials: CampaignTrials,
+    metric_names: tuple[str | None, str | None],
+    job: str | None,
 ) -> bytes:
-    known = _metrics(state, kept)
-    one = chosen_metric(asked[0], known)
-    other = chosen_metric(asked[1], [metric for metric in known if metric is not one])
-    if one is None or other is None:
+    metrics = _metrics(state, campaign_trials)
+    first_metric = chosen_metric(metric_names[0], metrics)
+    second_metric = chosen_metric(
+        metric_names[1], [metric for metric in metrics if metric is not first_metric]
+    )
+    if first_metric is None or second_metric is None:
         raise not_found("nothing to draw: trials have fewer than two metrics")
-    table = _table(state, kept, [one.name, other.name], job)
-    front = front_of(table.response(one), table.response(other))
+    table = _table(state, campaign_trials, [first_metric.name, second_metric.name], job)
+    front = front_of(table.response(first_metric), table.response(second_metric))
     plot: Plot | None = pareto_plot(front)
     if plot is None:
         raise not_found("nothing to draw: no setting has both metrics")
     rows = front.rows()
-    about = {"metrics": [one.name, other.name], "front": rows[:_FRONT_MAX], "front_total": len(rows)}
-    return plot_json(plot, **about)
+    head = {
+        "metrics": [first_metric.name, second_metric.name],
+        "front": rows[:_FRONT_MAX],
+        "front_total": len(rows),
+    }
+    return plot_json(plot, **head)

@@ -1,4 +1,4 @@
-"""Ray cluster that runs trials for the server: connects to an existing one or starts one.
+"""Ray cluster that runs trials for the server: connects to an existing one or starts a local one.
 
 `local` is a cluster on this machine, in a process that lives as long as the server; concurrent runs share its
 cores. Its token is known to the server and its workers only.
@@ -19,8 +19,8 @@ from typing import Final
 from fabricbench.runner.campaign.cluster import LOCAL, joined
 from fabricbench.runner.messages import ClusterError
 
-_END_S: Final = 10
-_LAST: Final = 300
+_SHUTDOWN_S: Final = 10
+_STDERR_CHARS_MAX: Final = 300
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Cluster:
     """A Ray cluster.
 
     Attributes:
-        address: Where the workers of the server reach it: `HOST:PORT`, or `ray://HOST:PORT`.
-        environment: Variables of theirs that let them in.
+        address: Address for the workers of the server: `HOST:PORT`, or `ray://HOST:PORT`.
+        environment: Environment variables of the workers that authenticate them to the cluster.
     """
 
     address: str
@@ -38,17 +38,17 @@ class Cluster:
 
 @contextmanager
 def cluster_at(on: str) -> Iterator[Cluster]:
-    """Have a cluster until the block ends.
+    """Connect to a cluster, or start one, until the block ends.
 
     Args:
         on: `local`, or the address of a cluster: `ray://HOST:PORT`, or HOST:PORT from a node of it.
 
     Raises:
-        ClusterError: Ray is not installed, or there is no such cluster, or it lets us not in.
+        ClusterError: Ray is not installed, there is no such cluster, or it refuses access.
     """
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)} if on == LOCAL else {}
     pipe = subprocess.PIPE
-    # A session of its own: Ctrl-C in the server's terminal is for the server, whose end ends this one.
+    # A session of its own: Ctrl-C in the server's terminal reaches only the server, which ends this process.
     keeper = subprocess.Popen(
         [sys.executable, "-m", "fabricbench.server.cluster", on],
         stdin=pipe,
@@ -65,18 +65,19 @@ def cluster_at(on: str) -> Iterator[Cluster]:
 
 
 def _address(keeper: subprocess.Popen[str], on: str) -> str:
-    """Return the address that a keeper tells.
+    """Return the cluster address that a keeper process reports.
 
     Raises:
-        ClusterError: It tells why there is none.
+        ClusterError: The keeper reports an error instead, or exits.
     """
-    told = keeper.stdout.readline() if keeper.stdout else ""
-    if not told:
-        said = keeper.communicate()[1]
+    line = keeper.stdout.readline() if keeper.stdout else ""
+    if not line:
+        stderr_text = keeper.communicate()[1]
         raise ClusterError(
-            f"cannot use the Ray cluster at {on}: {said.strip()[-_LAST:]}", "`ray status` tells more"
+            f"cannot use the Ray cluster at {on}: {stderr_text.strip()[-_STDERR_CHARS_MAX:]}",
+            "`ray status` tells more",
         )
-    values = json.loads(told)
+    values = json.loads(line)
     if "error" in values:
         raise ClusterError(values["error"], values["hint"])
     return str(values["address"])
@@ -84,15 +85,15 @@ def _address(keeper: subprocess.Popen[str], on: str) -> str:
 
 def _end(keeper: subprocess.Popen[str]) -> None:
     with suppress(OSError, ValueError, subprocess.TimeoutExpired):
-        keeper.communicate(timeout=_END_S)  # it ends with its input
+        keeper.communicate(timeout=_SHUTDOWN_S)  # it ends with its input
     keeper.kill()
     keeper.wait()
 
 
 def main(on: str) -> None:
-    """Tell the address of a cluster as a line of JSON; keep that of this machine until the input ends."""
+    """Print the address of a cluster as a line of JSON; keep a local cluster until the input ends."""
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else is to come out there
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of libraries must not reach the server
     try:
         ray = joined(on)
         address = str(ray.get_runtime_context().gcs_address) if on == LOCAL else on

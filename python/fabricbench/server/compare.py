@@ -53,10 +53,10 @@ def compare_trials(
         return Response(_by_size(state, trial), media_type="application/json")
     if len(trial) < 2:
         raise ApiError(422, "trial: found 1", "name two trials or more, or by=variant", field="trial")
-    found = of_trials([finished_trial(each, state) for each in trial])
-    if not found.pairs:
+    comparison = of_trials([finished_trial(trial_id, state) for trial_id in trial])
+    if not comparison.pairs:
         raise ApiError(422, "the trials have no job in common", field="trial")
-    return Response(comparison_json(found), media_type="application/json")
+    return Response(comparison_json(comparison), media_type="application/json")
 
 
 @router.get(
@@ -75,14 +75,14 @@ def draw_comparison(
 
     `metric` is what is drawn, `metrics` what can be.
     """
-    trials = [finished_trial(each, state) for each in trial]
+    trials = [finished_trial(candidate, state) for candidate in trial]
     curves = compared_curves(trials, state.workspace.suite, every_variant=by != "trial")
-    known = shown_metrics(curves)
-    drawn = chosen_metric(metric, known)
+    metrics = shown_metrics(curves)
+    drawn = chosen_metric(metric, metrics)
     plot = compared_plot(curves, drawn) if drawn else None
     if drawn is None or plot is None:
         raise not_found("nothing to draw: no job has a metric")
-    names = [each.name for each in known]
+    names = [candidate.name for candidate in metrics]
     body = plot_json(plot, title=f"{drawn.title} over sizes", metric=drawn.name, metrics=names)
     return Response(body, media_type="application/json")
 
@@ -102,13 +102,13 @@ def _by_twin(state: ServerState, trials: list[str]) -> str:
 def _by_size(state: ServerState, trials: list[str]) -> str:
     if len(trials) != 2:
         raise ApiError(422, "trial: by=size takes two", "name a trial of each of two runs", field="trial")
-    first, second = (state.workspace.suite(finished_trial(each, state)) for each in trials)
-    found = of_sizes(first, second)
-    if not found.pairs:
+    first, second = (state.workspace.suite(finished_trial(trial_id, state)) for trial_id in trials)
+    comparison = of_sizes(first, second)
+    if not comparison.pairs:
         raise ApiError(
             422, "the runs have no collective, number of ranks and data size in common", field="trial"
         )
-    return comparison_json(found)
+    return comparison_json(comparison)
 
 
 def _by_variant(state: ServerState, trials: list[str], reference: str | None) -> str:

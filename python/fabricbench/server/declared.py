@@ -20,11 +20,11 @@ _MetricName = StrEnum(  # type: ignore[misc]
 AskedMetric = Annotated[
     _MetricName | None, Query(description="The metric; the first of `metrics` if there is no such value.")
 ]
-"""The metric that a figure is asked for."""
+"""Query parameter with the metric of a figure."""
 
 
 def chosen_metric(asked: str | None, known: Sequence[Metric]) -> Metric | None:
-    """Return the metric that is asked for, or the first where it is not known; none where none is."""
+    """Return the metric of the requested name, or else the first metric; none without metrics."""
     return next((metric for metric in known if metric.name == asked), next(iter(known), None))
 
 

@@ -56,7 +56,7 @@ FILES: Final = (
     *_TABLE_FILES,
     *_SPEC_FILES,
 )
-"""What can be downloaded of a finished trial."""
+"""File names of the downloads of a finished trial."""
 
 _Writer = Callable[[Trial, ServerState, Path], object]
 
@@ -129,11 +129,11 @@ def _write_table(trial: Trial, _state: ServerState, path: Path) -> None:
 
 
 def _write_spec_table(trial: Trial, _state: ServerState, path: Path) -> None:
-    found = port_map.table_of_trial(trial, path.stem)
-    if found is None:
+    rows = port_map.table_of_trial(trial, path.stem)
+    if rows is None:
         raise ApiError(409, f"trial {trial.id} was measured elsewhere, so it has no ranks at ports")
     with path.open("wb") as stream:
-        port_map.write_table(found, path.suffix[1:], stream)
+        port_map.write_table(rows, path.suffix[1:], stream)
 
 
 def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
@@ -143,9 +143,9 @@ def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
 
 def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
     jobs = current_reports(trial, Beside(state.workspace.family(trial)))
-    found = insight_of(trial)
+    insight = insight_of(trial)
     tags = tags_of(state.workspace, [trial])[trial.id]
-    path.write_text(shown_json(jobs, found, tags) + "\n", encoding="utf-8")
+    path.write_text(shown_json(jobs, insight, tags) + "\n", encoding="utf-8")
 
 
 def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
@@ -184,7 +184,7 @@ def _write_output(trial: Trial, _state: ServerState, path: Path) -> None:
 
 
 async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int) -> dict[str, Any]:
-    """Return the first frames that some queue pairs send, run again."""
+    """Run a trial again and return the first frames that some queue pairs send."""
     facts = trial.facts
     try:
         capturing(facts.backend)
@@ -192,23 +192,23 @@ async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int
         raise ApiError(409, f"trial {trial.id} has no frames to capture: {error.found}") from error
     arguments = {"spec": dict(facts.run_spec), "backend": facts.backend, "qps": qps, "count": count}
     try:
-        found: dict[str, Any] = await state.sandbox.run("capture", arguments)
+        capture: dict[str, Any] = await state.sandbox.run("capture", arguments)
     except SandboxError as error:
         hint = "capture fewer frames, or with `fabricbench capture`, which takes what the machine has"
         raise ApiError(422, f"the capture: {error}", hint) from error
-    if "error" in found:
-        raise ApiError(422, found["error"], allowed=found["allowed"], field="qp")
-    return found
+    if "error" in capture:
+        raise ApiError(422, capture["error"], allowed=capture["allowed"], field="qp")
+    return capture
 
 
-def _write_capture(trial: Trial, path: Path, found: dict[str, Any]) -> None:
+def _write_capture(trial: Trial, path: Path, capture: dict[str, Any]) -> None:
 
     facts = trial.facts
     is_infiniband = facts.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
-    addresses = found["lids"] if is_infiniband else found["addresses"]
+    addresses = capture["lids"] if is_infiniband else capture["addresses"]
     link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
-    frames = [(time_ps, b64decode(data)) for time_ps, data in found["frames"]]
-    interfaces, captured = by_sender(frames, addresses, found["rates_bps"], link_type)
+    frames = [(time_ps, b64decode(data)) for time_ps, data in capture["frames"]]
+    interfaces, captured = by_sender(frames, addresses, capture["rates_bps"], link_type)
     size = f"{facts.size_kind} size {facts.data_size_bytes} bytes"
     comment = f"plan {facts.plan}, {size}, trial {trial.id}, seed {facts.run_spec['seed']}"
     write_pcapng(

@@ -40,12 +40,12 @@ class ErrorBody(BaseModel):
 
 
 class ApiError(Exception):
-    """An error that a request has earned.
+    """An error response to a request.
 
     Attributes:
         status: HTTP status.
-        body: Content of the answer.
-        headers: Headers of the answer.
+        body: JSON content of the response.
+        headers: Headers of the response.
     """
 
     def __init__(self, status: int, message: str, hint: str = "", **more: Any) -> None:
@@ -55,25 +55,25 @@ class ApiError(Exception):
         self.headers: dict[str, str] = {}
 
     def retry_after(self, seconds: int) -> Self:
-        """Add when the request may be sent again (RFC 9110, 10.2.3)."""
+        """Add header Retry-After with a time in seconds (RFC 9110, 10.2.3)."""
         self.headers["Retry-After"] = str(seconds)
         return self
 
 
 def fault(message: str, hint: str = "", **more: Any) -> dict[str, Any]:
-    """Return what is wrong as its JSON object."""
+    """Return a `Fault` as a JSON object."""
     return Fault.model_validate({"message": message, "hint": hint, **more}).model_dump()
 
 
 def plan_error(faults: Sequence[Mapping[str, Any]], cost: Mapping[str, Any] | None) -> ApiError:
-    """Return the error for a plan that cannot be carried out."""
+    """Return the error for a plan that cannot be run."""
     error = ApiError(422, **faults[0])
     error.body |= {"errors": list(faults), "cost": dict(cost) if cost else None}
     return error
 
 
 def not_found(what: str, hint: str = "") -> ApiError:
-    """Return the error for something that is not there."""
+    """Return the error 404 with a message and a hint."""
     return ApiError(404, what, hint)
 
 
@@ -88,11 +88,11 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     429: {"model": ErrorBody, "description": "Too many sign-ins from this address."},
     503: {"model": ErrorBody, "description": "Too much to do at the moment, or the catalog is out of reach."},
 }
-"""The errors that any operation may answer with."""
+"""Error responses of all operations, for the OpenAPI schema."""
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Have every error answered as JSON of one form."""
+    """Register handlers that return every error as JSON of one form."""
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(StoreError, _store_error)
     app.add_exception_handler(BusyError, _busy)
@@ -103,14 +103,14 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 class _ErrorResponse(JSONResponse):
-    """An error as JSON; it may repeat what was sent, half of a surrogate pair included."""
+    """An error as ASCII JSON: text quoted from a request may include half of a surrogate pair."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content).encode()
 
 
 def answer(status: int, message: str, hint: str = "", **headers: str) -> JSONResponse:
-    """Return the answer for an error."""
+    """Return the response for an error."""
     return _ErrorResponse(ApiError(status, message, hint).body, status, headers=headers)
 
 
@@ -121,7 +121,7 @@ def _api_error(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _store_error(_request: Request, error: Exception) -> JSONResponse:
-    """Tell what is wrong with the workspace, without the places of its files."""
+    """Respond to an error of the workspace without the paths of its files."""
     if not isinstance(error, StoreError):
         raise error
     if isinstance(error, UnknownTrialError):
@@ -138,18 +138,18 @@ def _busy(_request: Request, error: Exception) -> JSONResponse:
 def _validation_error(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
-    faults = [_fault_of(each) for each in error.errors()]
+    faults = [_fault_of(problem) for problem in error.errors()]
     return _ErrorResponse({"error": faults[0], "errors": faults, "cost": None}, 422)
 
 
 def _fault_of(problem: Mapping[str, Any]) -> dict[str, Any]:
-    place = ".".join(str(part) for part in problem["loc"][1:])
-    message = f"{place or problem['loc'][0]}: {problem['msg']}"
-    return fault(message, field=place)
+    field_path = ".".join(str(part) for part in problem["loc"][1:])
+    message = f"{field_path or problem['loc'][0]}: {problem['msg']}"
+    return fault(message, field=field_path)
 
 
 def _no_text(_request: Request, _error: Exception) -> JSONResponse:
-    """Answer for half a surrogate pair: JSON can write one, and no text can hold it."""
+    """Respond to half a surrogate pair, which JSON can write but no encoded text can contain."""
     return answer(422, "found half a surrogate pair in a text", "write characters outside the BMP as two")
 
 

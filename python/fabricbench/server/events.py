@@ -19,7 +19,7 @@ STREAMS_MAX: Final = 128
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened.
+    """A numbered event of a run.
 
     Attributes:
         number: Its number; a later event has a higher one, in a server started later as well.
@@ -32,18 +32,18 @@ class Event:
     data: str
 
     def text(self) -> str:
-        """Write it as the event stream has it (HTML standard, 9.2.6)."""
+        """Return the event in the format of an event stream (HTML standard, 9.2.6)."""
         return f"id: {self.number}\nevent: {self.kind}\ndata: {self.data}\n\n"
 
 
 @dataclass
-class _Kept:
+class _RunEvents:
     events: deque[Event] = field(default_factory=deque)
     bytes: int = 0
     progress: Event | None = None
 
     def add(self, event: Event) -> None:
-        """Keep an event, and as many before it as there is room for."""
+        """Append an event; drop the oldest ones above the limits of number and bytes."""
         self.events.append(event)
         self.bytes += len(event.data)
         while len(self.events) > _EVENTS_MAX or (self.bytes > _BYTES_MAX and len(self.events) > 1):
@@ -51,10 +51,10 @@ class _Kept:
 
 
 class Events:
-    """The events of the last runs. Of progress only the last report is kept."""
+    """Events of the last runs; of the events `progress` of a run only the last one is stored."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _RunEvents] = OrderedDict()
         self._number = time.time_ns() // 1_000_000
         self._lock = Lock()
         self.is_closed = False
@@ -73,51 +73,51 @@ class Events:
             self._streams -= 1
 
     def add(self, run_id: str, kind: str, content: Mapping[str, Any]) -> None:
-        """Note an event of a run."""
+        """Store an event of a run."""
         data = json.dumps(content)
         with self._lock:
             self._number += 1
             event = Event(self._number, kind, data)
-            kept = self._kept.setdefault(run_id, _Kept())
+            run_events = self._kept.setdefault(run_id, _RunEvents())
             self._kept.move_to_end(run_id)
             if kind == "progress":
-                kept.progress = event
+                run_events.progress = event
             else:
-                kept.add(event)
+                run_events.add(event)
             while len(self._kept) > _RUNS_MAX:
                 self._kept.popitem(last=False)
 
     def since(self, run_id: str, number: int) -> list[Event]:
         """Return the events of a run after one, in their order."""
         with self._lock:
-            kept = self._kept.get(run_id)
-            if kept is None:
+            run_events = self._kept.get(run_id)
+            if run_events is None:
                 return []
-            found = [event for event in kept.events if event.number > number]
-            if kept.progress is not None and kept.progress.number > number:
-                found.append(kept.progress)
-        return sorted(found, key=lambda event: event.number)
+            events = [event for event in run_events.events if event.number > number]
+            if run_events.progress is not None and run_events.progress.number > number:
+                events.append(run_events.progress)
+        return sorted(events, key=lambda event: event.number)
 
     def last_state(self, run_id: str) -> str:
         """Return the last reported state of a run; empty if there is none."""
         with self._lock:
-            kept = self._kept.get(run_id)
-            told = [event for event in kept.events if event.kind == "state"] if kept else []
-        return str(json.loads(told[-1].data)["state"]) if told else ""
+            run_events = self._kept.get(run_id)
+            states = [event for event in run_events.events if event.kind == "state"] if run_events else []
+        return str(json.loads(states[-1].data)["state"]) if states else ""
 
     def progress(self, run_id: str) -> dict[str, Any] | None:
         """Return the last report of progress of a run."""
         with self._lock:
-            kept = self._kept.get(run_id)
-            event = kept.progress if kept else None
+            run_events = self._kept.get(run_id)
+            event = run_events.progress if run_events else None
         return json.loads(event.data) if event else None
 
     def forget_progress(self, run_id: str) -> None:
-        """Forget how far a run was, which has ended or begins anew."""
+        """Drop the progress of a run that has ended or starts again."""
         with self._lock:
             if run_id in self._kept:
                 self._kept[run_id].progress = None
 
     def close(self) -> None:
-        """Have every stream end, since the server does."""
+        """End every stream, at the end of the server."""
         self.is_closed = True

@@ -52,7 +52,7 @@ def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     twins = state.workspace.twins(run)
     key = ("figures", *map(identity, [trial, *run, *twins]))
     names: list[str] = json.loads(state.cache.get(key, lambda: _names(trial, run, twins)))
-    found = [(name, FIGURES[name]) for name in names]
+    figures = [(name, FIGURES[name]) for name in names]
     return FigureList(
         figures=[
             FigureInfo(
@@ -63,20 +63,20 @@ def list_figures(trial: FinishedTrial, state: State) -> FigureList:
                 over_time=figure.over_time,
                 zooms=figure.zooms,
             )
-            for name, figure in found
+            for name, figure in figures
         ]
     )
 
 
 def _names(trial: Trial, run: list[Trial], twins: list[Trial]) -> bytes:
-    alone, all_of_it = subject_of(trial, [trial]), subject_of(trial, run)
-    beside = subject_of(trial, [*run, *twins])
-    found = [
+    alone, whole_run = subject_of(trial, [trial]), subject_of(trial, run)
+    with_twins = subject_of(trial, [*run, *twins])
+    names = [
         name
         for name, figure in FIGURES.items()
-        if figure.is_there(beside if figure.has_twins else all_of_it if figure.of_run else alone)
+        if figure.is_there(with_twins if figure.has_twins else whole_run if figure.of_run else alone)
     ]
-    return json.dumps(found).encode()
+    return json.dumps(names).encode()
 
 
 @router.get(
@@ -107,13 +107,13 @@ def draw_figure(
     if to_ps is not None and to_ps < (from_ps or 0):
         raise ApiError(422, f"to_ps: found {to_ps}", field="to_ps", allowed="from_ps or more")
     ranks = tuple(sorted(set(rank or [])))
-    window = Window(from_ps or 0, to_ps, job, [each for each in ranks if 0 <= each < _PS_MAX], status)
+    window = Window(from_ps or 0, to_ps, job, [number for number in ranks if 0 <= number < _PS_MAX], status)
     is_whole = window == Window(ranks=[])
-    parts = () if is_whole else (window.from_ps, to_ps, job, ranks, status)
+    window_key = () if is_whole else (window.from_ps, to_ps, job, ranks, status)
     figure = FIGURES[name.value]
     run = state.workspace.suite(trial) if figure.of_run else [trial]
     run += state.workspace.twins(run) if figure.has_twins else []
-    key = ("figure", name.value, parts, *map(identity, [trial, *run]))
+    key = ("figure", name.value, window_key, *map(identity, [trial, *run]))
     body = state.cache.get(key, lambda: _drawn(trial, name.value, None if is_whole else window, run))
     return Response(body, media_type="application/json")
 
@@ -127,7 +127,7 @@ def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> 
 
 
 def plot_json(plot: Plot, **about: Any) -> bytes:
-    """Give a plot as JSON: what is told about it, its caption and unit, then `data` and `layout`."""
+    """Return a plot as JSON: fields `about`, caption and unit of the plot, then `data` and `layout`."""
     about |= {
         "caption": plot.caption,
         "reduced": plot.reduced,

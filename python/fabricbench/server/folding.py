@@ -11,7 +11,7 @@ from fabricbench.words import runs_of
 def folded_switches(
     nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """List the switches of a fabric, each host below the switch at its first port.
+    """Return the switches of a fabric, each with the hosts whose first port is connected to it.
 
     A pod is a set of switches that are joined below the highest tier; a fabric of one such set, or of
     switches joined only by the highest tier, has none.
@@ -56,7 +56,7 @@ def _pods(tiers: Mapping[str, int], cables: Iterable[tuple[str, str]]) -> dict[s
         if lower in leaders and upper in leaders:
             leaders[leader(upper)] = leader(lower)
     sets = {name: leader(name) for name in leaders}
-    numbers = {each: number for number, each in enumerate(dict.fromkeys(sets.values()))}
+    numbers = {set_leader: number for number, set_leader in enumerate(dict.fromkeys(sets.values()))}
     if not 1 < len(numbers) < len(sets):
         return {}
-    return {name: numbers[each] for name, each in sets.items()}
+    return {name: numbers[set_leader] for name, set_leader in sets.items()}

@@ -67,13 +67,13 @@ class HostsFiles(BaseModel):
 def list_hosts(state: State) -> HostsFiles:
     """Return the state of each host and its agent, a few seconds old at most."""
     surveys = state.surveys
-    found = {name: _survey_of(surveys, name) for name in surveys.files.files}
+    surveys_by_name = {name: _survey_of(surveys, name) for name in surveys.files.files}
     until = time.monotonic() + _PATIENCE_S
-    return HostsFiles(files=[_file_state(name, each, until) for name, each in found.items()])
+    return HostsFiles(files=[_file_state(name, survey, until) for name, survey in surveys_by_name.items()])
 
 
 def _survey_of(surveys: Surveys, name: str) -> Survey | str:
-    """Return the newest survey of a file, or why there is none."""
+    """Return the newest survey of a file, or the error message if there is none."""
     try:
         return surveys.newest(name)
     except PlanError as error:
@@ -93,13 +93,13 @@ def _file_state(name: str, survey: Survey | str, until: float) -> HostsFileState
 
 def _host_state(host: Host, report: HostReport | None) -> HostState:
     rows = [] if report is None else [row | {"state": row["state"].lower()} for row in report.rows()]
-    told = None if report is None else report.description
+    description = None if report is None else report.description
     states = {row["state"] for row in rows}
     if report is None:
         state = "asking"
     elif "problem" in states:
         state = "problem"
-    elif told is not None and told.held_by:
+    elif description is not None and description.held_by:
         state = "busy"
     else:
         state = "warning" if "warning" in states else "ready"
@@ -111,8 +111,8 @@ def _host_state(host: Host, report: HostReport | None) -> HostState:
             "plays": host.plays,
             "driver": host.driver,
             "state": state,
-            "version": told.version if told else "",
-            "facts": dict(sorted(told.facts.items())) if told else {},
+            "version": description.version if description else "",
+            "facts": dict(sorted(description.facts.items())) if description else {},
             "checks": rows,
         }
     )

@@ -19,10 +19,10 @@ AUTHORITY: Final = "authority"
 
 @dataclass(frozen=True)
 class HostsFiles:
-    """The files of hosts that a server was given.
+    """The files of hosts in the settings of a server.
 
     Attributes:
-        files: Each, by the name that requests know it by.
+        files: Path of each file, by its name in requests.
         authority: Folder of the authority that their agents have joined.
     """
 
@@ -32,69 +32,69 @@ class HostsFiles:
 
     @classmethod
     def of(cls, settings: Settings, root: Path) -> Self:
-        """Return those of a server whose workspace is in a folder."""
+        """Return the files of hosts of a server whose workspace is the folder `root`."""
         return cls(settings.hosts, settings.authority or root / AUTHORITY)
 
     def load(self, name: str) -> Hosts:
-        """Return what a file says; it is read again when it has changed.
+        """Return the hosts of a file; a changed file is read again.
 
         Raises:
-            PlanError: It has a mistake.
+            PlanError: The file has a mistake.
         """
         path = self.files[name]
         state = _state_of(path)
-        known = self._read.get(name)
-        if known is None or known[0] != state or not state:
-            known = self._read[name] = (state, load_hosts(path))
-        return known[1]
+        cached = self._read.get(name)
+        if cached is None or cached[0] != state or not state:
+            cached = self._read[name] = (state, load_hosts(path))
+        return cached[1]
 
     def host_set(self, name: str) -> HostSet:
-        """Return the hosts of a file as the queue of runs knows them.
+        """Return the hosts of a file in the form that the run queue stores.
 
         Raises:
-            PlanError: It has a mistake.
+            PlanError: The file has a mistake.
         """
         hosts = self.load(name)
         return HostSet(name, hosts.digest, tuple(host.entry.agent for host in hosts.hosts))
 
     def offered(self) -> list[HostSet]:
-        """Return the hosts that runs can use now: those of every file without a mistake."""
+        """Return the hosts that runs can use now: the host sets of all files without a mistake."""
         if not self.files:
             return []
 
-        found = []
+        host_sets = []
         for name in self.files:
             try:
-                found.append(self.host_set(name))
-            except PlanError:  # GET /api/v1/hosts says which
+                host_sets.append(self.host_set(name))
+            except PlanError:  # GET /api/v1/hosts returns the error
                 continue
-        return found
+        return host_sets
 
     def settings_of(self, name: str) -> dict[str, Any]:
-        """Return what backend `hosts` is told to run on the hosts of a file."""
+        """Return the settings of backend `hosts` for the hosts of a file."""
         return {"hosts": str(self.files[name]), "hosts_authority": str(self.authority)}
 
     def without_paths(self, text: str) -> str:
-        """Return what is told of a file or the authority, without where they are."""
+        """Return a message with the paths of files and of the authority replaced by names."""
         for name, path in self.files.items():
             text = text.replace(str(path), name)
         return text.replace(str(self.authority), "the server's folder of it")
 
     def as_json(self) -> str:
-        """Write them out for a worker process."""
+        """Return the files and the authority as JSON, the argument of a worker process."""
         return json.dumps([{name: str(path) for name, path in self.files.items()}, str(self.authority)])
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Read what `as_json` wrote."""
+        """Parse the JSON that `as_json` returns."""
         files, authority = json.loads(text)
         return cls({name: Path(path) for name, path in files.items()}, Path(authority))
 
 
 def _state_of(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is written; nothing of one that is not there."""
+    """Return inode, size and modification time of a file, to detect changes; empty if it is missing."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ()
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns)

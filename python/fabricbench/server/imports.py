@@ -1,4 +1,4 @@
-"""Route that imports measured results as trials, as `fabricbench import`."""
+"""Route that imports measured results as trials, like the command `fabricbench import`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/api/v1", tags=["imports"], responses=ERRORS)
 
 PATH: Final = "/api/v1/imports"
 BYTES_MAX: Final = 16 << 20
-"""Largest file [bytes]; importing takes no larger one either."""
+"""Largest file [bytes], the same limit as that of `fabricbench import`."""
 
 _Name = Annotated[str, Query(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
@@ -59,44 +59,44 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
     """
     if plan is not None and plan not in shipped_plans():
         raise ApiError(422, f'no shipped plan "{plan}"', "GET /api/v1/plans lists them", field="plan")
-    await _look(
+    await _check_file(
         state,
         {"name": file, "format_name": format, "ranks": ranks, "benchmark": benchmark, "plan": plan},
         content,
     )
-    given = importing.Given(ranks, benchmark)
+    user_facts = importing.Given(ranks, benchmark)
     source = importing.Source(file, content)
-    return await run_in_threadpool(_imported, state, source, given, (format, name, plan), tag or [""])
+    return await run_in_threadpool(_imported, state, source, user_facts, (format, name, plan), tag or [""])
 
 
 def _imported(
     state: ServerState,
     source: importing.Source,
-    given: importing.Given,
-    about: tuple[str | None, str, str | None],
+    user_facts: importing.Given,
+    naming: tuple[str | None, str, str | None],
     tags: list[str],
 ) -> dict[str, Any]:
-    """Make trials of a file that can be read; `about` is its format, the trials' name and their plan."""
-    format_name, name, plan = about
-    first, *others = tags
+    """Store the results of a checked file as trials; `naming` is its format, the trials' name and plan."""
+    format_name, name, plan = naming
+    first_tag, *other_tags = tags
     loaded = loading.load(plan) if plan else None
-    options = importing.Options(format_name, name, first, given, loaded)
-    found = importing.import_results(state.workspace, source, result_rows, options)
-    change_tags(state.workspace, [trial.id for trial in found.trials], add=others)
+    options = importing.Options(format_name, name, first_tag, user_facts, loaded)
+    imported = importing.import_results(state.workspace, source, result_rows, options)
+    change_tags(state.workspace, [trial.id for trial in imported.trials], add=other_tags)
     return {
-        "format": found.format,
-        "trials": rows_of(state, list(found.trials)),
-        "warnings": [str(each) for each in found.warnings],
+        "format": imported.format,
+        "trials": rows_of(state, list(imported.trials)),
+        "warnings": [str(warning) for warning in imported.warnings],
     }
 
 
-async def _look(state: ServerState, arguments: dict[str, Any], content: bytes) -> None:
-    """Read the file in a process of its own first, which finds what is wrong and what takes too long."""
+async def _check_file(state: ServerState, arguments: dict[str, Any], content: bytes) -> None:
+    """Parse the file in the sandbox first, which detects errors and files that take too long."""
     try:
-        found = await state.sandbox.run("measure", {**arguments, "text": b64encode(content).decode()})
+        reply = await state.sandbox.run("measure", {**arguments, "text": b64encode(content).decode()})
     except SandboxError as error:
         raise ApiError(
             422, f"the file: {error}", "split it; `fabricbench import` has no such limits"
         ) from error
-    if "error" in found:
-        raise ApiError(422, **found["error"])
+    if "error" in reply:
+        raise ApiError(422, **reply["error"])

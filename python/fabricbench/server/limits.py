@@ -1,4 +1,4 @@
-"""ASGI middleware that refuses request bodies above a size before they are read."""
+"""ASGI middleware that reads request bodies within bounds of size, for one body and for all together."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ _STRANGER_BYTES_MAX: Final = 4096
 
 
 class BodyLimit:
-    """Answers 413 by the Content-Length, or without one as soon as more has come than may.
+    """Responds with 413 by the Content-Length, or without one as soon as the received bytes exceed the bound.
 
-    Who has shown no token has nothing to send but one. All bodies together are bounded as well (503).
+    Requests without a token have a small bound: they send only a login. The total of all bodies is bounded
+    as well (503).
     """
 
     def __init__(self, app: ASGIApp, bytes_max: int, larger: Mapping[str, int], together_max: int) -> None:
-        """Take the bound, that of some paths, and that of all bodies at once."""
+        """Take the bound of a body, larger bounds by path, and the bound of all bodies together [bytes]."""
         self._app = app
         self._bytes_max = bytes_max
         self._larger = larger
         self._left = together_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on, its body counted."""
+        """Read the body within the bounds and pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -41,25 +42,25 @@ class BodyLimit:
         if not length.isdecimal() or int(length) > bytes_max:
             await _too_large(bytes_max, hint)(scope, receive, send)
             return
-        # All of it is read here, within the bound: once an answer has begun it is too late to refuse.
-        found = await self._read(receive, bytes_max, hint)
-        if isinstance(found, JSONResponse):
-            await found(scope, receive, send)
-        elif found is not None:
-            held = sum(map(_size_of, found))
+        # The whole body is read here: once a response has started, the request can no longer be refused.
+        body = await self._read(receive, bytes_max, hint)
+        if isinstance(body, JSONResponse):
+            await body(scope, receive, send)
+        elif body is not None:
+            body_bytes = sum(map(_size_of, body))
             try:
-                await self._app(scope, _replay(found, receive), send)
+                await self._app(scope, _replay(body, receive), send)
             finally:
-                self._left += held
+                self._left += body_bytes
 
     async def _read(self, receive: Receive, bytes_max: int, hint: str) -> list[Message] | JSONResponse | None:
-        """Return a body, the answer to one that is too large, or nothing if the client has gone."""
-        found: list[Message] = []
+        """Return the messages of a body, an error response if it is too large, or none after a disconnect."""
+        messages: list[Message] = []
         size, is_whole = 0, False
         try:
             while not is_whole:
                 message = await receive()
-                found.append(message)
+                messages.append(message)
                 size += _size_of(message)
                 self._left -= _size_of(message)
                 if message["type"] == "http.disconnect":
@@ -69,13 +70,13 @@ class BodyLimit:
                 if self._left < 0:
                     return _too_many()
                 is_whole = not message.get("more_body", False)
-            return found
+            return messages
         finally:
             if not is_whole:
                 self._left += size
 
     def _bound(self, scope: Scope) -> tuple[int, str]:
-        """Return how large a body may be, and what to do about a larger one."""
+        """Return the largest size of a body [bytes], and a hint for larger ones."""
         if not scope["state"]["is_known"]:
             return _STRANGER_BYTES_MAX, "send the token with it"
         if scope["path"] in self._larger:

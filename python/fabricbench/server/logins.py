@@ -1,9 +1,9 @@
-"""Logins: the sessions of browsers, each known by the secret in a cookie, until it ends.
+"""Logins of browsers: sessions in a file of the workspace, identified by the secret in a cookie.
 
 A cookie has a random secret of its own and never a token. One file of the workspace, `logins/sessions.json`,
 has a session for each login, so that a login outlives the server and is one for every server of the
 workspace: by the SHA-256 of its secret, the user and a digest of the token that was shown, keyed with the
-secret. A login ends with its token, and from the file alone nobody can log in or try tokens. The number of
+secret. A login ends with its token; the file alone is not enough to log in or to guess tokens. The number of
 sessions is bounded: a new one ends the oldest of its user.
 """
 
@@ -28,11 +28,11 @@ from fabricbench.server.settings import Settings
 from fabricbench.store import StoreError
 
 FOLDER: Final = "logins"
-"""Where they are in a workspace."""
+"""Folder of the logins in a workspace."""
 LOGIN_S: Final = 30 * 24 * 3600
-"""How long a login lasts."""
+"""Lifetime of a login [s]."""
 SESSIONS_MAX: Final = 64
-"""Sessions of one user."""
+"""Maximum number of sessions of one user."""
 _FILE: Final = "sessions.json"
 _SECRET: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -44,11 +44,11 @@ class Logins:
     """The logins of a workspace."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Take the folder of their file, made with the first, and whose tokens there are."""
+        """Take the folder of the sessions file, created at the first login, and the settings with tokens."""
         self._folder = folder
         self._file = folder / _FILE
         self._settings = settings
-        self._read: _Read | None = None
+        self._read: _SessionsFile | None = None
 
     def begin(self, user: str) -> str:
         """Log a user in and return the secret of the login.
@@ -63,15 +63,15 @@ class Logins:
         proof = _proof(secret, self._settings.digest_of(user))
         now = time.time()
         with self._changing() as sessions:
-            own = [name for name, each in sessions.items() if each["user"] == user]
-            ended = [name for name, each in sessions.items() if each["ends_at"] <= now]
-            for name in {*own[: max(0, len(own) + 1 - SESSIONS_MAX)], *ended}:
+            names_of_user = [name for name, session in sessions.items() if session["user"] == user]
+            ended_names = [name for name, session in sessions.items() if session["ends_at"] <= now]
+            for name in {*names_of_user[: max(0, len(names_of_user) + 1 - SESSIONS_MAX)], *ended_names}:
                 del sessions[name]
             sessions[_name(secret)] = {"user": user, "proof": proof, "ends_at": now + LOGIN_S}
         return secret
 
     def user_of(self, secret: str) -> str | None:
-        """Return the user of a login, empty for the server's own token; none if it has ended or never was."""
+        """Return the user of a login, empty for the server's own token; none if it is invalid or ended."""
         session = self._sessions().get(_name(secret)) if _SECRET.fullmatch(secret) else None
         if session is None:
             return None
@@ -90,18 +90,18 @@ class Logins:
                 sessions.pop(_name(secret), None)
 
     def _sessions(self) -> Sessions:
-        """Return the sessions, read again if their file is another."""
-        known = self._read
+        """Return the sessions, read again if their file was replaced."""
+        cached = self._read
         try:
-            if known is None or _state(self._file.stat()) != known.state:
-                known = self._read = _Read(self._file)
+            if cached is None or _state(self._file.stat()) != cached.state:
+                cached = self._read = _SessionsFile(self._file)
         except OSError:
             return {}
-        return known.sessions
+        return cached.sessions
 
     @contextmanager
     def _changing(self) -> Iterator[Sessions]:
-        """Lock out other servers, and write what becomes of the sessions.
+        """Lock the sessions against other servers, and write the changes made in the block.
 
         Raises:
             StoreError: The workspace cannot be written.
@@ -136,8 +136,8 @@ class Logins:
                     file.unlink()
 
 
-class _Read:
-    """Sessions that have been read, with their file: as long as it is open, no other one has its inode."""
+class _SessionsFile:
+    """Sessions read from their file, which stays open so that no new file can have the same inode."""
 
     def __init__(self, path: Path) -> None:
         with open_regular(path) as file:
@@ -152,12 +152,12 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _sessions_in(content: bytes) -> Sessions:
-    """Read sessions; what has another form is none."""
+    """Parse sessions; entries of another form are left out."""
     try:
-        found = json.loads(content).items()
+        entries = json.loads(content).items()
     except (ValueError, AttributeError, RecursionError):
         return {}
-    return {name: each for name, each in found if _is_session(each)}
+    return {name: session for name, session in entries if _is_session(session)}
 
 
 def _is_session(value: object) -> bool:

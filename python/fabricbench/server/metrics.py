@@ -36,7 +36,7 @@ def read_metrics(state: State) -> Response:
     """Return figures about the server: runs, trials, workers, requests."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Gauges(state))
-    # Both end with a line that says so.
+    # Each text ends with the line "# EOF", which must be there once.
     text = _text(registry).removesuffix("# EOF\n") + _text(state.requests.registry)
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
@@ -47,27 +47,27 @@ def _text(registry: CollectorRegistry) -> str:
 
 
 class _Gauges(Collector):
-    """What is counted when somebody asks."""
+    """Gauges of runs, trials and workers, computed at each request."""
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
 
     def collect(self) -> Iterator[Metric]:
-        about = InfoMetricFamily("fabricbench", "What serves.", {"version": __version__})
+        info = InfoMetricFamily("fabricbench", "What serves.", {"version": __version__})
         runs = GaugeMetricFamily("fabricbench_runs", "Runs of the workspace.", labels=["state"])
-        found = self._state.scheduler.queue.counts()
+        run_counts = self._state.scheduler.queue.counts()
         for state in (QUEUED, RUNNING, *ENDED):
-            runs.add_metric([state], found.get(state, 0))
+            runs.add_metric([state], run_counts.get(state, 0))
         trials = GaugeMetricFamily("fabricbench_trials", "Trials of the workspace.", labels=["status"])
         statuses = counts(self._state.workspace)
         for status in dict.fromkeys(("complete", "incomplete", RUNNING, INTERRUPTED, FAILED, *statuses)):
             trials.add_metric([status], statuses.get(status, 0))
-        yield about
+        yield info
         yield runs
         yield trials
         yield GaugeMetricFamily("fabricbench_workers", "Worker processes.", self._state.scheduler.busy)
-        places = self._state.settings.workers
-        yield GaugeMetricFamily("fabricbench_workers_max", "Worker processes at most.", places)
+        workers_max = self._state.settings.workers
+        yield GaugeMetricFamily("fabricbench_workers_max", "Worker processes at most.", workers_max)
 
 
 class Timing:
@@ -78,7 +78,7 @@ class Timing:
         self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on."""
+        """Pass the request on and record its status and time."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -93,7 +93,7 @@ class Timing:
         try:
             await self._app(scope, receive, noting)
         finally:
-            # A route has few names, a path any number.
+            # Routes are few; paths are unbounded.
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if scope["method"] in _METHODS else "other"
             seconds = None if route == _EVENTS else time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Phases of a queued run: predictions if requested, then the plan; the trials of each phase."""
+"""Phases of a queued run: predictions by the simulator if requested, then the plan; trials of each phase."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fabricbench.runner.trials import trial_id
 
 @dataclass(frozen=True)
 class Phase:
-    """A plan with what carries it out.
+    """A plan with its backend.
 
     Attributes:
         loaded: The plan.
-        backend: What carries it out.
-        is_prediction: Whether it is what the simulator predicts of the plan; trials that are there count.
+        backend: The backend that runs it.
+        is_prediction: Whether the simulator predicts the plan; trials that are in the workspace are reused.
     """
 
     loaded: LoadedPlan
@@ -28,7 +28,7 @@ class Phase:
     is_prediction: bool = False
 
     def trials(self) -> Iterator[dict[str, Any]]:
-        """Yield each trial as the queue keeps it; of a search what it tries is not known yet."""
+        """Yield each trial in the form that the queue stores; none of a search, which chooses them later."""
         for trial in self.loaded.trials if self.loaded.plan.search is None else ():
             yield {
                 "id": trial_id(trial, self.backend),
@@ -54,17 +54,17 @@ def phases_of(
 
     Args:
         loaded: The plan, with its backend.
-        settings: What that backend is told, such as the file of hosts.
-        limits: What a trial of the prediction may cost.
+        settings: Settings of that backend, such as the file of hosts.
+        limits: Limits of memory and time for a trial of the prediction.
         chosen: Names of the variants to run; all if empty.
         twin: Whether each trial is predicted first.
 
     Raises:
-        PlanError: There is nothing to predict, since the simulator carries the plan out, or it is a search.
+        PlanError: There is nothing to predict: the backend is the simulator, or the plan has a search.
         BackendError: The backend does not know a setting.
     """
-    asked = Phase(loaded, loading.backend_of(loaded, settings))
+    plan_phase = Phase(loaded, loading.backend_of(loaded, settings))
     if not twin:
-        return [asked]
-    predicted = loading.twin_of(loaded, limits, chosen)
-    return [Phase(predicted, loading.backend_of(predicted), is_prediction=True), asked]
+        return [plan_phase]
+    twin_plan = loading.twin_of(loaded, limits, chosen)
+    return [Phase(twin_plan, loading.backend_of(twin_plan), is_prediction=True), plan_phase]

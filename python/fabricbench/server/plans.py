@@ -30,11 +30,11 @@ _DEPTH_MAX: Final = 100
 
 
 def _is_deeper(document: Any, levels: int) -> bool:
-    """Tell whether mappings and lists are nested in more levels; without recursion, which has a limit too."""
+    """Return whether mappings and lists are nested deeper than `levels`; iterative, for any depth."""
     layer = [document]
     for _ in range(levels):
-        inner = (each.values() if isinstance(each, dict) else each for each in layer)
-        layer = [each for values in inner if values for each in values if isinstance(each, dict | list)]
+        inner = (item.values() if isinstance(item, dict) else item for item in layer)
+        layer = [item for values in inner if values for item in values if isinstance(item, dict | list)]
         if not layer:
             return False
     return True
@@ -76,7 +76,7 @@ class PlanText(BaseModel):
             raise ValueError("give the plan as `yaml` or as `document`")
         if _is_deeper(self.document, _DEPTH_MAX):
             raise ValueError(f"found more than {_DEPTH_MAX} levels in `document`; a plan has some ten")
-        # JSON can write half of a surrogate pair, and no text can hold it.
+        # JSON can write half of a surrogate pair, which encoded text cannot contain.
         texts = [self.yaml, self.document, self.overrides, self.variants, self.hosts]
         json.dumps(texts, ensure_ascii=False).encode()
         return self
@@ -152,27 +152,27 @@ class Checked(BaseModel):
 @cache
 def _shipped() -> list[ShippedPlan]:
 
-    found = []
+    plans = []
     for name, path in shipped_plans().items():
-        about = {"name": name, "group": path.parent.name}
+        names = {"name": name, "group": path.parent.name}
         try:
             loaded = loading.load(name)
         except PlanError as error:
-            found.append(ShippedPlan.model_validate(_NOTHING | about | {"error": str(error)}))
+            plans.append(ShippedPlan.model_validate(_UNLOADABLE | names | {"error": str(error)}))
         else:
-            about |= {"description": loaded.plan.description}
-            found.append(ShippedPlan.model_validate(vars(loaded.summary) | about))
-    return found
+            names |= {"description": loaded.plan.description}
+            plans.append(ShippedPlan.model_validate(vars(loaded.summary) | names))
+    return plans
 
 
-_NOTHING: Final[dict[str, Any]] = {
+_UNLOADABLE: Final[dict[str, Any]] = {
     "title": "cannot be loaded",
     "description": "",
     **dict.fromkeys(("trials", "ranks", "hosts", "data_size_min_bytes", "data_size_max_bytes"), 0),
     "variants": [],
     "published": None,
 }
-"""The answer for a plan that cannot be loaded."""
+"""Fields of a shipped plan that cannot be loaded."""
 
 
 @cache
@@ -200,10 +200,10 @@ def list_plans() -> ShippedPlans:
 @router.get("/plans/{name}")
 def show_plan(name: PlanName) -> PlanContent:
     """Return a shipped plan."""
-    found = _content(name)
-    if found is None:
+    content = _content(name)
+    if content is None:
         raise not_found(f'no shipped plan "{name}"', "GET /api/v1/plans lists them")
-    return found
+    return content
 
 
 @router.get("/plan-schema")
@@ -215,18 +215,18 @@ def plan_json_schema() -> dict[str, Any]:
 @router.post("/plans/check", response_model=Checked)
 async def check_plan(plan: PlanText, state: Annotated[ServerState, Depends(state_of)]) -> Response:
     """Check a plan; errors are part of the answer."""
-    found = await checked(plan, state)
-    # What the fabric is made of may be long, so it is written beside the event loop.
-    body = await run_in_threadpool(lambda: Checked.model_validate(found).model_dump_json())
+    check = await checked(plan, state)
+    # The topology may be long, so it is serialised in a thread instead of the event loop.
+    body = await run_in_threadpool(lambda: Checked.model_validate(check).model_dump_json())
     return Response(body, media_type="application/json")
 
 
 async def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[str, Any]:
-    """Check a plan in a process of its own.
+    """Check a plan in the sandbox process.
 
     Raises:
-        ApiError: It takes more to check than may be.
-        BusyError: Too many are being checked.
+        ApiError: The check exceeds its limits of time or memory.
+        BusyError: Too many plans are being checked.
     """
     limits = state.settings.limits
     arguments = {
@@ -238,8 +238,8 @@ async def checked(plan: PlanText, state: ServerState, *, force: bool = False) ->
         "asked": {"hosts": plan.hosts, "files": state.hosts_settings, "twin": plan.twin},
     }
     try:
-        found: dict[str, Any] = await state.sandbox.run("check", arguments)
+        check: dict[str, Any] = await state.sandbox.run("check", arguments)
     except SandboxError as error:
         hint = "a smaller plan takes less; `fabricbench run` has no such limits"
         raise ApiError(422, f"plan: {error}", hint) from error
-    return found
+    return check

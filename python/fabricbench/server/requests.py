@@ -26,7 +26,7 @@ class Requests:
         )
 
     def add(self, method: str, route: str, status: int, seconds: float | None) -> None:
-        """Count a request; without seconds its time says nothing."""
+        """Count a request, and its time unless `seconds` is none [s]."""
         self._count.labels(method, route, str(status)).inc()
         if seconds is not None:
             self._seconds.labels(method, route).observe(seconds)

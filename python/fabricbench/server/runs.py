@@ -29,8 +29,8 @@ RunId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="Id of a run."
 RunState = Literal["queued", "running", "complete", "cancelled", "failed", "interrupted"]
 _QUEUE_MAX: Final = 1000
 _POLL_S: Final = 0.2
-_LOOK_S: Final = 2.0
-_BEAT_S: Final = 15.0
+_CATALOG_POLL_S: Final = 2.0
+_HEARTBEAT_S: Final = 15.0
 
 
 class NewRun(PlanText):
@@ -121,13 +121,13 @@ class RunPage(BaseModel):
 @router.post("/runs", status_code=202)
 async def queue_run(new: NewRun, request: Request, state: State) -> RunDetail:
     """Queue a plan to be run; an error says why it cannot be, and what it would cost."""
-    found = await checked(new, state, force=new.force)
-    if found["errors"]:
-        raise plan_error(found["errors"], found["cost"])
-    return await run_in_threadpool(_queued, new, found, user_of(request), state)
+    check = await checked(new, state, force=new.force)
+    if check["errors"]:
+        raise plan_error(check["errors"], check["cost"])
+    return await run_in_threadpool(_queued, new, check, user_of(request), state)
 
 
-def _queued(new: NewRun, found: Mapping[str, Any], owner: str, state: ServerState) -> RunDetail:
+def _queued(new: NewRun, check: Mapping[str, Any], owner: str, state: ServerState) -> RunDetail:
     queue = state.scheduler.queue
     if queue.counts().get(QUEUED, 0) >= _QUEUE_MAX:
         raise ApiError(503, f"{_QUEUE_MAX} runs are waiting", "cancel some, or come back later")
@@ -138,17 +138,17 @@ def _queued(new: NewRun, found: Mapping[str, Any], owner: str, state: ServerStat
         "threads": new.threads,
         "force": new.force,
         "twin": new.twin,
-        "count": found["trials_total"],
+        "count": check["trials_total"],
     }
-    options |= {} if found["search"] is None else {"search": []}
+    options |= {} if check["search"] is None else {"search": []}
     run = queue.add(
-        plan=found["name"],
-        title=found["title"],
-        plan_source=found["yaml"],
+        plan=check["name"],
+        title=check["title"],
+        plan_source=check["yaml"],
         options=options,
-        planned=found["trials"],
+        planned=check["trials"],
         owner=owner,
-        backend=found["backend"],
+        backend=check["backend"],
         hosts=state.scheduler.hosts_files.host_set(new.hosts) if new.hosts is not None else None,
     )
     state.scheduler.wake()
@@ -164,14 +164,14 @@ def list_runs(
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> RunPage:
     """List runs, the newest first."""
-    total, found = state.scheduler.queue.page(states=status or (), limit=limit, offset=offset)
-    return RunPage(total=total, runs=[Run.model_validate(each) for each in rows_of(state, found)])
+    total, queued_runs = state.scheduler.queue.page(states=status or (), limit=limit, offset=offset)
+    return RunPage(total=total, runs=[Run.model_validate(row) for row in rows_of(state, queued_runs)])
 
 
 @router.get("/runs/{run_id}")
 def show_run(run_id: RunId, state: State) -> RunDetail:
     """Return a run, its trials and how far each is."""
-    return detail_of(state, _found(state, run_id))
+    return detail_of(state, _run_by_id(state, run_id))
 
 
 @router.post("/runs/{run_id}/cancel")
@@ -190,12 +190,12 @@ def cancel_run(run_id: RunId, state: State) -> Run:
 @router.post("/runs/{run_id}/resume", status_code=202)
 def resume_run(run_id: RunId, state: State) -> Run:
     """Queue a run again that was cancelled, failed or interrupted; only the trials it lacks are run."""
-    before = _found(state, run_id)
+    previous = _run_by_id(state, run_id)
     state.events.forget_progress(run_id)
     run = state.scheduler.queue.resume(run_id)
-    if run is None or run.state != QUEUED or before.state == QUEUED:
+    if run is None or run.state != QUEUED or previous.state == QUEUED:
         raise ApiError(
-            409, f"run {run_id} is {before.state}", "only what ended without its trials is resumed"
+            409, f"run {run_id} is {previous.state}", "only what ended without its trials is resumed"
         )
     state.scheduler.wake()
     tell_state(state, run_id)
@@ -215,21 +215,24 @@ async def watch_run(
     The stream ends after the state in which the run has ended. A client that comes back with Last-Event-ID
     gets what it has missed, and 204 if that is nothing and nothing more will come.
     """
-    run = await run_in_threadpool(_found, state, run_id)
-    seen = int(last_event_id) if last_event_id.isdecimal() else 0
-    if seen and run.has_ended and not state.events.since(run_id, seen):
+    run = await run_in_threadpool(_run_by_id, state, run_id)
+    last_number = int(last_event_id) if last_event_id.isdecimal() else 0
+    if last_number and run.has_ended and not state.events.since(run_id, last_number):
         return Response(status_code=204)
     if not state.events.open_stream():
         message = f"{STREAMS_MAX} event streams are open, as many as there may be"
         raise ApiError(503, message, "close some pages; `GET /runs/ID` needs no stream").retry_after(5)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return _EventStream(
-        _stream(state, run_id, seen), media_type="text/event-stream", headers=headers, events=state.events
+        _stream(state, run_id, last_number),
+        media_type="text/event-stream",
+        headers=headers,
+        events=state.events,
     )
 
 
 class _EventStream(StreamingResponse):
-    """A stream that counts as open until it ends, however that happens."""
+    """An event stream that counts as open until it ends, also after a disconnect or an error."""
 
     def __init__(self, *given: Any, events: Events, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -243,29 +246,29 @@ class _EventStream(StreamingResponse):
             self._events.close_stream()
 
 
-async def _stream(state: ServerState, run_id: str, seen: int) -> AsyncIterator[str]:
-    """Yield what there is and what comes, until the run has ended or the server ends."""
+async def _stream(state: ServerState, run_id: str, last_number: int) -> AsyncIterator[str]:
+    """Yield stored events and new ones, until the run or the server ends."""
     loop = asyncio.get_running_loop()
-    told_state = state.events.last_state(run_id) if seen else ""
-    looked_at, sent_at, seen_state = -_LOOK_S, loop.time(), ""
+    sent_state = state.events.last_state(run_id) if last_number else ""
+    polled_at, sent_at, catalog_state = -_CATALOG_POLL_S, loop.time(), ""
     yield "retry: 1000\n\n"
     while not state.events.is_closed:
-        for event in state.events.since(run_id, seen):
-            seen, sent_at = event.number, loop.time()
-            told_state = json.loads(event.data)["state"] if event.kind == "state" else told_state
+        for event in state.events.since(run_id, last_number):
+            last_number, sent_at = event.number, loop.time()
+            sent_state = json.loads(event.data)["state"] if event.kind == "state" else sent_state
             yield event.text()
-        if loop.time() - looked_at >= _LOOK_S or told_state in ENDED_STATES:
-            # Another server on the same catalog may be the one that knows; this one's own events come soon.
-            looked_at = loop.time()
-            now = await run_in_threadpool(_found, state, run_id)
-            seen_state, seen_before = now.state, seen_state
-            if seen_state != told_state and (not told_state or seen_state == seen_before):
-                told_state = seen_state
-                (row,) = await run_in_threadpool(rows_of, state, [now])
+        if loop.time() - polled_at >= _CATALOG_POLL_S or sent_state in ENDED_STATES:
+            # Another server on the same catalog may run it. Events of this server may be a moment late.
+            polled_at = loop.time()
+            run = await run_in_threadpool(_run_by_id, state, run_id)
+            catalog_state, state_before = run.state, catalog_state
+            if catalog_state != sent_state and (not sent_state or catalog_state == state_before):
+                sent_state = catalog_state
+                (row,) = await run_in_threadpool(rows_of, state, [run])
                 yield f"event: state\ndata: {json.dumps(row)}\n\n"
-            if told_state in ENDED_STATES and not state.events.since(run_id, seen):
+            if sent_state in ENDED_STATES and not state.events.since(run_id, last_number):
                 return
-        if loop.time() - sent_at >= _BEAT_S:
+        if loop.time() - sent_at >= _HEARTBEAT_S:
             sent_at = loop.time()
             yield ": still here\n\n"
         await asyncio.sleep(_POLL_S)
@@ -275,13 +278,13 @@ ENDED_STATES: Final = frozenset({"complete", "cancelled", "failed", "interrupted
 
 
 def tell_state(state: ServerState, run_id: str) -> None:
-    """Tell those who watch a run what has become of it."""
+    """Send the state of a run to its event streams."""
     run = state.scheduler.queue.find(run_id)
     if run is not None:
         state.events.add(run_id, "state", rows_of(state, [run])[0])
 
 
-def _found(state: ServerState, run_id: str) -> QueuedRun:
+def _run_by_id(state: ServerState, run_id: str) -> QueuedRun:
     run = state.scheduler.queue.find(run_id)
     if run is None:
         raise not_found(f"no run {run_id}", "GET /api/v1/runs lists them")
@@ -295,22 +298,22 @@ def rows_of(state: ServerState, found: Sequence[QueuedRun]) -> list[dict[str, An
     return _rows(state, found, _attempts(found, state.scheduler.queue), _verdicts(state, found))
 
 
-def _verdicts(state: ServerState, found: Sequence[QueuedRun]) -> dict[str, str]:
-    return verdicts_of(state.workspace, [trial["id"] for run in found for trial in run.trials])
+def _verdicts(state: ServerState, runs: Sequence[QueuedRun]) -> dict[str, str]:
+    return verdicts_of(state.workspace, [trial["id"] for run in runs for trial in run.trials])
 
 
 def _rows(
-    state: ServerState, found: Sequence[QueuedRun], attempts: Attempts, verdicts: Mapping[str, str]
+    state: ServerState, runs: Sequence[QueuedRun], attempts: Attempts, verdicts: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     queue = state.scheduler.queue
-    waiting = {run_id: place for place, run_id in enumerate(queue.waiting(), 1)}
-    kept = queue.obstacles(state.scheduler.hosts_files.offered()) if _wants_hosts(found) else {}
+    positions = {run_id: position for position, run_id in enumerate(queue.waiting(), 1)}
+    obstacles = queue.obstacles(state.scheduler.hosts_files.offered()) if _any_waits_for_hosts(runs) else {}
     return [
         _content(run, attempts, state)
         | {"verdict": _worst([verdicts.get(trial["id"]) for trial in run.trials])}
-        | {"position": waiting.get(run.id) if run.state == QUEUED else None}
-        | {"waits_for": kept.get(run.id, "") if run.state == QUEUED else ""}
-        for run in found
+        | {"position": positions.get(run.id) if run.state == QUEUED else None}
+        | {"waits_for": obstacles.get(run.id, "") if run.state == QUEUED else ""}
+        for run in runs
     ]
 
 
@@ -318,19 +321,19 @@ def _worst(verdicts: Sequence[str | None]) -> str | None:
     return next((verdict for verdict in ("fail", "pass") if verdict in verdicts), None)
 
 
-def _wants_hosts(found: Sequence[QueuedRun]) -> bool:
-    """Tell whether one of some runs waits and needs hosts."""
-    return any(run.state == QUEUED and run.hosts is not None for run in found)
+def _any_waits_for_hosts(runs: Sequence[QueuedRun]) -> bool:
+    """Return whether any of the runs is queued and needs hosts."""
+    return any(run.state == QUEUED and run.hosts is not None for run in runs)
 
 
-def _attempts(found: Sequence[QueuedRun], queue: RunQueue) -> Attempts:
-    """Return the attempts at trials of some runs, those at predictions of earlier runs included."""
-    predicted = {trial["id"] for run in found for trial in run.trials if _is_prediction(trial, run)}
-    return queue.attempts(min(run.created_at for run in found), predicted)
+def _attempts(runs: Sequence[QueuedRun], queue: RunQueue) -> Attempts:
+    """Return the attempts at trials of some runs, including attempts at their predictions by earlier runs."""
+    predicted = {trial["id"] for run in runs for trial in run.trials if _is_prediction(trial, run)}
+    return queue.attempts(min(run.created_at for run in runs), predicted)
 
 
 def _is_prediction(trial: Mapping[str, Any], run: QueuedRun) -> bool:
-    """Tell whether a trial is what the simulator predicts of a run: one of an earlier run will do."""
+    """Return whether a trial is a prediction of a run by the simulator; one of an earlier run counts too."""
     return bool(run.options.get("twin", False)) and trial.get("backend") != run.backend
 
 
@@ -353,10 +356,12 @@ def _content(run: QueuedRun, attempts: Attempts, state: ServerState) -> dict[str
 
 
 def _status(trial: Mapping[str, Any], run: QueuedRun, attempts: Attempts) -> str:
-    """Return the outcome of a trial since its run was requested, of a prediction at any time."""
+    """Return the status of a trial since its run was requested; of a prediction at any time."""
     since = "" if _is_prediction(trial, run) else run.created_at
-    own = [status for status, started_at in attempts.get(trial["id"], ()) if started_at >= since]
-    return next((status for status in own if status in FINISHED), own[-1] if own else "waiting")
+    statuses = [status for status, started_at in attempts.get(trial["id"], ()) if started_at >= since]
+    return next(
+        (status for status in statuses if status in FINISHED), statuses[-1] if statuses else "waiting"
+    )
 
 
 def detail_of(state: ServerState, run: QueuedRun) -> RunDetail:

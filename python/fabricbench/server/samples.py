@@ -1,4 +1,4 @@
-"""Samples of the current trial: collects observations and emits the points of event `samples`."""
+"""Samples of the current trial: buffer of samples, converted to the points of event `samples`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fabricbench.backend.rates import goodput_gb_per_s, paused_mean
 
 
 class Samples:
-    """Collects points until they are taken."""
+    """Buffer of points until the next call of `take`."""
 
     def __init__(self) -> None:
         self._points: list[dict[str, Any]] = []
 
     def add(self, samples: Sequence[Mapping[str, Any]]) -> None:
-        """Take the samples of a report of progress."""
+        """Add the samples of a progress report as points."""
         self._points += map(_point, samples)
 
     def take(self) -> list[dict[str, Any]]:

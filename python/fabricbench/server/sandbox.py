@@ -32,7 +32,7 @@ _GRACE_S: Final = 10
 
 
 class SandboxError(Exception):
-    """A task that did not answer; its text says why."""
+    """A task without a result; its text names the reason."""
 
 
 class BusyError(Exception):
@@ -40,10 +40,10 @@ class BusyError(Exception):
 
 
 class Sandbox:
-    """Runs tasks of `fabricbench.server.tasks`, a few at once."""
+    """Runs tasks of `fabricbench.server.tasks`, as many at once as runs, at least two."""
 
     def __init__(self, settings: Settings) -> None:
-        """Prepare the process that the others are forked from; `start` or the first task starts it."""
+        """Prepare the fork server; `start` or the first task starts it."""
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([TASKS_MODULE])
         self._seconds = settings.check_seconds
@@ -53,7 +53,7 @@ class Sandbox:
         self._running: set[BaseProcess] = set()
 
     def start(self) -> None:
-        """Have the code loaded before the first task needs it."""
+        """Load the code in advance of the first task."""
         forkserver.ensure_running()
 
     def stop(self) -> None:
@@ -63,12 +63,12 @@ class Sandbox:
         self._threads.shutdown(cancel_futures=True)
 
     async def run(self, task: str, arguments: Mapping[str, Any]) -> Any:
-        """Run a task and return what it returned.
+        """Run a task and return its result.
 
         Raises:
-            SandboxError: It went beyond its limits, or failed.
-            UnicodeEncodeError: It returned half a surrogate pair, which YAML can write.
-            BusyError: Too many others are running.
+            SandboxError: The task exceeded its limits, or failed.
+            UnicodeEncodeError: The result has half a surrogate pair, which YAML can write.
+            BusyError: Too many other tasks are running.
         """
         try:
             async with asyncio.timeout(_WAIT_S):
@@ -98,16 +98,16 @@ class Sandbox:
             process.join()
 
     def _answer(self, ours: Connection) -> Any:
-        # The limit is on processor time, which ends the process; a machine with much to do gives less of it.
+        # The process is limited in processor time; on a busy machine that takes longer in real time.
         if not ours.poll(self._seconds + _GRACE_S):
             raise BusyError("the machine has too much to do to check a plan")
         try:
-            found = ours.recv_bytes(_ANSWER_BYTES_MAX)
+            reply = ours.recv_bytes(_ANSWER_BYTES_MAX)
         except EOFError as error:
             bounds = f"{self._seconds} s of processor time and {self._memory_bytes >> 20:,} MB of memory"
             raise SandboxError(f"it takes more than the server gives to a check: {bounds}") from error
-        answer = json.loads(found)
-        if b"\\ud" in found:
+        answer = json.loads(reply)
+        if b"\\ud" in reply:
             _check_text(answer)
         if "refused" in answer:
             raise SandboxError(answer["refused"])
@@ -117,12 +117,12 @@ class Sandbox:
 
 
 def _check_text(value: object) -> None:
-    """Find what JSON can write and no text can hold."""
+    """Raise UnicodeEncodeError for half a surrogate pair, which JSON can write and encoded text cannot."""
     json.dumps(value, ensure_ascii=False).encode()
 
 
 def _child(connection: Connection, task: str, arguments: dict[str, Any], limits: tuple[int, int]) -> None:
-    """Run in the new process: limit it, do the task, answer."""
+    """Main function of the new process: set its limits, run the task, send the result."""
     from importlib import import_module
 
     _limit(*limits)
@@ -140,7 +140,7 @@ def _child(connection: Connection, task: str, arguments: dict[str, Any], limits:
 
 
 def _is_exhausted(memory_bytes: int) -> bool:
-    """Tell whether this process has come near its limit; then any error may be for want of memory."""
+    """Return whether this process is near its memory limit, so that any error may be due to it."""
     status = Path("/proc/self/status").read_text().splitlines()
     peak = next((line.split()[1] for line in status if line.startswith("VmPeak:")), "0")
     return int(peak) << 10 > memory_bytes * 9 // 10

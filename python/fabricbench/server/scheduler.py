@@ -33,14 +33,14 @@ _log = logging.getLogger("fabricbench.server")
 _PERIOD_S: Final = 0.5
 _RECOVER_S: Final = 10
 _RETRY_S: Final = 3
-_END_S: Final = 15
-_LAST_LINES: Final = 12
+_SHUTDOWN_S: Final = 15
+_STDERR_LINES_MAX: Final = 12
 _NO_MEMORY: Final = ("out of memory", "MemoryError", "bad_alloc", "memory allocation of")
-"""What the core, Python, Arrow and Polars write when they cannot get more."""
+"""Parts of the messages of the core, Python, Arrow and Polars when an allocation fails."""
 
 
 class WorkerProcess:
-    """A worker process and what it has reported."""
+    """A worker process, the id of its run and the last lines of its error output."""
 
     def __init__(
         self,
@@ -50,21 +50,21 @@ class WorkerProcess:
         on_event: Callable[[str, dict[str, object]], None],
         on_end: Callable[[], None],
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
             root: Folder of the workspace.
-            hosts_files: The hosts that its run can be on.
-            settings: How the server is set up.
-            on_event: Told the id of the run and what happened, by a thread of this object.
-            on_end: Told when there is no more to hear.
+            hosts_files: The hosts that its run can use.
+            settings: Settings of the server.
+            on_event: Called with the id of the run and the event, by a thread of this object.
+            on_end: Called at the end of the output.
         """
         cluster, self._memory_bytes = settings.cluster, settings.worker_memory_bytes
         limits = (settings.time_limit_min, settings.worker_memory_bytes)
-        own = (root, hosts_files.as_json(), *map(str, limits), *([cluster.address] if cluster else ()))
-        command = [sys.executable, "-m", "fabricbench.server.worker", *own]
+        arguments = (root, hosts_files.as_json(), *map(str, limits), *([cluster.address] if cluster else ()))
+        command = [sys.executable, "-m", "fabricbench.server.worker", *arguments]
         pipe = subprocess.PIPE
-        # A session of its own: Ctrl-C in the server's terminal is for the server, which tells its workers.
+        # A session of its own: Ctrl-C in the server's terminal reaches only the server, which ends workers.
         self.process = subprocess.Popen(
             command,
             stdin=pipe,
@@ -78,8 +78,8 @@ class WorkerProcess:
         self.has_claimed = False
         self._places = 0
         self._on_event, self._on_end = on_event, on_end
-        self._said: deque[str] = deque(maxlen=_LAST_LINES)
-        self._threads = [Thread(target=each, daemon=True) for each in (self._hear, self._hear_errors)]
+        self._said: deque[str] = deque(maxlen=_STDERR_LINES_MAX)
+        self._threads = [Thread(target=read, daemon=True) for read in (self._hear, self._hear_errors)]
         for thread in self._threads:
             thread.start()
 
@@ -99,40 +99,40 @@ class WorkerProcess:
             self._said.append(line.rstrip())
 
     def cancel(self) -> None:
-        """Have the run end."""
+        """Cancel the run."""
         self._say("cancel\n")
 
     def give_places(self, places: int) -> None:
-        """Let so many trials of the run be carried out at once."""
+        """Set the number of concurrent trials of the run."""
         if places != self._places:
             self._places = places
             self._say(f"places {places}\n")
 
     def end(self) -> None:
-        """Have the run end since the server does."""
+        """Interrupt the run, at the end of the server."""
         with suppress(OSError, ValueError):
             if self.process.stdin:
                 self.process.stdin.close()
 
     def _say(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # it may just have ended
+        with suppress(OSError, ValueError):  # the process may have ended
             if self.process.stdin:
                 self.process.stdin.write(text)
                 self.process.stdin.flush()
 
     def has_ended(self) -> bool:
-        """Whether the process has ended and all its reports have been read."""
+        """Return whether the process has ended and all its events have been read."""
         if self._threads[0].is_alive() and self.process.poll() is None:
             return False
         try:
-            self.process.wait(timeout=1)  # it has closed its output, which is the last thing it does
+            self.process.wait(timeout=1)  # it closed its output, its last action
         except subprocess.TimeoutExpired:
             return False
         self.close()
         return True
 
     def close(self) -> None:
-        """Give up the pipes of a process that has ended."""
+        """Close the pipes of a process that has ended."""
         for thread in self._threads:
             thread.join(timeout=5)
         self.end()
@@ -141,23 +141,23 @@ class WorkerProcess:
                 pipe.close()
 
     def ending(self) -> tuple[str, str]:
-        """Return the state and the message of a run whose worker ended without saying how."""
-        status, said = self.process.returncode, "\n".join(self._said)
-        if any(sign in said for sign in _NO_MEMORY):
+        """Return the state and the message of a run whose worker ended without recording them."""
+        status, stderr_text = self.process.returncode, "\n".join(self._said)
+        if any(sign in stderr_text for sign in _NO_MEMORY):
             return (
                 FAILED,
                 f"it needs more than the {self._memory_bytes >> 20:,} MB of memory that a run has",
             )
         if status < 0:
             return INTERRUPTED, f"its worker was ended by {signal.Signals(-status).name}"
-        return FAILED, said[-2000:] or f"its worker ended with exit status {status}"
+        return FAILED, stderr_text[-2000:] or f"its worker ended with exit status {status}"
 
 
 class Scheduler:
-    """Keeps the places busy until it is stopped."""
+    """Thread that starts a worker for each queued run while slots are free, until it is stopped."""
 
     def __init__(self, workspace: Workspace, settings: Settings, events: Events) -> None:
-        """Take the workspace whose queue is worked off; `start` begins."""
+        """Take the workspace with the queue, the settings and the events; `start` starts the thread."""
         self.queue = RunQueue(workspace)
         self.hosts_files = HostsFiles.of(settings, workspace.root)
         self._workspace = workspace
@@ -171,28 +171,28 @@ class Scheduler:
         self._on_change: Callable[[str], None] = lambda _run_id: None
 
     def start(self, on_change: Callable[[str], None]) -> None:
-        """Begin; `on_change` is called with the id of a run whose state has changed."""
+        """Start the thread; `on_change` is called with the id of a run whose state has changed."""
         self._on_change = on_change
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the queue now."""
+        """Poll the queue now."""
         self._wake.set()
 
     @property
     def busy(self) -> int:
-        """How many worker processes there are."""
+        """Number of worker processes."""
         with self._lock:
             return len(self._workers)
 
     def stop(self) -> None:
-        """Have the running runs marked as interrupted, and wait until they are."""
+        """End the workers and wait until their runs are marked as interrupted."""
         self._stop.set()
         self._wake.set()
         self._thread.join()
         for worker in self._workers:
             worker.end()
-        deadline = time.monotonic() + _END_S
+        deadline = time.monotonic() + _SHUTDOWN_S
         for worker in self._workers:
             with suppress(subprocess.TimeoutExpired):
                 worker.process.wait(max(0.1, deadline - time.monotonic()))
@@ -212,7 +212,7 @@ class Scheduler:
                 _log.error("the queue cannot be reached: %s", error)
                 pause = _RETRY_S
             except Exception:  # noqa: BLE001 -- logged, and tried again
-                # Such as no process to be had. Without this thread no run would ever start or end again.
+                # Such as a failure to fork. Without this thread no run would ever start or end again.
                 _log.exception("the queue cannot be worked off")
                 pause = _RETRY_S
             self._wake.wait(pause)
@@ -229,13 +229,13 @@ class Scheduler:
         self._share_places()
 
     def _fill(self) -> None:
-        """Start a worker for each run that waits, as far as there are places."""
+        """Start a worker for each run that can start, while slots are free."""
         free = self._settings.workers - len(self._workers)
         if free <= 0:
             return
         starting = sum(1 for worker in self._workers if not worker.has_claimed)
-        kept = self.queue.obstacles(self.hosts_files.offered())
-        ready = sum(1 for run_id in self.queue.waiting() if run_id not in kept)
+        obstacles = self.queue.obstacles(self.hosts_files.offered())
+        ready = sum(1 for run_id in self.queue.waiting() if run_id not in obstacles)
         for _ in range(min(free, ready - starting)):
             root = str(self._workspace.root.resolve())
             worker = WorkerProcess(root, self.hosts_files, self._settings, self._heard, self.wake)
@@ -243,7 +243,7 @@ class Scheduler:
                 self._workers.append(worker)
 
     def _share_places(self) -> None:
-        """Let the trials of each run have as many places as those of another."""
+        """Divide the slots equally among the runs, for their concurrent trials."""
         for worker in self._workers:
             worker.give_places(self._settings.workers // len(self._workers))
 
@@ -251,20 +251,20 @@ class Scheduler:
         kind = str(content.pop("event"))
         if kind == "claimed":
             self._events.forget_progress(run_id)
-            # Who watches looks at the catalog as well; the worker has to be heard out in any case.
+            # Event streams poll the catalog as well; the events of the worker must be read in any case.
             with suppress(StoreError):
                 self._on_change(run_id)
         else:
             self._events.add(run_id, kind, content)
 
     def _reap(self) -> None:
-        for worker in [each for each in self._workers if each.has_ended()]:
+        for worker in [candidate for candidate in self._workers if candidate.has_ended()]:
             self._settle(worker)
             with self._lock:
                 self._workers.remove(worker)
 
     def _settle(self, worker: WorkerProcess) -> None:
-        """See that the run of a worker that has ended is marked as ended."""
+        """Record the end of the run of a worker that has ended."""
         if worker.process.returncode:
             self._workspace.recover()
             if worker.run_id is None:
@@ -278,7 +278,7 @@ class Scheduler:
             self._on_change(worker.run_id)
 
     def _recover(self) -> None:
-        """Mark what processes that are gone have left, this server's and others'."""
+        """Mark runs and trials of dead processes as interrupted, those of other servers included."""
         self._recovered_at = time.monotonic()
         self._workspace.recover()
         for run_id in self.queue.recover():

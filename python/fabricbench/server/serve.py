@@ -27,15 +27,15 @@ from fabricbench.server.settings import Settings
 from fabricbench.store import Workspace
 
 _COLLECTING: Final = (2_000, 10, 10)
-"""When garbage is collected (gc.set_threshold)."""
+"""Thresholds of the garbage collector (gc.set_threshold)."""
 
 
 class AddressError(Exception):
-    """An address that cannot be listened at; its text says why."""
+    """An address that cannot be listened at; its text names the reason."""
 
 
 class CertificateError(Exception):
-    """A certificate or key for TLS that cannot be used; its text says which and why."""
+    """A certificate or key for TLS that cannot be used; its text names the file and the reason."""
 
 
 def serve(
@@ -44,10 +44,10 @@ def serve(
     """Serve a workspace until SIGINT or SIGTERM.
 
     Args:
-        workspace: Open.
-        settings: How the server is set up.
-        note: Tells the user something.
-        on: The Ray cluster that carries runs out, as `cluster_at` takes it; this machine alone if none.
+        workspace: The open workspace.
+        settings: Settings of the server.
+        note: Shows the user a message.
+        on: The Ray cluster that executes runs, in the form of `cluster_at`; this machine alone if none.
 
     Raises:
         AddressError: The address is in use, or not of this machine.
@@ -67,12 +67,12 @@ def _serve(
         settings, port=listening.getsockname()[1], worker_memory_bytes=_memory_of_run(settings)
     )
     greeting = _greeting(workspace, settings)
-    # The program as a whole collects seldom, since a command soon ends; what requests leave behind is to go.
+    # The program collects rarely, for short commands; a server has to free the garbage of its requests.
     gc.set_threshold(*_COLLECTING)
     app = create_app(workspace, settings)
     config = uvicorn.Config(
         app,
-        log_level="error",  # a request that is none would fill the log
+        log_level="error",  # malformed requests would fill the log
         access_log=False,
         loop="asyncio",
         ws="none",
@@ -89,7 +89,7 @@ def _serve(
 
 
 class _Server(uvicorn.Server):
-    """Asks for connections itself, and ends its event streams first: they would keep it waiting."""
+    """uvicorn server that accepts connections itself and, before its end, closes the event streams."""
 
     def __init__(
         self, config: uvicorn.Config, events: Events, connections_max: int, greet: Callable[[], None]
@@ -101,35 +101,36 @@ class _Server(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start accepting connections, and print the greeting."""
         await super().startup(sockets=[])
         self._accepting = [
-            asyncio.create_task(self._connections.accept(each, self.lifespan.state)) for each in sockets or []
+            asyncio.create_task(self._connections.accept(listening, self.lifespan.state))
+            for listening in sockets or []
         ]
         if self.started and not self.should_exit:
             self._greet()
 
     async def on_tick(self, counter: int) -> bool:
-        """Look after the connections once a second."""
+        """Check the deadlines of connections once a second."""
         if counter % 10 == 0:
             self._connections.look()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen no more, and end."""
+        """Stop accepting connections, and shut down."""
         for task in self._accepting:
             task.cancel()
         self._connections.close()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end."""
+        """End the event streams, and let uvicorn shut down."""
         self._events.close()
         super().handle_exit(sig, frame)
 
 
 def _memory_of_run(settings: Settings) -> int:
-    """Return what each run may take, so that all of them together leave the machine alive."""
+    """Return the memory limit of each run [bytes]: by default an equal part of the free memory."""
     free_bytes = loading.machine_limits().memory_bytes or 0
     return settings.worker_memory_bytes or free_bytes // settings.workers
 
@@ -158,36 +159,40 @@ def check_certificate(settings: Settings) -> None:
     try:
         context.load_cert_chain(certificate, key, password=_no_passphrase)
     except _PassphraseError as error:
-        found = "the key is encrypted; `openssl pkey -in KEY -out FILE` writes it without a passphrase"
-        raise CertificateError(f"--tls-key {key}: {found}") from error
+        message = "the key is encrypted; `openssl pkey -in KEY -out FILE` writes it without a passphrase"
+        raise CertificateError(f"--tls-key {key}: {message}") from error
     except (OSError, ValueError) as error:
         if getattr(error, "reason", "") == "KEY_VALUES_MISMATCH":
-            found = f"--tls-key {key}: it is not the key of the certificate {certificate}"
+            message = f"--tls-key {key}: it is not the key of the certificate {certificate}"
         else:
-            found = f"--tls-cert {certificate}, --tls-key {key}: one is damaged or not supported: {error}"
-        raise CertificateError(found) from error
+            message = f"--tls-cert {certificate}, --tls-key {key}: one is damaged or not supported: {error}"
+        raise CertificateError(message) from error
     _check_dates(certificate)
 
 
 def _check_dates(certificate: Path) -> None:
-    """Refuse a certificate that no browser takes today.
+    """Refuse a certificate that is not valid today.
 
     Raises:
         CertificateError: It has expired or is not valid yet.
     """
     from cryptography import x509
 
-    found = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
-    first, last, now = found.not_valid_before_utc, found.not_valid_after_utc, datetime.now(UTC)
-    if not first <= now <= last:
-        day = f"expired on {last:%Y-%m-%d}" if now > last else f"is valid from {first:%Y-%m-%d} on"
+    leaf = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
+    valid_from, valid_until, now = leaf.not_valid_before_utc, leaf.not_valid_after_utc, datetime.now(UTC)
+    if not valid_from <= now <= valid_until:
+        day = (
+            f"expired on {valid_until:%Y-%m-%d}"
+            if now > valid_until
+            else f"is valid from {valid_from:%Y-%m-%d} on"
+        )
         raise CertificateError(
             f"--tls-cert {certificate}: found one that {day}; allowed: one that is valid now"
         )
 
 
 class _PassphraseError(Exception):
-    """A key that needs a passphrase: the server has nobody to ask."""
+    """A key that needs a passphrase, for which the server cannot prompt."""
 
 
 def _no_passphrase() -> str:
@@ -196,7 +201,7 @@ def _no_passphrase() -> str:
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # With the protocol named, asyncio has connections send at once what they have (TCP_NODELAY).
+    # With the protocol named, asyncio sets TCP_NODELAY: connections send small packets without delay.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

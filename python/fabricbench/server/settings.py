@@ -25,16 +25,16 @@ def digest(token: str) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a server is set up.
+    """Settings of a server.
 
     Attributes:
         host: Address that it listens at.
         port: Its port; 0 for a free one.
-        token: What a request has to show; empty where only the tokens of users count.
+        token: The server's own token; empty where only the tokens of users count.
         users: SHA-256 of the token of each user, hexadecimal, by name.
-        workers: How many runs are carried out at once.
+        workers: Maximum number of concurrent runs.
         worker_memory_bytes: Memory that a run may take [bytes], also if the request forces it; 0 for its
-            share of what is free when the server starts.
+            share of the memory that is free when the server starts.
         body_bytes_max: Largest body of a request [bytes].
         bodies_bytes_max: Bodies of requests at once [bytes].
         check_seconds: Time of one processor that parsing and checking a plan may take [s].
@@ -42,10 +42,10 @@ class Settings:
         time_limit_min: Estimated time of a trial at most [min], unless the request forces it.
         tls_certificate: File of the certificate chain, if the server speaks TLS.
         tls_key: File of its key.
-        hosts: Files of hosts, each by the name that requests know it by.
+        hosts: Path of each file of hosts, by its name in requests.
         authority: Folder of the authority that their agents have joined; none for that of the workspace.
-        cluster: The Ray cluster on which runs are carried out; none for this machine alone.
-        token_shown: A name for a token that the user chose, which is never printed; empty for one made here.
+        cluster: The Ray cluster that executes runs; none for this machine alone.
+        token_shown: Text printed in place of a token that the user chose; empty for a generated token.
         static: Folder of the web application's built files.
     """
 
@@ -77,9 +77,11 @@ class Settings:
 
     @property
     def limits(self) -> Limits:
-        """What a trial may take, unless the request forces it; on a cluster its nodes limit the memory."""
-        limits, own = loading.machine_limits(self.time_limit_min), self.worker_memory_bytes
-        memory_bytes = min(limits.memory_bytes or own, own) if own else limits.memory_bytes
+        """Limits of time and memory for a trial unless the request forces it; on a cluster time only."""
+        limits, worker_bytes = loading.machine_limits(self.time_limit_min), self.worker_memory_bytes
+        memory_bytes = (
+            min(limits.memory_bytes or worker_bytes, worker_bytes) if worker_bytes else limits.memory_bytes
+        )
         return replace(limits, memory_bytes=None if self.cluster else memory_bytes)
 
     @property

@@ -21,19 +21,19 @@ from fabricbench.store import Workspace
 
 @dataclass
 class ServerState:
-    """What requests share.
+    """State shared by all requests.
 
     Attributes:
         workspace: The open workspace.
-        settings: How the server is set up.
-        sandbox: Where plans are parsed.
-        events: What happens to runs.
-        scheduler: Has runs carried out.
-        logins: What cookies stand for.
-        surveys: What the agents of hosts say.
-        throttle: How often each address signs in.
-        requests: How many requests there were, and how long they took.
-        cache: Answers that take long to compute, and stay the same as long as their trial does.
+        settings: Settings of the server.
+        sandbox: Processes that parse plans.
+        events: Events of runs, for event streams.
+        scheduler: Executes the queued runs.
+        logins: Logins of browsers, by the secret of a cookie.
+        surveys: State of hosts, reported by their agents.
+        throttle: Rate limit of sign-ins by address.
+        requests: Counter and times of requests.
+        cache: Responses that take long to compute and stay valid until their trial changes.
     """
 
     workspace: Workspace
@@ -49,17 +49,17 @@ class ServerState:
 
     @property
     def hosts_settings(self) -> dict[str, dict[str, Any]]:
-        """What backend `hosts` is told to run on the hosts of each file, by the name of the file."""
+        """Settings of backend `hosts` for each file of hosts, by the name of the file."""
         return {name: self.surveys.files.settings_of(name) for name in self.surveys.files.files}
 
 
 def state_of(request: Request) -> ServerState:
-    """Return what requests share."""
+    """Return the state shared by all requests."""
     state: ServerState = request.app.state.server
     return state
 
 
 def user_of(request: Request) -> str:
-    """Return the name of the user who asks; empty for the server's own token."""
+    """Return the name of the user who sent a request; empty for the server's own token."""
     user: str = request.state.user
     return user

@@ -51,21 +51,21 @@ def read_table(  # noqa: PLR0913, PLR0917 -- one parameter for each choice
 
     With `Accept: application/vnd.apache.arrow.stream` the rows are an Arrow stream; `X-Total` has the total.
     """
-    chosen = _filtered(trial, table.value, where or [])
+    filtered = _filtered(trial, table.value, where or [])
     names = [name.strip() for name in columns.split(",") if name.strip()]
-    schema = chosen.collect_schema()
+    schema = filtered.collect_schema()
     for name in [*names, *([sort] if sort else [])]:
         _check_column(name, schema)
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ApiError(422, f'columns: found "{twice}" twice', "name each column once", field="columns")
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise ApiError(422, f'columns: found "{duplicate}" twice', "name each column once", field="columns")
     import polars as pl
 
-    total = int(chosen.select(pl.len()).collect().item())
+    total = int(filtered.select(pl.len()).collect().item())
     ordered = (
-        chosen.sort(sort, descending=order == "desc", nulls_last=True, maintain_order=True)
+        filtered.sort(sort, descending=order == "desc", nulls_last=True, maintain_order=True)
         if sort
-        else chosen
+        else filtered
     )
     rows = ordered.slice(offset, limit).select(names or pl.all()).collect()
     if ARROW in accept:
@@ -139,7 +139,7 @@ def _arrow(rows: pl.DataFrame, total: int) -> Response:
 
 
 def _json(rows: pl.DataFrame, total: int) -> Response:
-    """Write rows as objects; polars writes them, quicker than Python would."""
+    """Return rows as JSON objects, written by polars, which is faster than Python."""
     import json
 
     columns = [{"name": name, "type": str(kind)} for name, kind in rows.schema.items()]

@@ -1,4 +1,4 @@
-"""Tasks of the sandbox process: check a plan, estimate its cost and topology, capture frames.
+"""Tasks of the sandbox process: check a plan with cost and topology, capture frames, parse measured results.
 
 Imported before any process is forked, so nothing here may start a thread or load a heavy library.
 """
@@ -34,9 +34,9 @@ from fabricbench.server.phases import Phase, phases_of
 from fabricbench.server.yaml_text import yaml_of
 
 SOURCE: Final = "plan"
-"""What errors call the text of a request."""
+"""Source named in errors about the plan text of a request."""
 TRIALS_MAX: Final = 1000
-"""Trials of a run that are listed."""
+"""Maximum number of listed trials of a run."""
 _HOSTS_MAX: Final = 40_000
 _HOSTS_UNFOLDED_MAX: Final = 64
 _QUEUE_PAIRS_MAX: Final = 20_000
@@ -47,7 +47,7 @@ fabric: {topology: {kind: single-switch, hosts: 2}}
 jobs: [{collective: all-reduce}]
 sweep: {data_size: 1MB}
 """
-"""What is run on a fabric that is to be described alone."""
+"""Plan with a small job, for the description of a fabric without the jobs of a plan."""
 
 
 def check(
@@ -58,15 +58,15 @@ def check(
     limits: tuple[int | None, int | None],
     asked: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Check a plan and say everything about it that can be said without running it.
+    """Check a plan and return its errors, cost, trials and topology without running it.
 
     Args:
-        text: Its YAML; with `document`, the YAML whose comments are kept.
-        document: Its fields; they come before `text`.
+        text: Its YAML; with `document`, the YAML whose comments are preserved.
+        document: Its fields; they take precedence over `text`.
         overrides: Changes, each FIELD=VALUE.
         chosen: Names of the variants to run; all if empty.
-        limits: Memory [bytes] and time [ms] that a trial may take; none for any.
-        asked: Where it is to be carried out: the attributes of `Asked`.
+        limits: Memory [bytes] and time [ms] that a trial may take; none for no limit.
+        asked: Its run target: the attributes of `Asked`.
     """
     bounds = Limits(*limits)
     try:
@@ -79,13 +79,15 @@ def check(
     try:
         loaded = loading.load_text(text, SOURCE, overrides, bounds, chosen)
     except PlanError as error:
-        found = empty | {"errors": _faults(error)}
-        return found | _cost_of_refused(text, overrides, error.problems)
-    wish = Asked(**asked)
+        refusal = empty | {"errors": _faults(error)}
+        return refusal | _cost_of_refused(text, overrides, error.problems)
+    target = Asked(**asked)
     try:
-        return empty | _described(phases_of(loaded, wish.settings(loaded), bounds, chosen, twin=wish.twin))
+        return empty | _described(
+            phases_of(loaded, target.settings(loaded), bounds, chosen, twin=target.twin)
+        )
     except (BackendError, PlanError, RefusedError) as error:
-        problems = wish.problems(error, loaded, SOURCE)
+        problems = target.problems(error, loaded, SOURCE)
         return empty | {"errors": [_fault(problem, "error") for problem in problems]}
 
 
@@ -94,18 +96,18 @@ def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: in
 
     Args:
         spec: Its RunSpec.
-        backend: Name of what ran it.
+        backend: Name of the backend that ran it.
         qps: Numbers of the queue pairs; the first one if empty.
-        count: How many frames at most.
+        count: Maximum number of frames.
     """
     planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)))
     try:
         source = capturing(backend)
         wiring = source.wiring(planned)
-        known = len(wiring.queue_pairs)
-        unknown = [qp for qp in qps if not 0 <= qp < known]
-        if unknown:
-            return {"error": f"qp: found {unknown[0]}", "allowed": f"0 to {known - 1}"}
+        queue_pair_count = len(wiring.queue_pairs)
+        unknown_qps = [qp for qp in qps if not 0 <= qp < queue_pair_count]
+        if unknown_qps:
+            return {"error": f"qp: found {unknown_qps[0]}", "allowed": f"0 to {queue_pair_count - 1}"}
         frames = source.frames(planned, list(qps) or [0], count)
     except UserError as error:
         return {"error": error.text(), "allowed": ""}
@@ -125,24 +127,24 @@ def measure(
     benchmark: str,
     plan: str | None,
 ) -> dict[str, Any]:
-    """Read measured results and store nothing; see `fabricbench.importing`.
+    """Parse measured results without storing them; see `fabricbench.importing`.
 
     Args:
-        name: What to call the file in errors.
-        text: It, in Base64.
+        name: Name of the file in errors.
+        text: Its content in Base64.
         format_name: Its format; none to detect it.
-        ranks: Number of ranks, where it does not say it.
-        benchmark: Name of the benchmark, where it does not say it.
+        ranks: Number of ranks, if the file does not state it.
+        benchmark: Name of the benchmark, if the file does not state it.
         plan: Name of the shipped plan that simulates it.
     """
-    given = importing.Given(ranks, benchmark)
+    user_facts = importing.Given(ranks, benchmark)
     loaded = loading.load(plan) if plan else None
     if loaded is not None:
         try:
             loading.check_no_search(loaded, "measured results")
         except PlanError as error:
             return {"error": _faults(error)[0] | {"line": None, "column": None}}
-    options = importing.Options(format_name, "", "", given, loaded)
+    options = importing.Options(format_name, "", "", user_facts, loaded)
     try:
         return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
     except importing.MeasuredError as error:
@@ -184,22 +186,22 @@ def _faults(error: PlanError) -> list[dict[str, Any]]:
 
 def _fault(problem: Problem, severity: str) -> dict[str, Any]:
     text = problem.text(severity).removeprefix(f"{severity}: ").partition("\nhint: ")[0]
-    place = problem.place
+    location = problem.place
     return {
         "message": text,
         "hint": problem.hint,
         "field": problem.field,
-        "line": place.line,
-        "column": place.column,
+        "line": location.line,
+        "column": location.column,
         "found": problem.found,
         "allowed": problem.allowed,
     }
 
 
 def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
-    """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts.
+    """Return the cost of a refused plan: of its first trial, or the least possible cost of its ranks.
 
-    Of a search it is the first trial at the end of the range that costs too much.
+    For a search, the first trial is the one at the end of the range that costs too much.
     """
     if not all(is_beyond(problem) for problem in problems):
         return _least_cost(text, overrides, problems)
@@ -219,14 +221,14 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
     try:
         document = apply_overrides(read_text(text, SOURCE), overrides)
     except PlanError:
-        return {}  # the overrides are what is wrong
-    least = least_cost(problems, document)
-    return {"cost": _cost([least], "so many ranks at the least")} if least else {}
+        return {}  # the errors are in the overrides
+    estimate = least_cost(problems, document)
+    return {"cost": _cost([estimate], "so many ranks at the least")} if estimate else {}
 
 
 def _described(phases: Sequence[Phase]) -> dict[str, Any]:
     loaded, backend = phases[-1].loaded, phases[-1].backend
-    simulated = phases[0].loaded  # what runs on hosts alone is not estimated
+    simulated = phases[0].loaded  # trials on hosts have no estimate
     search, estimates = loaded.plan.search, simulated.bounds
     return {
         "name": loaded.plan.name,
@@ -247,22 +249,22 @@ def _described(phases: Sequence[Phase]) -> dict[str, Any]:
 
 
 def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
-    """Return the most memory and the sum of the times of trials, as the engine estimates them."""
-    times = [each["time_ms"] for each in estimates]
+    """Return the estimated cost of trials: the largest memory, the sum of the times, the largest counts."""
+    times = [estimate["time_ms"] for estimate in estimates]
     return {
         "basis": basis,
-        "memory_bytes": max(each["memory_bytes"] for each in estimates),
+        "memory_bytes": max(estimate["memory_bytes"] for estimate in estimates),
         "seconds": sum(times) / 1000,
         "longest_seconds": max(times) / 1000,
-        "packet_hops": sum(each["packet_hops"] for each in estimates),
-        "chunks": max(each["chunks"] for each in estimates),
-        "queue_pairs": max(each["queue_pairs"] for each in estimates),
-        "hosts": max(each["hosts"] for each in estimates),
+        "packet_hops": sum(estimate["packet_hops"] for estimate in estimates),
+        "chunks": max(estimate["chunks"] for estimate in estimates),
+        "queue_pairs": max(estimate["queue_pairs"] for estimate in estimates),
+        "hosts": max(estimate["hosts"] for estimate in estimates),
     }
 
 
 def _with_every_job(trials: Sequence[PlannedTrial]) -> PlannedTrial:
-    """Return the first trial that has all jobs; those of one job alone come before it."""
+    """Return the first trial that has all jobs, which follows the trials of single jobs."""
     return next((trial for trial in trials if not trial.is_solo), trials[0])
 
 
@@ -271,18 +273,18 @@ def _topology(trial: PlannedTrial) -> dict[str, Any]:
     jobs = [{"name": job["name"], "hosts": job["hosts"]} for job in trial.run_spec["jobs"]]
     estimate = engine.estimate(trial.spec_json)
     hosts = estimate["hosts"] if estimate else 0
-    found: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "switches": [], "reduced": False}
+    topology: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "switches": [], "reduced": False}
     if estimate is None or hosts > _HOSTS_MAX:
-        return found | {"reduced": True, "jobs": []}
-    found["jobs"] = jobs
-    # Every queue pair would be made to describe the fabric.
+        return topology | {"reduced": True, "jobs": []}
+    topology["jobs"] = jobs
+    # The engine would create every queue pair to describe the fabric.
     is_crowded = estimate["queue_pairs"] > _QUEUE_PAIRS_MAX
     described = engine.describe(_fabric_alone(trial) if is_crowded else trial.spec_json)
     if hosts > _HOSTS_UNFOLDED_MAX:
-        return found | {"switches": folded_switches(described["nodes"], described["links"])}
-    places = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
-    nodes = [node | dict(zip("xy", places[node["name"]], strict=True)) for node in described["nodes"]]
-    return found | {"nodes": nodes, "links": described["links"]}
+        return topology | {"switches": folded_switches(described["nodes"], described["links"])}
+    positions = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
+    nodes = [node | dict(zip("xy", positions[node["name"]], strict=True)) for node in described["nodes"]]
+    return topology | {"nodes": nodes, "links": described["links"]}
 
 
 def _fabric_alone(trial: PlannedTrial) -> str:
@@ -293,11 +295,11 @@ def _fabric_alone(trial: PlannedTrial) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the values of a plan as JSON has them: a number that is none becomes a text."""
+    """Return the values of a plan as JSON values: infinite numbers and NaN become texts."""
     if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

@@ -21,10 +21,10 @@ _TELL_S: Final = 0.25
 
 
 class Teller:
-    """Tells the server what the runner does, progress a few times a second.
+    """Listener of the runner that sends events to the server, progress at most four times a second.
 
-    Where trials run side by side, progress and samples are those of the first of them. What a search chooses
-    and finds goes into the catalog.
+    With concurrent trials, progress and samples are those of the first running one. Trials chosen by a
+    search, and its results, are written to the catalog.
     """
 
     def __init__(self, run: QueuedRun, store: Workspace) -> None:
@@ -41,28 +41,28 @@ class Teller:
         self._samples = Samples()
 
     def next_phase(self, trials: int) -> None:
-        """Number the trials that come now after those of the phase before."""
+        """Continue the numbers of trials after those of the phase that has ended."""
         self._before += trials
 
     def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
-        """Have the run list what its search has chosen."""
+        """Add the trials chosen by a search to the run in the catalog."""
         self._count, self._weights = count, []
-        self._chosen += [_listed(each) for each in facts[: TRIALS_MAX - len(self._chosen)]]
+        self._chosen += [_listed(trial_facts) for trial_facts in facts[: TRIALS_MAX - len(self._chosen)]]
         self._note([])
 
     def found(self, found: Sequence[Searched]) -> None:
-        """Have the run say what its search has found."""
-        self._note([each.content for each in found])
+        """Store the results of the search with the run in the catalog."""
+        self._note([result.content for result in found])
 
     def _note(self, search: Sequence[Mapping[str, Any]]) -> None:
         options = {**self._run.options, "count": self._count, "search": search}
         RunQueue(self._store).search_came_to(self._run.id, options, self._chosen)
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of a phase
-        """Tell which trial begins."""
+        """Send event `trial_started`."""
         number += self._before
         self._running[number] = facts.id
-        self._shares.pop(number, None)  # it may begin again
+        self._shares.pop(number, None)  # it may be a second start
         if number == min(self._running):
             self._samples, self._untold = Samples(), None
         tell(
@@ -75,7 +75,7 @@ class Teller:
         )
 
     def trial_progressed(self, progress: Progress, number: int) -> None:
-        """Report the progress, unless that was done just now."""
+        """Send the progress, unless the last event is less than 0.25 s ago."""
         number += self._before
         total = progress["total_bytes"]
         self._shares[number] = progress["delivered_bytes"] / total if total else 0.0
@@ -108,7 +108,7 @@ class Teller:
 
     @property
     def _at_work(self) -> int:
-        """How many trials run; others may be done and wait for those ahead of them."""
+        """Number of running trials; finished ones may still wait for trials before them in the order."""
         return sum(self._shares.get(number, 0.0) < 1.0 for number in self._running)
 
     def _tell_samples(self, trial: str) -> None:
@@ -117,13 +117,13 @@ class Teller:
             tell("samples", trial=trial, points=points)
 
     def _share(self) -> float:
-        """Return how much of the run is done, each trial weighing as much as its data; alike in a search."""
+        """Return the finished fraction of the run, trials weighted by data size, or equally in a search."""
         weights = self._weights or [1] * self._count
         done = sum(weights[number - 1] * share for number, share in self._shares.items())
         return min(1.0, float(done / max(1, sum(weights))))
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
-        """Give the trial its tags and tell that it has finished."""
+        """Tag the trial and send event `trial`."""
         number += self._before
         if self._tags:
             change_tags(self._store, [trial.id], add=self._tags)
@@ -137,19 +137,19 @@ class Teller:
         tell("trial", id=trial.id, number=number, count=self._count, status=trial.status, resumed=resumed)
 
     def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
-        """Leave the trial out of what is told; its error becomes the message of the run."""
+        """Drop the trial from the progress; its error becomes the message of the run."""
         self._running.pop(number + self._before, None)
 
 
 def _listed(facts: TrialFacts) -> dict[str, Any]:
-    """Return a trial as the queue keeps it."""
+    """Return a trial in the form that the queue stores."""
     names = ("id", "backend", "position", "variant", "iteration", "data_size_bytes", "size_kind")
     return {name: getattr(facts, name) for name in names} | {"axes": dict(facts.axes)}
 
 
 def tell(event: str, **content: Any) -> None:
-    """Write a line for the server; one that nobody reads any more is of no use."""
-    out = sys.__stdout__ or sys.stdout  # on a cluster, what libraries write goes elsewhere
+    """Write an event as a JSON line for the server; discard output if the server has ended."""
+    out = sys.__stdout__ or sys.stdout  # on a cluster, `sys.stdout` is redirected for libraries
     try:
         out.write(json.dumps({"event": event, **content}) + "\n")
         out.flush()

@@ -54,7 +54,7 @@ Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[
 SortKey = StrEnum(  # type: ignore[misc]
     "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}
 )
-"""What trials can be ordered by: columns of the list, and every metric, of the job that fares worst by it."""
+"""Sort keys of trials: columns of the list, and every metric, of the job that is worst in it."""
 _NEWEST = SortKey("started_at")
 
 
@@ -213,7 +213,7 @@ def asked_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     order: Annotated[Literal["asc", "desc"], Query()] = "desc",
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
 ) -> TrialQuery:
-    """Return what a list is asked for, but for how much of it at most.
+    """Return the query of a list from the request's parameters, without `limit`.
 
     Raises:
         ApiError: A threshold cannot be read.
@@ -243,12 +243,12 @@ def list_trials(
     state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> dict[str, Any]:
     """List trials, unfinished ones included, the last started first unless asked otherwise."""
-    total, found = page(state.workspace, replace(query, limit=limit))
-    return {"total": total, "trials": rows_of(state, found)}
+    total, trials = page(state.workspace, replace(query, limit=limit))
+    return {"total": total, "trials": rows_of(state, trials)}
 
 
 def thresholds(texts: Sequence[str]) -> list[Threshold]:
-    """Read what metrics have to be.
+    """Parse the thresholds of metrics.
 
     Raises:
         ApiError: One cannot be read.
@@ -267,14 +267,16 @@ def list_runs_of_trials(
 
     By a metric, a run is ordered with its worst trial.
     """
-    total, found = run_page(state.workspace, replace(query, limit=limit))
-    told = outcomes_of(state.workspace, [run.suite for run in found])
-    return RunListPage(total=total, runs=[_run_row(run, told.get(run.suite, RunOutcome())) for run in found])
+    total, run_rows = run_page(state.workspace, replace(query, limit=limit))
+    outcomes = outcomes_of(state.workspace, [run.suite for run in run_rows])
+    return RunListPage(
+        total=total, runs=[_run_row(run, outcomes.get(run.suite, RunOutcome())) for run in run_rows]
+    )
 
 
-def _run_row(run: RunRow, told: RunOutcome) -> RunListRow:
-    worst = None if told.worst is None else WorstJob(job=told.worst[0], kept_percent=told.worst[1])
-    return RunListRow(**vars(run), verdict=told.verdict, worst=worst)
+def _run_row(run: RunRow, outcome: RunOutcome) -> RunListRow:
+    worst = None if outcome.worst is None else WorstJob(job=outcome.worst[0], kept_percent=outcome.worst[1])
+    return RunListRow(**vars(run), verdict=outcome.verdict, worst=worst)
 
 
 @router.get("/trials/choices")
@@ -285,9 +287,9 @@ def list_choices(state: State) -> dict[str, list[str]]:
 
 def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:
     """Return trials as rows of a list."""
-    known = tags_of(state.workspace, found)
-    others = Beside(comparable_trials(state.workspace, found))
-    return [_row(trial, stored_reports(trial, others), known[trial.id]) for trial in found]
+    tags_by_trial = tags_of(state.workspace, found)
+    comparables = Beside(comparable_trials(state.workspace, found))
+    return [_row(trial, stored_reports(trial, comparables), tags_by_trial[trial.id]) for trial in found]
 
 
 def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]:
@@ -362,16 +364,16 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
         "reference": facts.reference,
         "engine": _engine(trial),
         "machine": trial.machine,
-        "suite_trials": [_member(each) for each in family if each.facts.suite == facts.suite],
+        "suite_trials": [_member(sibling) for sibling in family if sibling.facts.suite == facts.suite],
     }
     del content["jobs"]
-    found = insight_of(trial) if trial.is_finished else None
-    shown = shown_json(jobs, found, tags) if trial.is_finished else "null"
+    insight = insight_of(trial) if trial.is_finished else None
+    shown = shown_json(jobs, insight, tags) if trial.is_finished else "null"
     return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
 
 
 def _engine(trial: Trial) -> dict[str, Any]:
-    """Return what a backend tells of a run, with the counters of its hosts."""
+    """Return the backend's facts about a trial, with the counters of its hosts."""
     hosts = hosts_of(trial) if trial.is_finished else []
     return {**trial.engine, **({"hosts": hosts} if hosts else {})}
 
@@ -452,17 +454,17 @@ def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
     rows = ports_of(trial)
     if rows is None:
         raise ApiError(409, f"trial {trial.id} was measured elsewhere, so it has no ranks at ports")
-    heads, some = columns_of(rows), rows[offset : offset + limit]
-    texts = [cells_of(row) for row in some]
+    headings, page_rows = columns_of(rows), rows[offset : offset + limit]
+    row_cells = [cells_of(row) for row in page_rows]
     page = PortMapPage(
         total=len(rows),
         about=ABOUT,
         columns=[
-            PortColumn(name=name, title=" ".join(head).replace("- ", ""), is_number=is_number(name))
-            for name, head in heads.items()
+            PortColumn(name=name, title=" ".join(heading).replace("- ", ""), is_number=is_number(name))
+            for name, heading in headings.items()
         ],
-        cells=[[each[name] for name in heads] for each in texts],
-        ports=[PortRow.model_validate(row) for row in port_map_object(some)],
+        cells=[[cell_texts[name] for name in headings] for cell_texts in row_cells],
+        ports=[PortRow.model_validate(row) for row in port_map_object(page_rows)],
     )
     return page.model_dump_json().encode()
 
@@ -472,8 +474,8 @@ def change_trial(trial_id: TrialId, changes: TrialChanges, state: State) -> Tria
     """Give tags to a trial, or take them away."""
     trial = found_trial(state, trial_id)
     change_tags(state.workspace, [trial.id], add=changes.tags.add, remove=changes.tags.remove)
-    again = found_trial(state, trial.id)
-    return TrialTags(id=trial.id, tags=tags_of(state.workspace, [again])[trial.id])
+    changed = found_trial(state, trial.id)
+    return TrialTags(id=trial.id, tags=tags_of(state.workspace, [changed])[trial.id])
 
 
 @router.delete("/trials/{trial_id}")
@@ -496,16 +498,16 @@ def put_back(trial_id: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], state: St
 
 
 def identity(trial: Trial) -> tuple[object, ...]:
-    """Return what no other attempt has and what changes with it: numbers of attempts are given again."""
+    """Return a cache key of an attempt; its number alone is not unique, as numbers are reused."""
     return (trial.id, trial.attempt, trial.started_at, trial.status, trial.facts.suite)
 
 
 def found_trial(state: ServerState, name: str) -> Trial:
-    """Return the trial of an id: the finished one, or else the last attempt.
+    """Return the trial of an id: the finished attempt, or else the last one.
 
     Raises:
-        ApiError: There is none, or several begin so.
-        StoreError: There is none, or the catalog cannot be read.
+        ApiError: No trial has this id, or several ids start with it.
+        StoreError: No trial has this id, or the catalog cannot be read.
     """
     if name.startswith("latest"):
         return state.workspace.find(name)
@@ -522,7 +524,7 @@ def finished_trial(trial_id: TrialId, state: State) -> Trial:
     """Return a trial that has a record.
 
     Raises:
-        ApiError: There is none, several begin so, or it has none.
+        ApiError: No trial has this id, several ids start with it, or the trial has no record.
     """
     trial = found_trial(state, trial_id)
     if not trial.is_finished:

@@ -65,34 +65,34 @@ class Validation(BaseModel):
 @cache
 def _tables() -> list[dict[str, Any]]:
     """Return the published tables of the shipped plans, without our results."""
-    found = []
+    tables = []
     for name, file in shipped_plans().items():
         if "published:" not in file.read_text(encoding="utf-8"):
             continue
         try:
             loaded = loading.load(name)
-        except PlanError:  # GET /api/v1/plans says why
+        except PlanError:  # GET /api/v1/plans returns the error
             continue
         for variant in loaded.variants:
             if variant.published is not None and variant.case.number == 0:
                 table = variant.published
-                about = {
+                entry = {
                     "plan": name,
                     "title": loaded.plan.title,
                     "variant": variant.label,
                     "table": table.name,
                 }
-                about |= {"size_kind": table.size_kind, "source": table.source}
-                about |= {"note": variant.plan.published_note or ""}
-                found.append(
-                    about
+                entry |= {"size_kind": table.size_kind, "source": table.source}
+                entry |= {"note": variant.plan.published_note or ""}
+                tables.append(
+                    entry
                     | {"values": table.rows, "specs": _specs(loaded, variant.label), "text": loaded.text}
                 )
-    return found
+    return tables
 
 
 def _specs(loaded: LoadedPlan, variant: str) -> frozenset[str]:
-    """Return what the plan runs as it is shipped, for each size and iteration."""
+    """Return the run specs of a variant of the plan as it is shipped, one for each size and iteration."""
     return frozenset(trial.spec_json for trial in loaded.trials if trial.variant == variant)
 
 
@@ -104,8 +104,8 @@ def list_published(state: State) -> Validation:
     changed it does not. Whatever chose some of its sizes or variants changed nothing.
     """
     tables = _tables()
-    trials = {name: _finished(state, name) for name in {about["plan"] for about in tables}}
-    return Validation(plans=[_published(about, trials[about["plan"]]) for about in tables])
+    trials = {name: _finished(state, name) for name in {entry["plan"] for entry in tables}}
+    return Validation(plans=[_published(entry, trials[entry["plan"]]) for entry in tables])
 
 
 @router.get(
@@ -121,17 +121,17 @@ def draw_published(
 
     `metric` is what is drawn, `metrics` what can be: those that the table has.
     """
-    named = (about for about in _tables() if (about["plan"], about["variant"]) == (plan, variant))
-    about = next(named, None)
-    if about is None:
+    matches = (entry for entry in _tables() if (entry["plan"], entry["variant"]) == (plan, variant))
+    entry = next(matches, None)
+    if entry is None:
         raise not_found(f'no published table of plan "{plan}", variant "{variant}"')
-    rows = [row.model_dump() for row in _published(about, _finished(state, plan)).rows]
-    known = sorted(_metrics_of(rows), key=lambda each: each != BUS_BANDWIDTH)
-    drawn = chosen_metric(metric, known)
-    plot = published_plot(rows, drawn, f"{about['size_kind']} size") if drawn else None
+    rows = [row.model_dump() for row in _published(entry, _finished(state, plan)).rows]
+    metrics = sorted(_metrics_of(rows), key=lambda candidate: candidate != BUS_BANDWIDTH)
+    drawn = chosen_metric(metric, metrics)
+    plot = published_plot(rows, drawn, f"{entry['size_kind']} size") if drawn else None
     if drawn is None or plot is None:
         raise not_found("nothing to draw: the table has no metric")
-    names = [each.name for each in known]
+    names = [candidate.name for candidate in metrics]
     body = plot_json(plot, title=drawn.title, metric=drawn.name, metrics=names)
     return Response(body, media_type="application/json")
 
@@ -144,30 +144,32 @@ def _metrics_of(rows: Iterable[Mapping[str, Any]]) -> list[Metric]:
 
 def _finished(state: ServerState, plan: str) -> list[Trial]:
     """Return the simulated trials of a plan, the newest last."""
-    found = state.workspace.trials(plan=plan, states=FINISHED)
-    return [trial for trial in found if made(trial) == SIMULATED]
+    trials = state.workspace.trials(plan=plan, states=FINISHED)
+    return [trial for trial in trials if made(trial) == SIMULATED]
 
 
-def _is_as_shipped(trial: Trial, about: dict[str, Any]) -> bool:
-    """Tell whether a trial ran what the plan says, of this version or, by its text, of an earlier one."""
+def _is_as_shipped(trial: Trial, entry: dict[str, Any]) -> bool:
+    """Return whether a trial ran the plan as shipped, by run spec or, for earlier versions, by its text."""
     facts = trial.facts
     changed = {override.partition("=")[0].strip() for override in facts.overrides}
-    has_its_text = facts.plan_source == about["text"] and facts.size_kind == about["size_kind"]
-    return (has_its_text and changed <= _CHANGES_NOTHING) or canonical_json(facts.run_spec) in about["specs"]
+    has_its_text = facts.plan_source == entry["text"] and facts.size_kind == entry["size_kind"]
+    return (has_its_text and changed <= _SELECTION_FIELDS) or canonical_json(facts.run_spec) in entry["specs"]
 
 
-_CHANGES_NOTHING: Final = frozenset({"sweep.data_size", "sweep.message_size", "tag"})
+_SELECTION_FIELDS: Final = frozenset({"sweep.data_size", "sweep.message_size", "tag"})
 """Fields that choose among the trials of a plan; a published line belongs to one size of one kind."""
 
 
-def _published(about: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
-    """Set the newest trials of a plan, as it is shipped, beside a published table."""
-    ours = [trial for trial in trials if trial.facts.variant == about["variant"]]
-    as_shipped = [trial for trial in ours if _is_as_shipped(trial, about)]
-    newest = {trial.facts.data_size_bytes: trial for trial in as_shipped}
-    own = {
-        size: stored_reports(newest[size], Beside())[0] if size in newest else None
-        for size in about["values"]
+def _published(entry: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
+    """Return a published table with the results of the newest trials of the plan as it is shipped."""
+    variant_trials = [trial for trial in trials if trial.facts.variant == entry["variant"]]
+    as_shipped = [trial for trial in variant_trials if _is_as_shipped(trial, entry)]
+    newest_by_size = {trial.facts.data_size_bytes: trial for trial in as_shipped}
+    reports_by_size = {
+        size: stored_reports(newest_by_size[size], Beside())[0] if size in newest_by_size else None
+        for size in entry["values"]
     }
-    rows = published_rows(about["values"], own)
-    return PublishedPlan.model_validate({**about, "changed": len(ours) - len(as_shipped), "rows": rows})
+    rows = published_rows(entry["values"], reports_by_size)
+    return PublishedPlan.model_validate(
+        {**entry, "changed": len(variant_trials) - len(as_shipped), "rows": rows}
+    )

@@ -11,11 +11,11 @@ _MODULES: Final = (
     "fabricbench.report.insight",
     "fabricbench.figures.registry",
 )
-"""They, or what they import when they are called, take tenths of a second to load."""
+"""Modules that take tenths of a second to load, some of them by imports at their first call."""
 
 
 def warm_up() -> Thread:
-    """Begin, beside everything else; the thread ends by itself."""
+    """Start the thread and return it; it ends after the imports."""
     thread = Thread(target=_load, name="warming", daemon=True)
     thread.start()
     return thread
@@ -26,7 +26,7 @@ def _load() -> None:
 
     for module in _MODULES:
         import_module(module)
-    # The library loads the code of a kind of trace, and of an axis, when it draws the first.
+    # Plotly loads the code of each kind of trace, and of axes, at their first use.
     traces = (go.Scatter(x=[0], y=[0]), go.Bar(x=[0], y=[0]), go.Heatmap(z=[[0]]))
     figure = go.Figure(traces, layout={"xaxis": {"title": {"text": ""}}, "yaxis": {"title": {"text": ""}}})
     figure.to_json(validate=False)

@@ -29,7 +29,7 @@ _PAGE_PATH: Final = re.compile(
     r"(trials|import|configure|runs|hosts|compare|validation|docs)(/[A-Za-z0-9_~-]+){0,3}/?"
     r"|campaigns/[A-Za-z0-9][A-Za-z0-9._-]*/?"
 )
-"""Addresses of the web application's pages, which it finds its way by itself."""
+"""Paths of the web application's pages, which the application routes itself."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _POLICY: Final = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -42,7 +42,7 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Headers of every answer. A report is a page of its own and is offered for download, not shown."""
+"""Headers of every response. A report is a page of its own and is offered for download, not shown."""
 
 
 class Login(BaseModel):
@@ -72,7 +72,7 @@ class Health(BaseModel):
 @router.get("/healthz", tags=["server"])
 async def health() -> Health:
     """Tell that the server answers; needs no token."""
-    # Without a thread: these may all be waiting for the catalog.
+    # Asynchronous, without a thread: all threads may be waiting for the catalog.
     return Health(status="ok")
 
 
@@ -110,7 +110,7 @@ def logout(request: Request, state: State) -> Response:
 
 
 def _throttle(request: Request, state: ServerState) -> None:
-    """Refuse a sign-in of an address that has tried too often."""
+    """Refuse a sign-in from an address with too many attempts."""
     wait_s = state.throttle.wait_s(request.client.host if request.client else "")
     if wait_s:
         seconds = math.ceil(wait_s)
@@ -119,7 +119,7 @@ def _throttle(request: Request, state: ServerState) -> None:
 
 
 def _logged_in(response: Response, user: str, request: Request, state: ServerState) -> Response:
-    """Have the browser keep a new login in place of the one it had."""
+    """Add the cookie of a new login to a response, and end the login that the request has."""
     state.logins.end(login_of(request, state.settings))
     response.set_cookie(
         cookie_name(state.settings),
@@ -150,10 +150,10 @@ def start_page(
 @pages.get("/{path:path}", response_model=None)
 def static_file(path: str, state: State) -> Response:
     """Serve a file of the web application, and its start page for the addresses of its pages."""
-    found = _file_in(state.settings.static, path)
-    if found is not None:
+    file = _file_in(state.settings.static, path)
+    if file is not None:
         cache = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
-        return FileResponse(found, headers={"Cache-Control": cache})
+        return FileResponse(file, headers={"Cache-Control": cache})
     index = state.settings.static / "index.html"
     if _PAGE_PATH.fullmatch(path) and index.is_file():
         return FileResponse(index, headers={"Cache-Control": "no-cache"})
@@ -161,14 +161,14 @@ def static_file(path: str, state: State) -> Response:
 
 
 def _file_in(folder: Path, path: str) -> Path | None:
-    """Return a file below a folder; none for any path that leads out of it, by whatever trick."""
+    """Return a file below a folder; none for a path outside of it, symbolic links resolved."""
     parts = path.split("/")
     if not all(_NAME.fullmatch(part) for part in parts):
         return None
-    found = folder.joinpath(*parts)
+    file = folder.joinpath(*parts)
     try:
-        inside = found.resolve().is_relative_to(folder.resolve())
-        return found if inside and found.is_file() else None
+        is_inside = file.resolve().is_relative_to(folder.resolve())
+        return file if is_inside and file.is_file() else None
     except OSError:
         return None
 

@@ -41,11 +41,11 @@ from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, QueuedRun, RunQueue
 from fabricbench.words import counted
 
-_PATIENCE_S: Final = 20
+_KILL_AFTER_S: Final = 20
 
 
 class Control:
-    """Listens to the server, and has the run end when it says so or is gone."""
+    """Thread that reads orders of the server, and ends the run at `cancel` or at the end of the input."""
 
     def __init__(self) -> None:
         self.is_cancelled = False
@@ -67,22 +67,22 @@ class Control:
 
     def _end(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_PATIENCE_S)
-        os._exit(1)  # the next start finds this process gone and tidies up
+        time.sleep(_KILL_AFTER_S)
+        os._exit(1)  # the next start recovers the state of a dead process
 
 
 def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: int, on: str = "") -> None:
-    """Claim a run, which may be on the hosts of some files, and carry it out.
+    """Claim the oldest run that can start, and execute it.
 
     Args:
         root: Folder of the workspace.
-        hosts_files: The files of hosts.
+        hosts_files: The files of hosts that the run may use.
         time_limit_min: Estimated time of a trial at most [min].
-        memory_bytes: Memory that it may take [bytes]; 0 for any.
-        on: Address of the Ray cluster that carries trials out; this process does if empty.
+        memory_bytes: Memory that this process may take [bytes]; 0 for no limit.
+        on: Address of the Ray cluster that executes trials; this process does if empty.
     """
     if memory_bytes and not on:
-        # Of what it writes to: libraries and files that are mapped take none of another's memory.
+        # Limit writable memory only: mapped libraries and files are shared with other processes.
         resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     signal.signal(signal.SIGTERM, _interrupt)
     control = Control()
@@ -94,7 +94,7 @@ def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: 
         return
     try:
         state, message = _carried_out(run, store, control, hosts_files, time_limit_min, on)
-    except KeyboardInterrupt:  # before its first trial: the runner takes signals over
+    except KeyboardInterrupt:  # before its first trial: from then on the runner handles signals
         if not control.is_cancelled:
             queue.put_back(run.id)
             return
@@ -109,14 +109,14 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 def _carried_out(
     run: QueuedRun, store: Workspace, control: Control, hosts_files: HostsFiles, time_limit_min: int, on: str
 ) -> tuple[str, str]:
-    """Run the trials, and return how the run ended and why."""
+    """Run the trials, and return the final state of the run and its message."""
     limits = None if run.options["force"] else loading.machine_limits(time_limit_min)
     if on and limits is not None:
-        limits = replace(limits, memory_bytes=None)  # its nodes have their own
+        limits = replace(limits, memory_bytes=None)  # memory is limited by the nodes of the cluster
     try:
         phases = _phases(run, hosts_files, limits)
         finished, is_whole = _run(phases, run, store, control, on)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # there is only the end to note
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only the end of the run has to be recorded
     except StoreError as error:
         return FAILED, f"{error.found}; {error.hint}"
     except TrialsFailedError as error:
@@ -125,30 +125,30 @@ def _carried_out(
         return FAILED, hosts_files.without_paths(error.text())
     if is_whole:
         return COMPLETE, ""
-    kept = f"{_kept(finished, phases)} finished"
+    finished_text = f"{_finished_of(finished, phases)} finished"
     if control.is_cancelled:
-        return CANCELLED, f"cancelled; {kept}"
-    return INTERRUPTED, f"the server ended; {kept}"
+        return CANCELLED, f"cancelled; {finished_text}"
+    return INTERRUPTED, f"the server ended; {finished_text}"
 
 
-def _kept(finished: int, phases: Sequence[Phase]) -> str:
+def _finished_of(finished: int, phases: Sequence[Phase]) -> str:
     if any(phase.loaded.plan.search for phase in phases):
         return counted(finished, "trial")
     return f"{finished} of {counted(sum(len(phase.loaded.trials) for phase in phases), 'trial')}"
 
 
 def _phases(run: QueuedRun, hosts_files: HostsFiles, limits: Limits | None) -> list[Phase]:
-    """Return what there is to carry out."""
-    overrides, chosen = run.options["overrides"], run.options["variants"]
-    loaded = loading.load_text(run.plan_source, SOURCE, overrides, limits, chosen)
+    """Return the phases of a run."""
+    overrides, variants = run.options["overrides"], run.options["variants"]
+    loaded = loading.load_text(run.plan_source, SOURCE, overrides, limits, variants)
     settings = hosts_files.settings_of(run.hosts.name) if run.hosts else {}
-    return phases_of(loaded, settings, limits, chosen, twin=run.options.get("twin", False))
+    return phases_of(loaded, settings, limits, variants, twin=run.options.get("twin", False))
 
 
 def _run(
     phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control, on: str = ""
 ) -> tuple[int, bool]:
-    """Run the trials of every phase; return how many have finished, and whether nobody ended it early."""
+    """Run the trials of every phase; return the number of finished ones, and whether none was interrupted."""
     teller = Teller(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
     finished = 0
@@ -156,20 +156,20 @@ def _run(
         for phase in phases:
             if between.received is not None:
                 return finished, False
-            again = resume or phase.is_prediction
+            resumes = resume or phase.is_prediction
             if on and isinstance(phase.backend, SharingCores):
-                own = {"threads": threads, "resume": again}
+                options = {"threads": threads, "resume": resumes}
                 if phase.loaded.plan.search is None:
                     units = units_of_plans([(phase.loaded, phase.backend)])
-                    ended, is_whole = _on_cluster(units, store, teller, on, **own)
+                    ended, is_whole = _on_cluster(units, store, teller, on, **options)
                 else:
-                    ended, is_whole = _search_on_cluster(phase, store, teller, on, between, **own)
+                    ended, is_whole = _search_on_cluster(phase, store, teller, on, between, **options)
                 finished += ended
                 if not is_whole:
                     return finished, False
                 teller.next_phase(len(phase.loaded.trials))
                 continue
-            runner = Runner(store, phase.backend, result_rows, teller, threads, again, jobs=None)
+            runner = Runner(store, phase.backend, result_rows, teller, threads, resumes, jobs=None)
             runner.allowed, runner.judge = (lambda: control.places), meets_criteria
             outcome = runner.run(phase.loaded)
             finished += len(outcome.trials)
@@ -184,19 +184,21 @@ def _run(
 def _search_on_cluster(
     phase: Phase, store: Workspace, teller: Teller, on: str, interrupts: Interrupts, **own: Any
 ) -> tuple[int, bool]:
-    """Run what the search of a phase tries on a cluster, each round as `_on_cluster` does."""
+    """Run the trials of a phase's search on a cluster, each batch of trials by `_on_cluster`."""
     searching, finished = Searching(phase.loaded, phase.backend, meets_criteria), 0
 
     def run(
-        part: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
+        batch: LoadedPlan, facts: Sequence[tuple[PlannedTrial, TrialFacts]], listener: Listener
     ) -> list[Trial]:
         nonlocal finished
         interrupts.check()
-        ended, is_whole = _on_cluster(units_of_trials(part, phase.backend, facts), store, listener, on, **own)
+        ended, is_whole = _on_cluster(
+            units_of_trials(batch, phase.backend, facts), store, listener, on, **own
+        )
         finished += ended
         if not is_whole:
             raise KeyboardInterrupt
-        return [store.find(each.id) for _, each in facts]
+        return [store.find(trial_facts.id) for _, trial_facts in facts]
 
     try:
         searching.run(run, teller)
@@ -210,23 +212,23 @@ def _search_on_cluster(
 def _on_cluster(
     units: Sequence[Unit], store: Workspace, listener: Listener, on: str, *, threads: int, resume: bool
 ) -> tuple[int, bool]:
-    """Run trials on a cluster; return how many have finished, and whether nobody ended it.
+    """Run trials on a cluster; return the number of finished ones, and whether the run was not interrupted.
 
     Raises:
-        TrialsFailedError: Some have failed; the others have their records.
-        ClusterError: The cluster cannot be used, or is gone.
+        TrialsFailedError: Some trials failed; the others have their records.
+        ClusterError: The cluster cannot be used, or has ended.
     """
-    last: list[CampaignProgress] = []
+    last_report: list[CampaignProgress] = []
 
-    def told(progress: CampaignProgress) -> None:
-        last[:] = [progress]
+    def note_progress(progress: CampaignProgress) -> None:
+        last_report[:] = [progress]
 
     try:
         progress = drive(
-            store, units, on, result_rows, told, listener=listener, threads=threads, resume=resume
+            store, units, on, result_rows, note_progress, listener=listener, threads=threads, resume=resume
         )
     except KeyboardInterrupt:
-        return sum(each.kept + each.finished for each in last), False
+        return sum(report.kept + report.finished for report in last_report), False
     if progress.failed:
         _, error = progress.failed[0]
         first_text = error.text() if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
@@ -237,7 +239,7 @@ def _on_cluster(
 
 
 class TrialsFailedError(Exception):
-    """Trials of a run have failed; its text says how many, and why the first of them."""
+    """Trials of a run have failed; the text has their number, and the error of the first."""
 
 
 if __name__ == "__main__":

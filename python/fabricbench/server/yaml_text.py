@@ -1,4 +1,4 @@
-"""Writes the YAML of a plan's changed fields and keeps comments and order of the text before."""
+"""YAML of a plan with changed fields, with the comments and the order of the earlier text preserved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def yaml_of(document: Mapping[str, Any], before: str | None = None) -> str:
 
     Args:
         document: The fields.
-        before: YAML of the same plan as it was; its comments, order and forms stay where values do.
+        before: Earlier YAML of the plan; its comments, order and notation stay where values are unchanged.
     """
     from ruamel.yaml import YAML
 
@@ -36,7 +36,7 @@ def yaml_of(document: Mapping[str, Any], before: str | None = None) -> str:
 
 
 def _round_trip(yaml: Any, before: str | None) -> Any:
-    """Return a text's mapping with all that is beside its values; none if it is no plan."""
+    """Return the mapping of a YAML text with comments and notation; none if the text is no plan."""
     if not before:
         return None
     try:
@@ -46,30 +46,30 @@ def _round_trip(yaml: Any, before: str | None) -> Any:
     return yaml.load(before)
 
 
-def _update(node: Any, wanted: Mapping[str, Any]) -> None:
-    """Give a mapping the values wanted, and leave alone what is the same."""
-    for key in [key for key in node if key not in wanted]:
+def _update(node: Any, new_values: Mapping[str, Any]) -> None:
+    """Set the values of a mapping, and leave equal ones untouched."""
+    for key in [key for key in node if key not in new_values]:
         del node[key]
-    for key, value in wanted.items():
+    for key, value in new_values.items():
         if key not in node or not _is_updated(node[key], value):
             node[key] = value
 
 
 def _is_updated(node: Any, value: Any) -> bool:
-    """Change a mapping or a list in place where that can be done; tell whether nothing is left to do."""
+    """Update a mapping or a list in place where possible; return whether the node now has the value."""
     if isinstance(node, dict) and isinstance(value, Mapping):
         _update(node, value)
         return True
     if isinstance(node, list) and isinstance(value, list) and len(node) == len(value):
-        for index, each in enumerate(value):
-            if not _is_updated(node[index], each):
-                node[index] = each
+        for index, item in enumerate(value):
+            if not _is_updated(node[index], item):
+                node[index] = item
         return True
     return _same_scalar(node, value)
 
 
 def _same_scalar(node: Any, value: Any) -> bool:
-    """Tell whether a value that remembers how it was written is the value wanted."""
+    """Return whether a scalar of the round-trip loader equals a plain value of the same type."""
     if isinstance(node, bool) or isinstance(value, bool):
         return node is value
     return isinstance(node, type(value)) and not isinstance(node, dict | list) and bool(node == value)

@@ -47,8 +47,8 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _TRIAL: Final = TRIAL_COLUMNS.keys() - {"attempt", "tables"}
 _MEMBERSHIP: Final = MEMBERSHIP_COLUMNS.keys() - {"number"}
 
-_SHOWN: Final = 80
-_LATER: Final = {"criteria": "[]", "size_kind": "data", "axes": "[]", "digests": None}
+_TEXT_LENGTH_MAX: Final = 80
+_LATER_COLUMNS: Final = {"criteria": "[]", "size_kind": "data", "axes": "[]", "digests": None}
 """Columns that rows of earlier versions do not have, with their values."""
 
 Row = Mapping[str, Any]
@@ -200,8 +200,8 @@ def _opened(path: Path) -> Iterator[Members]:
         ) from error
 
 
-def _damaged(path: Path, found: str) -> StoreError:
-    return StoreError(path, found, "`fabricbench workspace export` writes such archives")
+def _damaged(path: Path, problem: str) -> StoreError:
+    return StoreError(path, problem, "`fabricbench workspace export` writes such archives")
 
 
 def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[Row]]]:
@@ -218,8 +218,8 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
         raise _damaged(path, f"{_ROWS} cannot be read: {error}") from error
     if version not in _VERSIONS:
         hint = "use the version of fabricbench that wrote it, or a newer one"
-        other = f"version {version!r:.40}; this fabricbench reads versions up to {VERSION}"
-        raise StoreError(path, other, hint)
+        message = f"version {version!r:.40}; this fabricbench reads versions up to {VERSION}"
+        raise StoreError(path, message, hint)
     if not is_whole:
         raise _damaged(path, f"{_ROWS} is damaged: its digest is another")
     for row in exported["trials"]:
@@ -244,15 +244,15 @@ def _check(row: dict[str, Any], columns: Set[str], path: Path) -> None:
     Raises:
         StoreError: It does not fit its table of the catalog, or has invalid values.
     """
-    row |= {name: value for name, value in _LATER.items() if name in columns and name not in row}
+    row |= {name: value for name, value in _LATER_COLUMNS.items() if name in columns and name not in row}
     if columns is _TRIAL:
         row.setdefault("backend_version", row.get("engine_version"))
         imported = row.get("backend") == IMPORTED
         row.setdefault("observed", "{}" if imported else to_json(OF_THE_SIMULATOR))
     if row.keys() != columns:
-        wrong = ", ".join(sorted(row.keys() ^ columns))[:_SHOWN]
-        found = f"a row has columns {wrong} too many or too few"
-        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {found}")
+        differing_columns = ", ".join(sorted(row.keys() ^ columns))[:_TEXT_LENGTH_MAX]
+        message = f"a row has columns {differing_columns} too many or too few"
+        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {message}")
     try:
         checked_row(row, [name for name in row if name in _TRIAL])
     except RowError as error:
@@ -287,8 +287,8 @@ def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
     member, trial_id, table = archive.next(), row["id"], target.stem
     match = _TABLE.fullmatch(member.name) if member else None
     if member is None or match is None or match.groups() != (trial_id, table):
-        found = f"{member.name[:80]!a} in place of" if member else "it ends before"
-        raise _damaged(path, f"{found} table {table} of trial {trial_id}")
+        problem_start = f"{member.name[:80]!a} in place of" if member else "it ends before"
+        raise _damaged(path, f"{problem_start} table {table} of trial {trial_id}")
     try:
         digest = archive.copy(member, target)
     except OSError as error:
@@ -296,25 +296,27 @@ def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
     if digests_of(row.get("digests")).get(table, digest) != digest:
         raise _damaged(path, f"trial {trial_id}: table {table} is not what was exported")
     problem = table_problem(target, table, Identity(trial_id, row["backend"], row["run_spec"]))
-    problem = problem or _misfit(target, table, row)
+    problem = problem or _difference(target, table, row)
     if problem:
         raise _damaged(path, f"trial {trial_id}: {problem}")
     return digest
 
 
-def _misfit(path: Path, table: str, row: Row) -> str:
+def _difference(path: Path, table: str, row: Row) -> str:
     """Return how a readable table differs from the declarations of its row; empty if it does not."""
     with opened_table(path) as file:
         if table == TRIALS:
-            same = file.read().to_pylist() == json.loads(row["results"])
-            return "" if same else "table trials has other results than its row"
+            is_equal = file.read().to_pylist() == json.loads(row["results"])
+            return "" if is_equal else "table trials has other results than its row"
         if row["record_version"] != SCHEMA_VERSION:
             return ""
         columns = {field.name: field.type for field in with_later(table, file.schema_arrow)}
         declared = {field.name: field.type for field in schema_of(table)}
-    wrong = sorted(name for name in columns.keys() | declared if columns.get(name) != declared.get(name))
+    differing = sorted(name for name in columns.keys() | declared if columns.get(name) != declared.get(name))
     return (
-        f"table {table}: its columns {', '.join(wrong)[:_SHOWN]} are not those of a record" if wrong else ""
+        f"table {table}: its columns {', '.join(differing)[:_TEXT_LENGTH_MAX]} are not those of a record"
+        if differing
+        else ""
     )
 
 
@@ -360,7 +362,7 @@ def _import_all(
 def _missing(workspace: Workspace, trial_ids: Iterable[str]) -> list[str]:
     """Return the trials without a record in this workspace."""
     with workspace.database.reading() as connection:
-        return [each for each in trial_ids if not workspace.catalog.has_record(connection, each)]
+        return [trial_id for trial_id in trial_ids if not workspace.catalog.has_record(connection, trial_id)]
 
 
 def _are_imported(workspace: Workspace, trial_ids: Sequence[str]) -> bool | None:

@@ -45,7 +45,7 @@ class CampaignState:
         failed: Number of trials that have ended without a record.
         percent: Percentage of the estimated work that is done [%].
         elapsed_s: Time since the start [s].
-        left_s: Estimated remaining time [s]; None if not known yet.
+        left_s: Estimated remaining time [s]; None before any trial has ended.
         cores: Number of cores that work on it.
         waits: Description of the service that does not respond; empty if none.
         noted_at: Time of this report, ISO 8601 in UTC.

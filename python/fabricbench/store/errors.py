@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fabricbench.errors import UserError
 
-_LITTLE_BYTES = 64 * 1024
+_LITTLE_ROOM_BYTES = 64 * 1024
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -65,7 +65,7 @@ def write_error(path: Path, error: OSError) -> StoreError:
 
 def has_little_room(path: Path) -> bool:
     """Return whether the file system of `path` is almost full."""
-    return _free_bytes(path) < _LITTLE_BYTES
+    return _free_bytes(path) < _LITTLE_ROOM_BYTES
 
 
 def _free_bytes(path: Path) -> int:

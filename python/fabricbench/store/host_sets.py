@@ -85,7 +85,7 @@ def obstacles(
 def _missing(hosts: HostSet | None, offered: Collection[HostSet]) -> str:
     if hosts is None:
         return "hosts that cannot be read from the catalog"
-    if any(each.name == hosts.name for each in offered):
+    if any(host_set.name == hosts.name for host_set in offered):
         return f"hosts {hosts.name} as they were when it was asked for: their file has changed here"
     return f"hosts {hosts.name}, which this server does not have"
 

@@ -1,4 +1,4 @@
-"""Checks every record of a workspace, and moves unreadable ones to a separate folder."""
+"""Checks every record of a workspace, and moves unreadable records and catalog rows to a separate folder."""
 
 from __future__ import annotations
 
@@ -47,20 +47,22 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
     Raises:
         StoreError: The catalog cannot be read, or a record store cannot be reached.
     """
-    is_there = workspace.records.is_dir()  # without it, every record is reported as missing
-    here = {path.name for path in workspace.records.iterdir()} if is_there else set[str]()
-    here = {name for name in here if TRIAL_ID.fullmatch(name)}
-    there = _remote_records(workspace)
+    has_folder = workspace.records.is_dir()  # without it, every record is reported as missing
+    local_records = {path.name for path in workspace.records.iterdir()} if has_folder else set[str]()
+    local_records = {name for name in local_records if TRIAL_ID.fullmatch(name)}
+    remote_records = _remote_records(workspace)
     # Folders first, then the catalog in a write transaction: a record may be in the middle of being added.
-    known = _finished(workspace)
-    set_aside = {row.trial_id for row in workspace.unreadable()}
-    for trial in known:
-        found = _first_problem(trial)
-        if found:
-            yield Damage(trial.id, found, trial.attempt, trial.tables.url)
-    for trial_id in sorted(here - {trial.id for trial in known if trial.tables.url is None} - set_aside):
+    finished = _finished(workspace)
+    unreadable_ids = {row.trial_id for row in workspace.unreadable()}
+    for trial in finished:
+        problem = _first_problem(trial)
+        if problem:
+            yield Damage(trial.id, problem, trial.attempt, trial.tables.url)
+    for trial_id in sorted(
+        local_records - {trial.id for trial in finished if trial.tables.url is None} - unreadable_ids
+    ):
         yield Damage(trial_id, _UNKNOWN, None)
-    for url in sorted(there - _known_urls(workspace)):
+    for url in sorted(remote_records - _known_urls(workspace)):
         match = RECORD_NAME.fullmatch(place_and_name(url)[1])
         if match:
             yield Damage(match[1], _UNKNOWN, None, url)
@@ -75,9 +77,9 @@ def _finished(workspace: Workspace) -> list[Trial]:
 
 def _remote_records(workspace: Workspace) -> set[str]:
     """Return the URLs of all records at every location that the workspace uses or would use for new ones."""
-    places = {place_and_name(url)[0] for url in _known_urls(workspace)}
-    places |= {workspace.location.url} if workspace.location else set()
-    return {f"{place}/{name}" for place in places for name in Location(place).records()}
+    locations = {place_and_name(url)[0] for url in _known_urls(workspace)}
+    locations |= {workspace.location.url} if workspace.location else set()
+    return {f"{location}/{name}" for location in locations for name in Location(location).records()}
 
 
 def _known_urls(workspace: Workspace) -> set[str]:
@@ -99,8 +101,8 @@ def _other_results(trial: Trial) -> str:
     if TRIALS not in identity_of(trial).digests:
         return ""
     with trial.tables.checked(TRIALS) as path, opened_table(path) as file:
-        is_same = file.read().to_pylist() == list(trial.results)
-    return "" if is_same else "the catalog has other results than table trials"
+        is_equal = file.read().to_pylist() == list(trial.results)
+    return "" if is_equal else "the catalog has other results than table trials"
 
 
 def _problem(trial: Trial, table: str) -> str:
@@ -121,22 +123,24 @@ def without_digest(workspace: Workspace) -> list[str]:
     Raises:
         StoreError: The catalog cannot be read.
     """
-    known = workspace.trials(states=FINISHED, deleted=None)
+    finished = workspace.trials(states=FINISHED, deleted=None)
     return [
-        trial.id for trial in known if not identity_of(trial).digests.keys() >= set(trial.tables.kept(TABLES))
+        trial.id
+        for trial in finished
+        if not identity_of(trial).digests.keys() >= set(trial.tables.kept(TABLES))
     ]
 
 
 def table_problem(path: Path, table: str, identity: Identity) -> str:
     """Read a whole table with page checksums; return its problem, or an empty string."""
     try:
-        found = identity.problem(path, table)
-        if found:
-            return f"table {table}: {found}"
+        problem = identity.problem(path, table)
+        if problem:
+            return f"table {table}: {problem}"
         with opened_table(path) as file:
-            found = excess(file, path.stat().st_size)
-            if found:
-                return f"table {table}: {found}"
+            problem = excess(file, path.stat().st_size)
+            if problem:
+                return f"table {table}: {problem}"
             for _ in file.iter_batches():
                 pass
     except unreadable() as error:
@@ -153,7 +157,7 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
     Raises:
         StoreError: A folder cannot be moved, or the catalog cannot be written.
     """
-    moved = None
+    new_path = None
     with workspace.database.writing() as connection:
         if damage.attempt is not None:
             message = f"its record was damaged: {damage.found}"
@@ -161,12 +165,12 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
         elif damage.url is None and workspace.catalog.has_record(connection, damage.trial_id):
             return None
         if damage.url is None:
-            moved = _move(workspace.records / damage.trial_id, workspace.root / ASIDE / damage.trial_id)
+            new_path = _move(workspace.records / damage.trial_id, workspace.root / ASIDE / damage.trial_id)
     if damage.url is None:
-        return moved
-    place, name = place_and_name(damage.url)
+        return new_path
+    location, name = place_and_name(damage.url)
     shutil.rmtree(workspace.copies / name, ignore_errors=True)
-    return Location(place).put_aside(name)
+    return Location(location).put_aside(name)
 
 
 def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
@@ -181,13 +185,13 @@ def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
     target = _free_name(workspace.root / ASIDE / f"row-{row.attempt}.json")
     with workspace.database.writing() as connection:
         if row.number is None:
-            which = Sql("attempt = ?", row.attempt)
-            removed = connection.execute("SELECT * FROM trials WHERE", which).first()
-            workspace.catalog.remove(connection, which)
+            condition = Sql("attempt = ?", row.attempt)
+            removed = connection.execute("SELECT * FROM trials WHERE", condition).first()
+            workspace.catalog.remove(connection, condition)
         else:
-            which = Sql("number = ?", row.number)
-            removed = connection.execute("SELECT * FROM memberships WHERE", which).first()
-            connection.execute("DELETE FROM memberships WHERE", which)
+            condition = Sql("number = ?", row.number)
+            removed = connection.execute("SELECT * FROM memberships WHERE", condition).first()
+            connection.execute("DELETE FROM memberships WHERE", condition)
         if removed is not None:
             _write_row(target, removed.mapping)
     return target
@@ -202,10 +206,10 @@ def _write_row(target: Path, values: Mapping[str, object]) -> None:
         raise write_error(target, error) from error
 
 
-def _move(record: Path, aside: Path) -> Path | None:
+def _move(record: Path, wanted_path: Path) -> Path | None:
     if not record.exists():
         return None
-    target = _free_name(aside)
+    target = _free_name(wanted_path)
     try:
         target.parent.mkdir(exist_ok=True)
         return Path(shutil.move(record, target))

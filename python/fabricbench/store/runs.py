@@ -27,7 +27,7 @@ ENDED = (COMPLETE, CANCELLED, FAILED, INTERRUPTED)
 """States of a run that has ended."""
 RESUMABLE = (CANCELLED, FAILED, INTERRUPTED)
 _IDS_AT_ONCE = 500
-_NOBODY = {"host": "", "pid": 0, "process_start": ""}
+_NO_PROCESS = {"host": "", "pid": 0, "process_start": ""}
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be written.
         """
-        at = now()
+        requested_at = now()
         row: dict[str, Any] = {
             "id": uuid4().hex[:12],
             "state": QUEUED,
@@ -114,10 +114,12 @@ class RunQueue:
         }
         row |= {"plan_source": plan_source, "options": to_json(options), "trials": to_json(list(planned))}
         row |= {"owner": owner, "backend": backend, "hosts": hosts.as_json() if hosts else None}
-        values = row | _NOBODY | {"cancel_requested": 0, "created_at": at, "queued_at": at}
+        values = (
+            row | _NO_PROCESS | {"cancel_requested": 0, "created_at": requested_at, "queued_at": requested_at}
+        )
         with self._database.writing() as connection:
             connection.insert("runs", values)
-            return _one(connection, row["id"])
+            return _run_with_id(connection, row["id"])
 
     def find(self, run_id: str) -> QueuedRun | None:
         """Return the run with an id; None if there is none.
@@ -137,11 +139,11 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        which = one_of("state", states) if states else all_of()
+        condition = one_of("state", states) if states else all_of()
         with self._database.reading() as connection:
-            total = connection.execute("SELECT count(*) FROM runs WHERE", which).scalar()
+            total = connection.execute("SELECT count(*) FROM runs WHERE", condition).scalar()
             in_order = Sql("ORDER BY number DESC LIMIT ? OFFSET ?", limit, offset)
-            rows = connection.execute("SELECT * FROM runs WHERE", which, in_order)
+            rows = connection.execute("SELECT * FROM runs WHERE", condition, in_order)
             runs = [_readable(row) for row in rows]
         return int(total or 0), [run for run in runs if run is not None]
 
@@ -193,7 +195,7 @@ class RunQueue:
             values = {"state": RUNNING, "started_at": now(), "ended_at": None, "message": ""}
             values |= _this_process()
             connection.update("runs", values, Sql("number = ?", row.number))
-            return _one(connection, row.id)
+            return _run_with_id(connection, row.id)
 
     def end(self, run_id: str, state: str, message: str = "", *, pid: int | None = None) -> None:
         """Record how a running run ended; one that has already ended is not changed.
@@ -207,12 +209,12 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be written.
         """
-        values = {"state": state, "message": message, "ended_at": now(), "cancel_requested": 0} | _NOBODY
+        values = {"state": state, "message": message, "ended_at": now(), "cancel_requested": 0} | _NO_PROCESS
         with self._database.writing() as connection:
             of_process = []
             if pid is not None:
                 of_process = [Sql("pid = ? AND host = ?", pid, _this_process()["host"])]
-            connection.update("runs", values, all_of(_is(run_id, RUNNING), *of_process))
+            connection.update("runs", values, all_of(_run_in_state(run_id, RUNNING), *of_process))
 
     def search_came_to(
         self, run_id: str, options: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
@@ -224,7 +226,7 @@ class RunQueue:
         """
         values = {"options": to_json(options), "trials": to_json(list(trials))}
         with self._database.writing() as connection:
-            connection.update("runs", values, _is(run_id, RUNNING))
+            connection.update("runs", values, _run_in_state(run_id, RUNNING))
 
     def put_back(self, run_id: str) -> None:
         """Return a running run to its old position in the queue, because none of it has been executed.
@@ -232,9 +234,9 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be written.
         """
-        values = {"state": QUEUED, "started_at": None} | _NOBODY
+        values = {"state": QUEUED, "started_at": None} | _NO_PROCESS
         with self._database.writing() as connection:
-            connection.update("runs", values, _is(run_id, RUNNING))
+            connection.update("runs", values, _run_in_state(run_id, RUNNING))
 
     def cancel(self, run_id: str) -> QueuedRun | None:
         """Remove a run from the queue, or request its end if it is running; None if there is no such run.
@@ -244,8 +246,8 @@ class RunQueue:
         """
         ended = {"state": CANCELLED, "message": "cancelled before it started", "ended_at": now()}
         with self._database.writing() as connection:
-            connection.update("runs", ended, _is(run_id, QUEUED))
-            connection.update("runs", {"cancel_requested": 1}, _is(run_id, RUNNING))
+            connection.update("runs", ended, _run_in_state(run_id, QUEUED))
+            connection.update("runs", {"cancel_requested": 1}, _run_in_state(run_id, RUNNING))
             row = _row(connection, run_id)
         return _run_of(row) if row is not None else None
 
@@ -276,7 +278,7 @@ class RunQueue:
             values: dict[str, Any] = {"state": QUEUED, "options": options, "queued_at": now(), "message": ""}
             values |= {"started_at": None, "ended_at": None, "cancel_requested": 0}
             connection.update("runs", values, Sql("id = ?", run_id))
-            return _one(connection, run_id)
+            return _run_with_id(connection, run_id)
 
     def attempts(self, since: str, always: Collection[str] = ()) -> dict[str, list[tuple[str, str]]]:
         """Return status and start of every attempt at a trial that started after a time, by trial id.
@@ -288,9 +290,11 @@ class RunQueue:
         Raises:
             StoreError: The catalog cannot be read.
         """
-        ids, some = list(always), _IDS_AT_ONCE
+        ids, batch_size = list(always), _IDS_AT_ONCE
         conditions = [Sql("started_at >= ?", since)]
-        conditions += [one_of("id", ids[first : first + some]) for first in range(0, len(ids), some)]
+        conditions += [
+            one_of("id", ids[start : start + batch_size]) for start in range(0, len(ids), batch_size)
+        ]
         rows: dict[int, Row] = {}
         with self._database.reading() as connection:
             for condition in conditions:
@@ -314,7 +318,7 @@ class RunQueue:
             abandoned = _abandoned(connection)
             for row in abandoned:
                 message = f"process {row.pid} on {row.host} ended before the run did"
-                values = {"state": INTERRUPTED, "message": message, "ended_at": now()} | _NOBODY
+                values = {"state": INTERRUPTED, "message": message, "ended_at": now()} | _NO_PROCESS
                 connection.update("runs", values, Sql("number = ?", row.number))
         return [row.id for row in abandoned]
 
@@ -336,7 +340,7 @@ def _queued(connection: Connection) -> list[Row]:
     ).all()
 
 
-def _is(run_id: str, state: str) -> Sql:
+def _run_in_state(run_id: str, state: str) -> Sql:
     """Return the condition that a row is a run, and in a state."""
     return Sql("id = ? AND state = ?", run_id, state)
 
@@ -345,7 +349,7 @@ def _row(connection: Connection, run_id: str) -> Row | None:
     return connection.execute(Sql("SELECT * FROM runs WHERE id = ?", run_id)).first()
 
 
-def _one(connection: Connection, run_id: str) -> QueuedRun:
+def _run_with_id(connection: Connection, run_id: str) -> QueuedRun:
     (row,) = connection.execute(Sql("SELECT * FROM runs WHERE id = ?", run_id))
     return _run_of(row)
 

@@ -31,9 +31,9 @@ def delete_trial(workspace: Workspace, trial_id: str) -> bool:
         rows = connection.execute(Sql(query, trial_id)).all()
         if any(row.status == RUNNING for row in rows):
             raise TrialRunsError(trial_id)
-        at = now()
+        deleted_at = now()
         for row in rows:
-            values = {"attempt": row.attempt, "trial_id": trial_id, "deleted_at": at}
+            values = {"attempt": row.attempt, "trial_id": trial_id, "deleted_at": deleted_at}
             connection.insert("trash", values)
     return bool(rows)
 
@@ -74,9 +74,9 @@ def purge(workspace: Workspace, before: str) -> list[str]:
 def _remove(workspace: Workspace, connection: Connection, trial_id: str) -> set[str]:
     """Remove the attempts of a trial that are in the trash; return the URLs of their records."""
     deleted = connection.execute(Sql("SELECT attempt FROM trash WHERE trial_id = ?", trial_id)).scalars()
-    which = one_of("attempt", deleted)
-    urls = workspace.catalog.remote_records(connection, which)
-    workspace.catalog.remove(connection, which)
+    condition = one_of("attempt", deleted)
+    urls = workspace.catalog.remote_records(connection, condition)
+    workspace.catalog.remove(connection, condition)
     if not workspace.catalog.has_record(connection, trial_id):
         shutil.rmtree(workspace.records / trial_id, ignore_errors=True)
     if connection.execute(Sql("SELECT attempt FROM trials WHERE id = ?", trial_id)).first() is None:

@@ -182,29 +182,29 @@ class Workspace:
 
     def _unknown(self, connection: Connection, name: str, matches: Sequence[Trial]) -> UnknownTrialError:
         if len({trial.id for trial in matches}) > 1:
-            ids = ", ".join(trial.id for trial in matches[:5])
-            found = f'"{name}" is the beginning of several trials: {ids}'
-            return UnknownTrialError(self.root, found, "write more digits of the id")
+            matching_ids = ", ".join(trial.id for trial in matches[:5])
+            message = f'"{name}" is the beginning of several trials: {matching_ids}'
+            return UnknownTrialError(self.root, message, "write more digits of the id")
         if matches:
-            found = f"trial {matches[0].id} has no record: it is {matches[0].status}"
+            message = f"trial {matches[0].id} has no record: it is {matches[0].status}"
             return UnknownTrialError(
-                self.root, found, "run its plan again; --resume keeps the finished trials"
+                self.root, message, "run its plan again; --resume keeps the finished trials"
             )
         unreadable = self._unreadable_match(connection, name)
         if unreadable is not None:
             return UnknownTrialError(self.database.place, unreadable.found, _REPAIR)
         finished = self.catalog.select(connection, states=FINISHED)
-        known = [trial.id for trial in finished]
-        if not known:
+        ids = [trial.id for trial in finished]
+        if not ids:
             return UnknownTrialError(self.root, f'no trial "{name}": none has finished', "run a plan first")
-        names = ["latest", *known, *sorted({trial.facts.plan for trial in finished})]
-        close = [] if _LATEST.fullmatch(name) else get_close_matches(name.lower(), names, n=1)
+        names = ["latest", *ids, *sorted({trial.facts.plan for trial in finished})]
+        close_names = [] if _LATEST.fullmatch(name) else get_close_matches(name.lower(), names, n=1)
         hint = (
-            f'did you mean "{close[0]}"?'
-            if close
+            f'did you mean "{close_names[0]}"?'
+            if close_names
             else "`fabricbench trials` lists them; `latest~1` is the last but one"
         )
-        return UnknownTrialError(self.root, f'no trial "{name}" among {len(known)} finished ones', hint)
+        return UnknownTrialError(self.root, f'no trial "{name}" among {len(ids)} finished ones', hint)
 
     def _unreadable_match(self, connection: Connection, name: str) -> UnreadableRow | None:
         """Return an unreadable row that may match a name."""
@@ -234,8 +234,8 @@ class Workspace:
         suite = self.suite(trial)
         with self.database.reading() as connection:
             solos = self.catalog.select(connection, plan=trial.facts.plan, states=FINISHED, solo=True)
-        known = {member.attempt for member in suite}
-        return [*suite, *(solo for solo in solos if solo.attempt not in known)]
+        suite_attempts = {member.attempt for member in suite}
+        return [*suite, *(solo for solo in solos if solo.attempt not in suite_attempts)]
 
     def twins(self, trials: Sequence[Trial]) -> list[Trial]:
         """Return the finished trials of other backends with the same run specs, newest first.
@@ -268,9 +268,9 @@ class Workspace:
         with self.database.reading() as connection:
             finished = self.catalog.where(connection, same_id)
         # Every byte of the record is read, without blocking other writers.
-        sound = {trial.attempt for trial in finished if not trial.tables.lacks(TABLES)}
+        intact_attempts = {trial.attempt for trial in finished if not trial.tables.lacks(TABLES)}
         with self.database.writing() as connection:
-            for trial in self.catalog.where(connection, all_of(same_id, one_of("attempt", sound))):
+            for trial in self.catalog.where(connection, all_of(same_id, one_of("attempt", intact_attempts))):
                 if (trial.facts.plan, trial.facts.variant, trial.facts.iteration) == step:
                     self.catalog.adopt(connection, trial, facts)
                     return replace(trial, facts=facts)
@@ -408,8 +408,8 @@ def holds_workspace(folder: Path) -> bool:
 
 def _is_read_only(folder: Path) -> bool:
     """Return whether there is a workspace that can be read but not written; missing parts can be created."""
-    there = [each for each in _written(folder) if each.exists()]
-    return (folder / CATALOG_FILE).is_file() and not all(map(_is_writable, there))
+    existing = [path for path in _written(folder) if path.exists()]
+    return (folder / CATALOG_FILE).is_file() and not all(map(_is_writable, existing))
 
 
 def _written(folder: Path) -> tuple[Path, ...]:

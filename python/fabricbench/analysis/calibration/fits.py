@@ -91,9 +91,9 @@ def rates(points: Mapping[tuple[Way, int], Sequence[tuple[int, float]]]) -> Rate
         points: Sizes of messages [bytes] with their times [ps], by direction and number of queue pairs.
     """
     by_pairs: dict[int, list[Sequence[tuple[int, float]]]] = defaultdict(list)
-    for (_, queue_pairs), each in points.items():
-        by_pairs[queue_pairs].append(each)
-    fits = {number: _rate(each, number) for number, each in by_pairs.items()}
+    for (_, queue_pairs), points_of_pair in points.items():
+        by_pairs[queue_pairs].append(points_of_pair)
+    fits = {number: _rate(points_of_pair, number) for number, points_of_pair in by_pairs.items()}
     single, link = fits[min(fits)], fits[max(fits)]
     is_alone = single.value >= _FULL * link.value
     return Rates(single, single if is_alone else link, is_alone)
@@ -104,8 +104,8 @@ def _rate(lines: Sequence[Sequence[tuple[int, float]]], queue_pairs: int) -> Fit
     ps_per_byte = median(relative_line(line)[1] for line in lines)
     residuals = []
     for line in lines:
-        before_ps = median(took - size * ps_per_byte for size, took in line)
-        residuals += [abs(took / (before_ps + size * ps_per_byte) - 1) for size, took in line]
+        constant_ps = median(time_ps - size * ps_per_byte for size, time_ps in line)
+        residuals += [abs(time_ps / (constant_ps + size * ps_per_byte) - 1) for size, time_ps in line]
     smallest = min(size for line in lines for size, _ in line)
     number = "1 queue pair" if queue_pairs == 1 else f"{queue_pairs} queue pairs"
     basis = f"slope of the time over the size from {smallest} bytes up, {number}"
@@ -123,7 +123,7 @@ def window(
         single_bps: Rate of payload of one queue pair with the endpoint's own window.
         is_full: Whether that is the rate of the link.
     """
-    trips = {key: key[1] * mtu_bytes / size * took for key, (size, took) in points.items()}
+    trips = {key: key[1] * mtu_bytes / size * time_ps for key, (size, time_ps) in points.items()}
     free_ps = mtu_bytes * 8 * PS_PER_S / single_bps
     smallest = min(packets for _, packets in trips)
     limited = [
@@ -154,18 +154,18 @@ def send_overhead(
         post_gaps_ps: Gaps between posts [ps].
         bounds_ps: Time of a message on the link, by size.
     """
-    each = {key: max(relative_line(span)[1], 0.0) for key, span in spans.items()}
-    if median(cost / bounds_ps[size] for (_, size), cost in each.items()) > _BOUND:
+    costs = {key: max(relative_line(span)[1], 0.0) for key, span in spans.items()}
+    if median(cost / bounds_ps[size] for (_, size), cost in costs.items()) > _BOUND:
         return _constant(
-            list(each.values()), "slope of the time over the number of small messages back to back"
+            list(costs.values()), "slope of the time over the number of small messages back to back"
         )
     return _constant(post_gaps_ps, "gap between posts of small messages back to back, as the link limits")
 
 
 def receive_overhead(turnarounds_ps: Sequence[float], send_overhead_ps: float) -> Fit:
     """Fit the rest of the turnarounds of a ping-pong after the send overhead [ps]."""
-    both = _constant(turnarounds_ps, "turnaround of a ping-pong without the send overhead")
-    return Fit(max(both.value - send_overhead_ps, 0.0), both.residuals, both.basis)
+    turnaround = _constant(turnarounds_ps, "turnaround of a ping-pong without the send overhead")
+    return Fit(max(turnaround.value - send_overhead_ps, 0.0), turnaround.residuals, turnaround.basis)
 
 
 def latency(one_way_ps: Mapping[tuple[Way, int], tuple[float, float]], known_ps: float) -> Fit:
@@ -177,11 +177,13 @@ def latency(one_way_ps: Mapping[tuple[Way, int], tuple[float, float]], known_ps:
         known_ps: That latency.
     """
     smallest = min(size for _, size in one_way_ps)
-    more = [measured - fabric for (_, size), (measured, fabric) in one_way_ps.items() if size == smallest]
-    more_ps = max(median(more) / 2, -known_ps)
-    residuals = [abs(measured / (fabric + 2 * more_ps) - 1) for measured, fabric in one_way_ps.values()]
+    excesses_ps = [
+        measured - fabric for (_, size), (measured, fabric) in one_way_ps.items() if size == smallest
+    ]
+    excess_ps = max(median(excesses_ps) / 2, -known_ps)
+    residuals = [abs(measured / (fabric + 2 * excess_ps) - 1) for measured, fabric in one_way_ps.values()]
     basis = f"time of a message of {smallest} bytes one way, less that of the plan's fabric"
-    return Fit(known_ps + more_ps, residuals, basis)
+    return Fit(known_ps + excess_ps, residuals, basis)
 
 
 def _constant(values: Sequence[float], basis: str) -> Fit:

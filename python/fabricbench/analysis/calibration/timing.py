@@ -88,18 +88,18 @@ def ping_pong(chunks: pa.Table, warm_up_rounds: int) -> PingPong:
     rounds = sorted({number for number, _ in messages if number >= warm_up_rounds})
     if len(rounds) < 2:
         raise TimingError(f"{len(rounds)} rounds that count; two or more are needed")
-    turnarounds, ways = [], []
-    for number, following in pairwise(rounds):
-        ping, pong, after = messages[number, 0], messages[number, 1], messages[following, 0]
-        both = (pong.start_ps - ping.delivered_ps) + (after.start_ps - pong.delivered_ps)
-        turnarounds.append(both / 2)
-        ways.append((after.start_ps - ping.start_ps - both) / 2)
+    turnarounds, message_times_ps = [], []
+    for number, next_number in pairwise(rounds):
+        ping, pong, next_ping = messages[number, 0], messages[number, 1], messages[next_number, 0]
+        both_turnarounds_ps = (pong.start_ps - ping.delivered_ps) + (next_ping.start_ps - pong.delivered_ps)
+        turnarounds.append(both_turnarounds_ps / 2)
+        message_times_ps.append((next_ping.start_ps - ping.start_ps - both_turnarounds_ps) / 2)
     transfers = defaultdict(list)
     for (number, _), message in messages.items():
         if number >= warm_up_rounds:
             transfers[message.way].append(message.completed_ps - message.start_ps)
-    each = {way: float(median(times)) for way, times in transfers.items()}
-    return PingPong(median(ways), median(turnarounds), each)
+    medians = {hosts: float(median(times)) for hosts, times in transfers.items()}
+    return PingPong(median(message_times_ps), median(turnarounds), medians)
 
 
 def stream(chunks: pa.Table, warm_up_rounds: int) -> Stream:
@@ -115,17 +115,18 @@ def stream(chunks: pa.Table, warm_up_rounds: int) -> Stream:
     for row in _complete(chunks):
         if row["round"] >= warm_up_rounds and row["src_host"] != row["dst_host"]:
             rounds[row["round"]].append(row)
-    rows = [each for each in rounds.values() if len(each) > 1]
+    rows = [messages for messages in rounds.values() if len(messages) > 1]
     if not rows:
         raise TimingError("no two messages between hosts in a round that counts")
-    way = (rows[0][0]["src_host"], rows[0][0]["dst_host"])
+    hosts = (rows[0][0]["src_host"], rows[0][0]["dst_host"])
     return Stream(
-        way,
+        hosts,
         len(rows[0]),
         median(
-            max(row["completed_ps"] for row in each) - min(row["start_ps"] for row in each) for each in rows
+            max(row["completed_ps"] for row in messages) - min(row["start_ps"] for row in messages)
+            for messages in rows
         ),
-        median(_gap([row["start_ps"] for row in each]) for each in rows),
+        median(_gap([row["start_ps"] for row in messages]) for messages in rows),
     )
 
 

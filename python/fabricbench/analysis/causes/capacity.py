@@ -25,7 +25,9 @@ def lost_uplinks(case: Case) -> Iterator[Finding]:
             yield _finding(case, recovery, own, after / recovery.rate_before_gb_per_s)
 
 
-def _finding(case: Case, recovery: Recovery, own: Sequence[UplinksLeft], kept: float) -> Finding:
+def _finding(
+    case: Case, recovery: Recovery, own: Sequence[UplinksLeft], remaining_fraction: float
+) -> Finding:
     step = recovery.step
     worst = min(own, key=lambda uplinks: (uplinks.rate_percent, uplinks.switch))
     begin_ps = recovery.settled_ps
@@ -35,19 +37,19 @@ def _finding(case: Case, recovery: Recovery, own: Sequence[UplinksLeft], kept: f
     sentence = (
         f"from {time_words(begin_ps)} on, for {time_words(lasted_ps)}, {worst.switch} had {worst.up} of "
         f"{worst.all} uplinks ({percent(worst.rate_percent / 100)} of their rate{more}) after "
-        f"{'; '.join(step.what)}; the job was delivered {percent(kept)} of the rate before"
+        f"{'; '.join(step.what)}; the job was delivered {percent(remaining_fraction)} of the rate before"
     )
     evidence = {
         "at_ps": step.at_ps,
         "switch": worst.switch,
-        "switches": sorted(each.switch for each in own),
+        "switches": sorted(uplinks.switch for uplinks in own),
         "uplinks_up": worst.up,
         "uplinks": worst.all,
         "rate_percent": worst.rate_percent,
-        "kept": kept,
+        "kept": remaining_fraction,
         "lasted_ps": lasted_ps,
     }
-    cost_ps = lasted_ps * (1 - kept)
-    failed = [what.partition(": ")[2].split(",")[0] for what in step.what]
+    cost_ps = lasted_ps * (1 - remaining_fraction)
+    failed = [description.partition(": ")[2].split(",")[0] for description in step.what]
     explained, where = case.explained(cost_ps), (*failed, worst.switch)
     return Finding("fewer-uplinks", case.job["name"], explained, sentence, evidence, where)

@@ -1,4 +1,4 @@
-"""A likely cause with its evidence."""
+"""A likely cause of a slow job with evidence and remedies, and texts of times, fractions and lists in it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Finding:
         evidence: The figures by name; numbers, texts, and lists of them. Names end with the unit.
         where: The links, hosts, switches and queues affected, the worst first.
         under: Its consequences, and the same cause at other locations; their fractions are part of its own.
-        remedies: What to do about it, the most promising first.
+        remedies: Measures against it, the most promising first.
     """
 
     cause: str

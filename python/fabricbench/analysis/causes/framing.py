@@ -20,27 +20,27 @@ def small_window(case: Case) -> Iterator[Finding]:
     host sends its window on each queue pair of a step. The explained effect is the additional time of the
     data: ideal * (round trip / line time of the windows - 1). It is a lower bound.
     """
-    transport, least = case.record.run_spec["transport"], case.chunks.latency_min_ps
+    transport, latency_min_ps = case.record.run_spec["transport"], case.chunks.latency_min_ps
     window = transport.get("window_packets")
-    if window is None or least is None or not case.is_complete:
+    if window is None or latency_min_ps is None or not case.is_complete:
         return
     nic_ps = int(case.record.run_spec["fabric"].get("nic", {}).get("latency_ps", 0))
-    back_ps = least + 4 * nic_ps
+    round_trip_ps = latency_min_ps + 4 * nic_ps
     qps = max(case.chunks.most_at_once.values(), default=1) * int(transport.get("qps_per_rank_pair", 1))
     window_ps = window * qps * frame_ps(case)
-    explained = case.explained(case.ideal_ps * (back_ps / window_ps - 1))
+    explained = case.explained(case.ideal_ps * (round_trip_ps / window_ps - 1))
     if explained is None or explained < _MATERIAL:
         return
     sentence = (
         f"the window of {counted(window, 'packet')} is sent in {time_words(window_ps)}"
         f"{f' on {qps:,} queue pairs' if qps > 1 else ''}, and the first acknowledgement takes "
-        f"{time_words(back_ps)} at least: the port idles in between"
+        f"{time_words(round_trip_ps)} at least: the port idles in between"
     )
     evidence = {
         "window_packets": window,
         "queue_pairs": qps,
         "window_ps": round(window_ps),
-        "round_trip_ps": back_ps,
+        "round_trip_ps": round_trip_ps,
         "frame_ps": round(frame_ps(case)),
     }
     yield Finding("small-window", case.job["name"], explained, sentence, evidence)

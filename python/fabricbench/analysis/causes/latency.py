@@ -18,11 +18,11 @@ def startup_latency(case: Case) -> Iterator[Finding]:
     Each step waits for a frame to cross the fabric and both NICs: steps * (latency_min + 2 * NIC latency);
     the last acknowledgement takes as long. It is a lower bound, as it uses the shortest path of the job.
     """
-    least = case.chunks.latency_min_ps
-    if least is None:
+    latency_min_ps = case.chunks.latency_min_ps
+    if latency_min_ps is None:
         return
     nic_ps = int(case.record.run_spec["fabric"].get("nic", {}).get("latency_ps", 0))
-    steps, crossing_ps = case.chunks.steps, least + 2 * nic_ps
+    steps, crossing_ps = case.chunks.steps, latency_min_ps + 2 * nic_ps
     cost_ps = rounds_of(case.outcome) * (steps + 1) * crossing_ps
     explained = case.explained(cost_ps)
     if explained is None or explained < _MATERIAL:

@@ -21,7 +21,7 @@ _STRETCHED = 0.1
 """Fraction of the lost time that waiting on shared paths must explain to be reported."""
 _PAUSED_LONG = 0.05
 _BUSY_WHILE_SHARED = 0.5
-"""Limits for an uplink that waited for what paused it, not for its queue pairs (assumption): paused for at
+"""Limits for an uplink that waited because it was paused, not for its queue pairs (assumption): paused for at
 least the first fraction of the job's time, and busy for less than the second fraction of the time in which
 queue pairs shared it.
 """
@@ -40,21 +40,23 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
     that the busiest of them needs beyond the ideal run. If steps wait for each other far longer than that,
     this is reported as well.
     """
-    found = [
+    overloaded = [
         (worst, group)
         for group in _groups(case)
         for worst in [max(filter(case.is_sent_by, group[1]), key=case.needed_ps)]
         if _excess(case, worst) > 0 and _max_to_mean(case, worst, group[1]) >= _UNEVEN
     ]
-    found.sort(key=lambda one: -round(case.needed_ps(one[0])))
+    overloaded.sort(key=lambda pair: -round(case.needed_ps(pair[0])))
     # Overloaded uplinks also overload links down; those are reported only if no uplink is overloaded.
-    told = [one for one in found if one[0].is_uplink] or found
-    users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in told])
-    for worst, group in told:
+    reported = [pair for pair in overloaded if pair[0].is_uplink] or overloaded
+    users = occupancies(case.record.tables, [(worst.node, worst.port) for worst, _ in reported])
+    for worst, group in reported:
         explained = _explained(case, _excess(case, worst), [worst])
-        words = _words(case, group, worst, users.get((worst.node, worst.port)))
+        words = _sentence_and_evidence(case, group, worst, users.get((worst.node, worst.port)))
         yield Finding("hash-collision", case.job["name"], explained, *words, (worst.name,))
-    if not found or (not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, found[0][0])):
+    if not overloaded or (
+        not _is_held_up(case) and _steps_waited(case) > 2 * _excess(case, overloaded[0][0])
+    ):
         yield from _step_collisions(case)
 
 
@@ -98,7 +100,9 @@ def _max_to_mean(case: Case, worst: Port, ports: list[Port]) -> float:
     return case.needed_ps(worst) * len(ports) / sum(map(case.needed_ps, ports))
 
 
-def _words(case: Case, group: _Group, worst: Port, users: Occupancy | None) -> tuple[str, Mapping[str, Any]]:
+def _sentence_and_evidence(
+    case: Case, group: _Group, worst: Port, users: Occupancy | None
+) -> tuple[str, Mapping[str, Any]]:
     name, ports = group
     qps, window_ps = [port.egress_qps for port in ports], case.window_ps([worst])
     flows = list(users.flows) if users else []
@@ -265,11 +269,11 @@ def incast(case: Case) -> Iterator[Finding]:
     host = int(worst.peer.removeprefix("host"))
     senders = _senders(case, host)
     use = worst.busy_ps / case.duration_ps
-    theirs = _senders_use(case, host)
-    if senders < 2 or theirs >= _IDLE or case.needed_ps(worst) <= 1.2 * mean_ps:
+    senders_use = _senders_use(case, host)
+    if senders < 2 or senders_use >= _IDLE or case.needed_ps(worst) <= 1.2 * mean_ps:
         return
     if use >= _BUSY or worst.dropped:
-        yield _incast_finding(case, worst, senders, min(1.0, use), theirs)
+        yield _incast_finding(case, worst, senders, min(1.0, use), senders_use)
 
 
 def _senders(case: Case, host: int) -> int:
@@ -288,11 +292,11 @@ def _senders_use(case: Case, receiver: int) -> float:
     return sum(sending) / len(sending) / case.duration_ps if sending else 0.0
 
 
-def _incast_finding(case: Case, port: Port, senders: int, use: float, theirs: float) -> Finding:
+def _incast_finding(case: Case, port: Port, senders: int, use: float, senders_use: float) -> Finding:
     is_inherent = case.job["collective"] in _INHERENT
     sentence = (
         f"{senders} senders at once into {port.peer}; {port.name} was busy {percent(use)} of the time, "
-        f"the senders' ports {percent(theirs)}"
+        f"the senders' ports {percent(senders_use)}"
     )
     if port.dropped:
         sentence += f", and lost {counted(port.dropped, 'frame')}"
@@ -308,7 +312,7 @@ def _incast_finding(case: Case, port: Port, senders: int, use: float, theirs: fl
             "host": port.peer,
             "senders": senders,
             "port_use": use,
-            "senders_use": theirs,
+            "senders_use": senders_use,
             "dropped_frames": port.dropped,
             "queue_max_bytes": port.queue_max_bytes,
             "inherent": is_inherent,

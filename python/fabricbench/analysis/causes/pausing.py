@@ -29,20 +29,20 @@ def head_of_line_blocking(case: Case) -> Iterator[Finding]:
     Of the bytes received on the paused cables, at most the number that the full ports sent were bound for
     these; the rest is held back needlessly. That is a lower bound.
     """
-    found = []
+    findings = []
     for switch in dict.fromkeys(port.node for port in case.fabric.ports if port.tier and port.pfc_tx):
-        paused = [port for port in case.fabric.of(switch) if port.pfc_tx]
-        held = [
+        pausing_ports = [port for port in case.fabric.of(switch) if port.pfc_tx]
+        paused_ports = [
             port
             for port in case.fabric.towards(switch)
             if case.is_sent_by(port) and _is_paused_long(case, port)
         ]
         full = _full_ports(case.fabric.of(switch))
-        arrived = sum(port.rx_bytes for port in paused)
+        arrived = sum(port.rx_bytes for port in pausing_ports)
         elsewhere = 1 - sum(port.tx_bytes for port in full) / arrived if arrived else 0.0
-        if held and full and elsewhere >= _BYSTANDERS:
-            found.append(_blocking(case, switch, held, full, elsewhere))
-    yield from sorted(found, key=lambda finding: -finding.evidence["paused_share"])
+        if paused_ports and full and elsewhere >= _BYSTANDERS:
+            findings.append(_blocking(case, switch, paused_ports, full, elsewhere))
+    yield from sorted(findings, key=lambda finding: -finding.evidence["paused_share"])
 
 
 def _is_paused_long(case: Case, port: Port) -> bool:
@@ -54,20 +54,22 @@ def _full_ports(ports: list[Port]) -> list[Port]:
     return [port for port in ports if deepest and port.queue_max_bytes >= _FULL_QUEUE * deepest]
 
 
-def _blocking(case: Case, switch: str, held: list[Port], full: list[Port], elsewhere: float) -> Finding:
-    worst = max(held, key=lambda port: port.paused_ps)
-    share = min(1.0, worst.paused_ps / case.duration_ps)
+def _blocking(
+    case: Case, switch: str, paused_ports: list[Port], full: list[Port], elsewhere: float
+) -> Finding:
+    worst = max(paused_ports, key=lambda port: port.paused_ps)
+    fraction = min(1.0, worst.paused_ps / case.duration_ps)
     sentence = (
-        f"{switch} paused {listed(sorted(port.node for port in held))} because of "
-        f"{listed([port.name for port in full])}; {worst.node} for {percent(share)} of the time. At least "
+        f"{switch} paused {listed(sorted(port.node for port in paused_ports))} because of "
+        f"{listed([port.name for port in full])}; {worst.node} for {percent(fraction)} of the time. At least "
         f"{percent(elsewhere)} of the traffic held back was bound for other ports"
     )
     evidence = {
         "switch": switch,
         "full_ports": [port.name for port in full],
-        "paused": {port.name: port.paused_ps for port in held},
-        "paused_share": share,
-        "pfc_rx": sum(port.pfc_rx for port in held),
+        "paused": {port.name: port.paused_ps for port in paused_ports},
+        "paused_share": fraction,
+        "pfc_rx": sum(port.pfc_rx for port in paused_ports),
         "bound_elsewhere": elsewhere,
     }
     where = tuple(port.name for port in full)
@@ -80,7 +82,7 @@ def straggling_nics(case: Case) -> Iterator[Finding]:
     The explained effect of a known rate is the time of the host's data at that rate beyond the ideal run.
     """
     nic = case.record.run_spec["fabric"].get("nic", {})
-    impaired = {each["host"]: each for each in nic.get("impairments", ())}
+    impaired = {impairment["host"]: impairment for impairment in nic.get("impairments", ())}
     for host in dict.fromkeys(case.job["hosts"]):
         ports = case.fabric.of(f"host{host}")
         pauses = sum(port.pfc_tx for port in ports)
@@ -118,9 +120,9 @@ def _straggler(case: Case, host: int, pauses: int, rate_bps: float, needed_ps: f
     if is_slow:
         parts.append(f"works at {percent(rate_bps / case.host_rate_bps)} of its line rate")
     if pauses:
-        share = min(1.0, paused_ps / case.duration_ps)
+        part = min(1.0, paused_ps / case.duration_ps)
         parts.append(
-            f"sent {counted(pauses, 'pause frame')} and held its switch for {percent(share)} of the time"
+            f"sent {counted(pauses, 'pause frame')} and held its switch for {percent(part)} of the time"
         )
     evidence = {
         "host": f"host{host}",
@@ -139,12 +141,12 @@ def stall(case: Case) -> Iterator[Finding]:
         return
     events = [row for batch in case.record.tables.batches("events") for row in batch.to_pylist()]
     stalled = [event for event in events if event["kind"] == "stalled"]
-    found = circles(events)
+    cycles = circles(events)
     own = [event for event in stalled if _is_of_job(case, event)]
     paused = [f"{event['node']} {event['detail']}" for event in own]
-    held = [(queue.switch, queue.port) for circle in found for queue in circle]
-    if found and (paused or case.sends_by(*held)):
-        yield from (_deadlock(case, circle, paused) for circle in found)
+    queues = [(queue.switch, queue.port) for cycle in cycles for queue in cycle]
+    if cycles and (paused or case.sends_by(*queues)):
+        yield from (_deadlock(case, cycle, paused) for cycle in cycles)
         return
     if paused:
         sentence = f"nothing was delivered any more while pauses were renewed; {listed(paused, 4)}"
@@ -157,24 +159,24 @@ def _is_of_job(case: Case, event: Mapping[str, Any]) -> bool:
     return match is None or case.sends_by((event["node"], int(match.group(1))))
 
 
-def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
-    held = sum(queue.held_bytes for queue in circle)
-    is_of_credits = circle[0].is_of_credits
+def _deadlock(case: Case, cycle: Circle, paused: list[str]) -> Finding:
+    queued = sum(queue.held_bytes for queue in cycle)
+    is_of_credits = cycle[0].is_of_credits
     who = "queues without credit" if is_of_credits else "pauses"
-    way_out = "Routes without a circle avoid it" if is_of_credits else "A PFC watchdog would end it"
+    remedy = "Routes without a circle avoid it" if is_of_credits else "A PFC watchdog would end it"
     sentence = (
-        f"{who} wait for each other in a circle at {circle_text(circle)}; {held:,} bytes in {len(circle)} "
-        f"queues never move again. {way_out}"
+        f"{who} wait for each other in a circle at {circle_text(cycle)}; {queued:,} bytes in {len(cycle)} "
+        f"queues never move again. {remedy}"
     )
     evidence = {
-        "circle": [queue.switch for queue in circle],
-        "ports": [queue.port for queue in circle],
-        "priority": circle[0].priority,
-        "held_bytes": held,
+        "circle": [queue.switch for queue in cycle],
+        "ports": [queue.port for queue in cycle],
+        "priority": cycle[0].priority,
+        "held_bytes": queued,
         "paused": paused,
     }
     kind = "credit-deadlock" if is_of_credits else "pfc-deadlock"
-    where = tuple(f"{queue.switch} port {queue.port}" for queue in circle)
+    where = tuple(f"{queue.switch} port {queue.port}" for queue in cycle)
     return Finding(kind, case.job["name"], None, sentence, evidence, where)
 
 
@@ -183,14 +185,14 @@ def storms(case: Case) -> Iterator[Finding]:
     ports = [port for port in case.fabric.ports if port.pfc_storms and case.has_frames_on(port.ends[0])]
     if not ports:
         return
-    places = {port.name: port.pfc_storms for port in ports}
-    count = sum(places.values())
+    by_port = {port.name: port.pfc_storms for port in ports}
+    count = sum(by_port.values())
     frames = sum(port.dropped_watchdog for port in ports)
     if case.is_alone:
         frames = case.record.summary["frames_lost"].get("pfc_watchdog", 0)
     sentence = (
-        f"the PFC watchdog detected {counted(count, 'storm')}, at {listed(list(places), 4)}: queues that "
+        f"the PFC watchdog detected {counted(count, 'storm')}, at {listed(list(by_port), 4)}: queues that "
         f"were paused and sent nothing for its detection time. It dropped {counted(frames, 'frame')}"
     )
-    evidence = {"storms": count, "frames": frames, "ports": places}
-    yield Finding("pfc-storm", case.job["name"], None, sentence, evidence, tuple(places))
+    evidence = {"storms": count, "frames": frames, "ports": by_port}
+    yield Finding("pfc-storm", case.job["name"], None, sentence, evidence, tuple(by_port))

@@ -52,23 +52,23 @@ def overruns(case: Case) -> Iterator[Finding]:
     PFC does not apply to data and the job was affected: it retransmitted, had a timeout, or never completed.
     """
     lossy = lossy_setting(case.record.run_spec)
-    for name, known in _LOSSES.items():
+    for name, cause_and_sentence in _LOSSES.items():
         frames = _frames_lost(case, name)
         if not frames or (name in _EVENTS and not _took_time(case)):
             continue
-        places = _drop_places(case, name)
-        where = list(places) or _failed(case, name)
-        cause, sentence = known[0], f"{counted(frames, 'frame')} {known[1]}"
+        drops_by_port = _drops_by_port(case, name)
+        where = list(drops_by_port) or _failed(case, name)
+        cause, sentence = cause_and_sentence[0], f"{counted(frames, 'frame')} {cause_and_sentence[1]}"
         if name == "buffer_full" and lossy and case.is_hit:
             cause, sentence = "lossy-fabric", _lossy_sentence(case, lossy, frames)
-        if places:
+        if drops_by_port:
             sentence += f"; most bound for {listed(where, 3)}"
         elif where:
             sentence += f"; at {listed(where, 3)}"
         if name == "link_down" and (down := _links_down(case)):
             since = [f"{link}, down from {time_words(at_ps)} on" for link, at_ps in down.items()]
             sentence += f"; never repaired: {listed(since, 3)}"
-        evidence = {"frames": frames, "ports": places}
+        evidence = {"frames": frames, "ports": drops_by_port}
         yield Finding(cause, case.job["name"], None, sentence, evidence, tuple(where))
 
 
@@ -108,10 +108,10 @@ def _took_time(case: Case) -> bool:
 
 def _lossy_sentence(case: Case, setting: str, frames: int) -> str:
     sent = int(case.record.summary["frames_sent"])
-    share = f" ({percent(frames / sent)} of all)" if sent else ""
+    part = f" ({percent(frames / sent)} of all)" if sent else ""
     is_one = frames == 1
     return (
-        f"{setting}, and {counted(frames, 'frame')}{share} {'was' if is_one else 'were'} lost in full buffers"
+        f"{setting}, and {counted(frames, 'frame')}{part} {'was' if is_one else 'were'} lost in full buffers"
     )
 
 
@@ -129,13 +129,13 @@ def _links_down(case: Case) -> dict[str, int]:
     return {name: at_ps for name, at_ps in down.items() if case.record.concerns(case.job["name"], name)}
 
 
-def _drop_places(case: Case, cause: str) -> dict[str, int]:
+def _drops_by_port(case: Case, cause: str) -> dict[str, int]:
     """Return the ports of the job that dropped frames for lack of buffer, most first."""
     if cause in _EVENTS or cause not in _COUNTERS:
         return {}
     ports = [port for port in case.fabric.ports if _may_lose_at(case, port, cause)]
     dropped = [(port.name, int(getattr(port, _COUNTERS[cause]))) for port in ports]
-    return dict(sorted(((name, count) for name, count in dropped if count), key=lambda each: -each[1])[:8])
+    return dict(sorted(((name, count) for name, count in dropped if count), key=lambda entry: -entry[1])[:8])
 
 
 def resending(case: Case) -> Iterator[Finding]:
@@ -208,24 +208,24 @@ def timeouts(case: Case) -> Iterator[Finding]:
         yield _too_short(case, count)
         return
     timeout_ps = int(case.record.run_spec["transport"]["timeout_ps"])
-    most = _timeouts_of_one_chunk(case)
-    waited = most * timeout_ps
+    timeouts_of_chunk = _timeouts_of_one_chunk(case)
+    waited_ps = timeouts_of_chunk * timeout_ps
     failed = int(case.outcome["chunks_failed"])
     sentence = (
         f"{counted(count, 'timeout')} of {time_words(timeout_ps)}; one chunk alone waited for "
-        f"{most:,} of them, {time_words(waited)}"
+        f"{timeouts_of_chunk:,} of them, {time_words(waited_ps)}"
     )
     if failed:
         sentence += f"; {counted(failed, 'chunk')} ran out of retries"
     evidence = {
         "timeouts": count,
-        "most_of_a_chunk": most,
+        "most_of_a_chunk": timeouts_of_chunk,
         "timeout_ps": timeout_ps,
         "latency_max_ps": case.chunks.latency_max_ps,
         "ideal_ps": round(case.ideal_ps),
         "chunks_failed": failed,
     }
-    yield Finding("retransmission-timeout", case.job["name"], case.explained(waited), sentence, evidence)
+    yield Finding("retransmission-timeout", case.job["name"], case.explained(waited_ps), sentence, evidence)
 
 
 def _may_have_lost(case: Case) -> bool:
@@ -250,11 +250,11 @@ def _too_short(case: Case, count: int) -> Finding:
 def _timeouts_of_one_chunk(case: Case) -> int:
     import pyarrow.compute as pc
 
-    most = 0
+    largest = 0
     for batch in case.record.tables.batches("chunks", ["job", "timeouts"]):
         own = batch.filter(pc.equal(batch.column("job"), case.job["name"]))
-        most = max(most, pc.max(own.column("timeouts")).as_py() or 0)
-    return most
+        largest = max(largest, pc.max(own.column("timeouts")).as_py() or 0)
+    return largest
 
 
 def eager_marking(case: Case) -> Iterator[Finding]:

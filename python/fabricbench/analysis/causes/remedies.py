@@ -13,10 +13,10 @@ from fabricbench.analysis.causes.finding import Finding, Remedy
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.stored_plan import PlanOfTrial
 
-_MOST = 3
+_REMEDIES_MAX = 3
 """Largest number of remedies reported of a cause, and of remedies to try for a trial."""
 _MORE_QUEUE_PAIRS = 4
-_MORE_QUEUE = 4
+_THRESHOLD_FACTOR = 4
 """Factor by which thresholds that mark too early are raised: the range of dynamic ECN."""
 _LONG_TIMEOUT = 100
 """Ratio to the largest latency from which a timeout is long."""
@@ -35,7 +35,7 @@ _NO_SETTING = "no setting helps"
 
 @dataclass(frozen=True)
 class _Trial:
-    """Spec and plan of a trial, on which remedies depend besides the finding."""
+    """Spec and plan of a trial: remedies depend on them and on the finding."""
 
     spec: Mapping[str, Any]
     plan: PlanOfTrial
@@ -60,8 +60,8 @@ def with_remedies(
         run_spec: The RunSpec of the trial.
         plan: Its plan; none if unknown, so that remedies have no changes of it.
     """
-    known = _Known(run_spec, plan)
-    return [replace(each, remedies=known.of(each)) for each in findings]
+    finder = _RemedyFinder(run_spec, plan)
+    return [replace(finding, remedies=finder.of(finding)) for finding in findings]
 
 
 def promising(findings: Sequence[Finding]) -> list[Remedy]:
@@ -69,28 +69,28 @@ def promising(findings: Sequence[Finding]) -> list[Remedy]:
 
     If the first two are of two causes, their combination is the third.
     """
-    settings_of = [[each for each in finding.remedies if each.changes] for finding in findings]
+    settings_of = [[remedy for remedy in finding.remedies if remedy.changes] for finding in findings]
     distinct: dict[frozenset[str], Remedy] = {}
-    for each in (one for rank in zip_longest(*settings_of) for one in rank if one is not None):
-        distinct.setdefault(frozenset(each.changes), each)
-    found = list(distinct.values())
-    if len(found) > 1 and _are_of_two(found[0], found[1], settings_of):
-        together = _together(found[0], found[1])
-        return [*found[:2], together] if together else found[:_MOST]
-    return found[:_MOST]
+    for remedy in (remedy for rank in zip_longest(*settings_of) for remedy in rank if remedy is not None):
+        distinct.setdefault(frozenset(remedy.changes), remedy)
+    remedies = list(distinct.values())
+    if len(remedies) > 1 and _are_of_two(remedies[0], remedies[1], settings_of):
+        combined = _combined(remedies[0], remedies[1])
+        return [*remedies[:2], combined] if combined else remedies[:_REMEDIES_MAX]
+    return remedies[:_REMEDIES_MAX]
 
 
 def _are_of_two(first: Remedy, second: Remedy, settings_of: Sequence[Sequence[Remedy]]) -> bool:
     """Return whether two remedies belong to different causes."""
-    of_first = [index for index, known in enumerate(settings_of) if first in known]
-    of_second = [index for index, known in enumerate(settings_of) if second in known]
+    of_first = [index for index, remedies in enumerate(settings_of) if first in remedies]
+    of_second = [index for index, remedies in enumerate(settings_of) if second in remedies]
     return any(one != other for one in of_first for other in of_second)
 
 
-def _together(first: Remedy, second: Remedy) -> Remedy | None:
+def _combined(first: Remedy, second: Remedy) -> Remedy | None:
     """Return two remedies as one; none if they set the same field, or a field and one inside it."""
-    changes = [*first.changes, *(each for each in second.changes if each not in first.changes)]
-    fields = [each.partition("=")[0] for each in changes]
+    changes = [*first.changes, *(change for change in second.changes if change not in first.changes)]
+    fields = [change.partition("=")[0] for change in changes]
     clash = any(one != other and f"{one}.".startswith(f"{other}.") for one in fields for other in fields)
     if clash or len(set(fields)) < len(fields) or len(changes) in (len(first.changes), len(second.changes)):
         return None
@@ -109,26 +109,29 @@ def plan_of(
     return PlanOfTrial(text, tuple(overrides), variant, iteration, *size, tuple(axes))
 
 
-class _Known:
-    """Remedies of one trial; each change is loaded once."""
+class _RemedyFinder:
+    """Remedies of one trial. Each change of the plan is loaded once; whether it alters the run is stored."""
 
     def __init__(self, run_spec: Mapping[str, Any], plan: PlanOfTrial | None) -> None:
         self._spec, self._plan = run_spec, plan
         self._runs: dict[tuple[str, ...], bool] = {}
 
     def of(self, finding: Finding) -> list[Remedy]:
-        """Return the remedies of a cause: at most `_MOST` changes of the plan, then advice."""
+        """Return the remedies of a cause: at most `_REMEDIES_MAX` changes of the plan, then advice."""
         advice = finding.evidence.get("advice", _ADVICE.get(finding.cause))
-        told = [Remedy(advice)] if advice and not finding.evidence.get("inherent") else []
-        told += [Remedy(_INHERENT)] if finding.evidence.get("inherent") else []
-        makers = [_OF_CAUSE[finding.cause]] if finding.cause in _OF_CAUSE else []
-        waited = any(each.cause == _TIMEOUT for each in finding.under)
-        makers += [_shorter_timeout] if waited and (makers or finding.cause in _ADVICE) else []
-        if self._plan is None or not makers or not self._differs(()):
-            return told
+        without_changes = [Remedy(advice)] if advice and not finding.evidence.get("inherent") else []
+        without_changes += [Remedy(_INHERENT)] if finding.evidence.get("inherent") else []
+        generators = [_OF_CAUSE[finding.cause]] if finding.cause in _OF_CAUSE else []
+        waited = any(symptom.cause == _TIMEOUT for symptom in finding.under)
+        generators += [_shorter_timeout] if waited and (generators or finding.cause in _ADVICE) else []
+        if self._plan is None or not generators or not self._differs(()):
+            return without_changes
         trial = _Trial(self._spec, self._plan)
-        found = (remedy for make in makers for remedy in make(finding, trial))
-        return [*[each for each in found if self._differs(tuple(each.changes))][:_MOST], *told]
+        remedies = (remedy for generate in generators for remedy in generate(finding, trial))
+        return [
+            *[remedy for remedy in remedies if self._differs(tuple(remedy.changes))][:_REMEDIES_MAX],
+            *without_changes,
+        ]
 
     def _differs(self, changes: tuple[str, ...]) -> bool:
         """Return whether changes alter the run; without changes, whether the plan reproduces the run."""
@@ -213,7 +216,7 @@ def _blocking(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
 
 def _eager(_finding: Finding, trial: _Trial) -> Iterator[Remedy]:
     ecn = trial.spec["fabric"]["switch"]["ecn"]
-    raised = {name: f"{_MORE_QUEUE * ecn[f'{name}_bytes']}B" for name in ("kmin", "kmax")}
+    raised = {name: f"{_THRESHOLD_FACTOR * ecn[f'{name}_bytes']}B" for name in ("kmin", "kmax")}
     yield Remedy("mark deeper queues only", trial.plan.within(_ECN, raised, on="alibaba"))
     if not settings.is_lossy(trial.spec):
         yield Remedy("leave it to PFC", [f"transport.rate_control={settings.LINE_RATE}"])
@@ -240,8 +243,8 @@ def _shorter_timeout(finding: Finding, trial: _Trial) -> Iterator[Remedy]:
 
     It remains above the ideal time of the job, for which a queue pair may wait for others at a port.
     """
-    waits = [each for each in finding.under if each.cause == _TIMEOUT]
-    for evidence in [each.evidence for each in waits[:1]]:
+    waits = [symptom for symptom in finding.under if symptom.cause == _TIMEOUT]
+    for evidence in [symptom.evidence for symptom in waits[:1]]:
         latency_ps, timeout_ps = evidence["latency_max_ps"], evidence["timeout_ps"]
         needed_ps = max(_TIMEOUT_LATENCIES * (latency_ps or 0), evidence["ideal_ps"])
         if latency_ps and timeout_ps >= _LONG_TIMEOUT * latency_ps and timeout_ps >= 2 * needed_ps:

@@ -51,8 +51,8 @@ def lossy_setting(run_spec: Mapping[str, Any]) -> str:
     switch = run_spec["fabric"]["switch"]
     pfc, ecn = switch.get("pfc"), switch.get("ecn")
     if pfc:
-        found = ", ".join(map(str, pfc["priorities"]))
-        return f"PFC is on for priority {found} and data have priority {_data_priority(run_spec)}"
+        priorities = ", ".join(map(str, pfc["priorities"]))
+        return f"PFC is on for priority {priorities} and data have priority {_data_priority(run_spec)}"
     if ecn is None:
         return "PFC and ECN are both off"
     return "PFC is off" if reacts_to_ecn(run_spec) else "PFC is off, senders do not react to ECN"

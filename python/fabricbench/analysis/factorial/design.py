@@ -56,10 +56,10 @@ class Design:
     def contrast(self, factor: int, level: int) -> Vector:
         """Return the term of a level minus the mean term of all levels of the factor, as a combination."""
         size, first = self.sizes[factor], self._firsts[factor]
-        found = [0.0] * self.width
+        weights = [0.0] * self.width
         for other in range(size - 1):
-            found[first + other] = float(other == level) - 1 / size
-        return found
+            weights[first + other] = float(other == level) - 1 / size
+        return weights
 
     def combination(self, contrast: Vector) -> Vector | None:
         """Return the weight of each cell in the estimate of a combination of terms.
@@ -67,8 +67,8 @@ class Design:
         None if the combination cannot be estimated, as it cannot be separated from another factor.
         """
         solved = _times(self._inverse, contrast)
-        told = _times(self._gram, solved)
-        if any(abs(one - other) > 1e-6 for one, other in zip(told, contrast, strict=True)):
+        reproduced = _times(self._gram, solved)
+        if any(abs(term - expected) > 1e-6 for term, expected in zip(reproduced, contrast, strict=True)):
             return None
         return self._spread(solved)
 
@@ -87,22 +87,24 @@ class Design:
             group_of: The number of the group of each cell, from 0.
         """
         target = _by_group(residuals, group_of)
-        left, found = list(target), [0.0] * len(target)
-        direction, size = list(left), _dot(left, left)
-        enough = 1e-20 * size
+        remainder, solution = list(target), [0.0] * len(target)
+        direction, size = list(remainder), _dot(remainder, remainder)
+        tolerance = 1e-20 * size
         for _ in range(2 * len(target)):
-            if size <= enough:
+            if size <= tolerance:
                 break
             change = _by_group(self.residuals([direction[group] for group in group_of]), group_of)
             curvature = _dot(direction, change)
             if curvature <= 0:
                 break
             step = size / curvature
-            found = [value + step * along for value, along in zip(found, direction, strict=True)]
-            left = [value - step * along for value, along in zip(left, change, strict=True)]
-            before, size = size, _dot(left, left)
-            direction = [value + size / before * old for value, old in zip(left, direction, strict=True)]
-        return max(0.0, _dot(found, target))
+            solution = [value + step * part for value, part in zip(solution, direction, strict=True)]
+            remainder = [value - step * part for value, part in zip(remainder, change, strict=True)]
+            previous, size = size, _dot(remainder, remainder)
+            direction = [
+                value + size / previous * part for value, part in zip(remainder, direction, strict=True)
+            ]
+        return max(0.0, _dot(solution, target))
 
     def _sums(self, values: Vector) -> Vector:
         """Return the sum of the values in each column."""
@@ -116,10 +118,10 @@ class Design:
     def _spread(self, terms: Vector) -> Vector:
         """Return the sum of the terms in each cell."""
         padded = [*terms, 0.0]
-        found = [terms[0]] * self._count
+        fitted = [terms[0]] * self._count
         for columns in self._columns:
-            found = [value + padded[column] for value, column in zip(found, columns, strict=True)]
-        return found
+            fitted = [value + padded[column] for value, column in zip(fitted, columns, strict=True)]
+        return fitted
 
 
 def inverse_of(matrix: Sequence[Vector]) -> list[Vector]:
@@ -144,9 +146,10 @@ def inverse_of(matrix: Sequence[Vector]) -> list[Vector]:
             row[pivot] = -factor * scale
         rows[pivot] = swept
         swept[pivot] = scale
-    kept = [not each for each in is_aliased]
+    is_independent = [not aliased for aliased in is_aliased]
     return [
-        [value if kept[i] and kept[j] else 0.0 for j, value in enumerate(row)] for i, row in enumerate(rows)
+        [value if is_independent[i] and is_independent[j] else 0.0 for j, value in enumerate(row)]
+        for i, row in enumerate(rows)
     ]
 
 

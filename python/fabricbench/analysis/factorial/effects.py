@@ -100,7 +100,8 @@ def effects_of(cells: Sequence[Cell], sizes: Sequence[int]) -> Effects:
         return Effects(mean, levels, [0.0] * len(sizes), pairs, 0.0, noise.is_known)
     residuals = design.residuals(values)
     shares = [
-        _alone(cells, sizes, factor, values, _squares(residuals)) / total for factor in range(len(sizes))
+        _own_reduction(cells, sizes, factor, values, _squares(residuals)) / total
+        for factor in range(len(sizes))
     ]
     pairs = {
         (one, other): design.explained(residuals, _groups(cells, sizes, one, other)) / total
@@ -110,7 +111,7 @@ def effects_of(cells: Sequence[Cell], sizes: Sequence[int]) -> Effects:
 
 
 class _Noise:
-    """Uncertainty of the mean of each cell, by the variance of its repeats."""
+    """Uncertainty of the mean of each cell, from the variance of its repeats."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         freedom = sum(cell.count - 1 for cell in cells)
@@ -132,14 +133,14 @@ class _Noise:
         variance = sum(part for part, _ in variances)
         if not variance:
             return 0.0
-        freedom = variance**2 / sum(part**2 / each for part, each in variances)
+        freedom = variance**2 / sum(part**2 / degrees for part, degrees in variances)
         return quantile_975(max(1.0, round(freedom, 3))) * math.sqrt(variance)
 
 
 def _level(
-    cells: Sequence[Cell], design: Design, noise: _Noise, mean: float, place: tuple[int, int]
+    cells: Sequence[Cell], design: Design, noise: _Noise, mean: float, factor_and_level: tuple[int, int]
 ) -> LevelEffect:
-    factor, level = place
+    factor, level = factor_and_level
     own = [cell.mean for cell in cells if cell.levels[factor] == level]
     own_mean = sum(own) / len(own)
     weights = design.combination(design.contrast(factor, level))
@@ -156,13 +157,13 @@ def _level(
     return LevelEffect(own_mean, effect, 100 * ratio, margin)
 
 
-def _alone(
+def _own_reduction(
     cells: Sequence[Cell], sizes: Sequence[int], factor: int, values: Vector, with_all: float
 ) -> float:
     """Return the reduction by a factor of the sum of squares that all other factors leave (type II)."""
     others = [number for number in range(len(sizes)) if number != factor]
     without = Design(
-        [[cell.levels[each] for each in others] for cell in cells], [sizes[each] for each in others]
+        [[cell.levels[number] for number in others] for cell in cells], [sizes[number] for number in others]
     )
     return max(0.0, _squares(without.residuals(values)) - with_all)
 

@@ -16,8 +16,8 @@ def front(points: Sequence[tuple[float, float]], signs: tuple[int, int]) -> list
         Their numbers, the best in the first value first; equal points are all included.
     """
     costs = [(signs[0] * first, signs[1] * second) for first, second in points]
-    found: list[int] = []
+    best: list[int] = []
     for number in sorted(range(len(costs)), key=lambda number: costs[number]):
-        if not found or costs[number][1] < costs[found[-1]][1] or costs[number] == costs[found[-1]]:
-            found.append(number)
-    return found
+        if not best or costs[number][1] < costs[best[-1]][1] or costs[number] == costs[best[-1]]:
+            best.append(number)
+    return best

@@ -25,23 +25,23 @@ def quantile_975(freedom: float) -> float:
     low, high = _NORMAL, 13.0
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        if _beyond(middle, freedom) > 0.05:
+        if _tail_probability(middle, freedom) > 0.05:
             low = middle
         else:
             high = middle
     return (low + high) / 2
 
 
-def _beyond(value: float, freedom: float) -> float:
+def _tail_probability(value: float, freedom: float) -> float:
     """Return the probability that t is further from 0 than a value; Abramowitz and Stegun, 26.7.1."""
     square = value * value
-    return _beta_share(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square))
+    return _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square))
 
 
-def _beta_share(a: float, b: float, x: float, rest: float) -> float:
+def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     """Return the regularised incomplete beta function of `x`; `rest` is 1 - `x`."""
     if x > (a + 1) / (a + b + 2):
-        return 1 - _beta_share(b, a, rest, x)
+        return 1 - _incomplete_beta(b, a, rest, x)
     front = a * math.log(x) + b * math.log(rest) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     return math.exp(front) / (a * _fraction(a, b, x))
 

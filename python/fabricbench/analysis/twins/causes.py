@@ -17,7 +17,7 @@ from fabricbench.words import counted
 
 SLOW_PAIRS: Final = 3
 """Number of pairs of ranks that are reported as the slowest."""
-_TOLD_SHARE: Final = 0.1
+_MIN_REPORTED_FRACTION: Final = 0.1
 """Fraction of the difference below which a cause is not reported."""
 _HOST_RATIO: Final = 1.1
 """Factor by which a host must be slower than the others, relative to its prediction, to be reported."""
@@ -91,40 +91,44 @@ class SlowPair:
 
 def slow_pairs(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[SlowPair]:
     """Return every pair of ranks with a completion time in both, largest ratio to the prediction first."""
-    known = {pair.ranks: pair.fct_ps for pair in predicted}
-    found = [
-        SlowPair(*pair.ranks, pair.src_host, pair.dst_host, pair.fct_ps / 1e9, other / 1e9)
+    predicted_ps = {pair.ranks: pair.fct_ps for pair in predicted}
+    pairs = [
+        SlowPair(*pair.ranks, pair.src_host, pair.dst_host, pair.fct_ps / 1e9, other_ps / 1e9)
         for pair in measured
-        if pair.fct_ps and (other := known.get(pair.ranks))
+        if pair.fct_ps and (other_ps := predicted_ps.get(pair.ranks))
     ]
-    return sorted(found, key=lambda pair: (-pair.ratio, pair.src_rank, pair.dst_rank))
+    return sorted(pairs, key=lambda pair: (-pair.ratio, pair.src_rank, pair.dst_rank))
 
 
 def fewer_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
     """Return the error counters for which the endpoints measured less than predicted."""
-    ours, theirs = totals(measured), totals(predicted)
+    measured_totals, predicted_totals = totals(measured), totals(predicted)
     return [
         Cause("counter", name, one, other, f"{one:,} {_WORDS[name]}, {other:,} predicted")
         for name in COUNTERS
-        if (one := ours[name]) is not None and (other := theirs[name]) is not None and one < other
+        if (one := measured_totals[name]) is not None
+        and (other := predicted_totals[name]) is not None
+        and one < other
     ]
 
 
 def counter_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair]) -> list[Cause]:
     """Return the counters for which the endpoints measured more than predicted, with the worst pair."""
-    ours, theirs = totals(measured), totals(predicted)
+    measured_totals, predicted_totals = totals(measured), totals(predicted)
     return [
         _counter_cause(name, measured, one, other)
         for name in COUNTERS
-        if (one := ours[name]) is not None and (other := theirs[name]) is not None and one > other
+        if (one := measured_totals[name]) is not None
+        and (other := predicted_totals[name]) is not None
+        and one > other
     ]
 
 
 def _counter_cause(name: str, pairs: Sequence[RankPair], measured: int, predicted: int) -> Cause:
-    most = max(pairs, key=lambda pair: pair.counters[name] or 0)
-    where = f"ranks {most.src_rank} to {most.dst_rank}, host{most.src_host} to host{most.dst_host}"
-    told = f"{measured:,} {_WORDS[name]}, {predicted:,} predicted; most from {where}: "
-    return Cause("counter", name, measured, predicted, f"{told}{most.counters[name]:,}")
+    worst = max(pairs, key=lambda pair: pair.counters[name] or 0)
+    where = f"ranks {worst.src_rank} to {worst.dst_rank}, host{worst.src_host} to host{worst.dst_host}"
+    text = f"{measured:,} {_WORDS[name]}, {predicted:,} predicted; most from {where}: "
+    return Cause("counter", name, measured, predicted, f"{text}{worst.counters[name]:,}")
 
 
 def clock_causes(error_ms: float | None, later_ms: float) -> list[Cause]:
@@ -146,17 +150,21 @@ def start_causes(measured: Sequence[RankPair], predicted: Sequence[RankPair], la
         predicted: Predicted pairs.
         later_ms: Time by which the job took longer than predicted [ms].
     """
-    ours, theirs = first_starts_ps(measured), first_starts_ps(predicted)
-    first = min(theirs.values(), default=0)
-    late = {rank: ours[rank] - at for rank, at in theirs.items() if at == first and rank in ours}
-    if not late or later_ms <= 0:
+    measured_starts, predicted_starts = first_starts_ps(measured), first_starts_ps(predicted)
+    first = min(predicted_starts.values(), default=0)
+    delays_ps = {
+        rank: measured_starts[rank] - start_ps
+        for rank, start_ps in predicted_starts.items()
+        if start_ps == first and rank in measured_starts
+    }
+    if not delays_ps or later_ms <= 0:
         return []
-    rank = max(late, key=lambda each: late[each])
-    late_ms = late[rank] / 1e9
-    if late_ms < _TOLD_SHARE * later_ms:
+    rank = max(delays_ps, key=lambda candidate: delays_ps[candidate])
+    late_ms = delays_ps[rank] / 1e9
+    if late_ms < _MIN_REPORTED_FRACTION * later_ms:
         return []
     text = f"rank {rank} starts {_milliseconds(late_ms)} later than predicted"
-    return [Cause("start", f"rank {rank}", ours[rank] / 1e9, theirs[rank] / 1e9, text)]
+    return [Cause("start", f"rank {rank}", measured_starts[rank] / 1e9, predicted_starts[rank] / 1e9, text)]
 
 
 def host_causes(pairs: Sequence[SlowPair]) -> list[Cause]:
@@ -165,7 +173,7 @@ def host_causes(pairs: Sequence[SlowPair]) -> list[Cause]:
         "sends": lambda pair: pair.src_host,
         "receives": lambda pair: pair.dst_host,
     }
-    slowest = [found for does, host in sides.items() if (found := _slowest_host(pairs, does, host))]
+    slowest = [cause for does, host in sides.items() if (cause := _slowest_host(pairs, does, host))]
     return [max(slowest, key=_excess)] if slowest else []
 
 
@@ -179,9 +187,11 @@ def _slowest_host(pairs: Sequence[SlowPair], does: str, host: Callable[[SlowPair
         ratios.setdefault(host(pair), []).append(pair.ratio)
     if len(ratios) < 3:
         return None
-    slowest = max(ratios, key=lambda each: median(ratios[each]))
+    slowest = max(ratios, key=lambda other: median(ratios[other]))
     own = median(ratios[slowest])
-    others = median(ratio for each, found in ratios.items() if each != slowest for ratio in found)
+    others = median(
+        ratio for other, other_ratios in ratios.items() if other != slowest for ratio in other_ratios
+    )
     if own < _HOST_RATIO * others:
         return None
     text = f"host{slowest} {does} in {own:.2f} times the predicted time, the others in {others:.2f} times"
@@ -199,36 +209,43 @@ def fabric_causes(measured: Tables, predicted: Tables) -> list[Cause]:
 
 def _port_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     keys = ("node", "port", "peer")
-    ours, theirs = (_by_key(each, "ports", keys, tuple(_PORT_WORDS)) for each in (measured, predicted))
-    found = []
+    measured_rows, predicted_rows = (
+        _by_key(tables, "ports", keys, tuple(_PORT_WORDS)) for tables in (measured, predicted)
+    )
+    causes = []
     for index, words in enumerate(_PORT_WORDS.values()):
         more = {
             key: (one, other)
-            for key, row in ours.items()
+            for key, row in measured_rows.items()
             if (one := row[index]) is not None
-            and (other := theirs.get(key, row)[index]) is not None
+            and (other := predicted_rows.get(key, row)[index]) is not None
             and one > other
         }
         if more:
-            key = max(more, key=lambda each: more[each][0] - more[each][1])
+            key = max(more, key=lambda key: more[key][0] - more[key][1])
             where, (one, other) = f"{key[0]} port {key[1]} to {key[2]}", more[key]
-            found.append(Cause("port", where, one, other, f"{where}: {one:,} {words}, {other:,} predicted"))
-    return found
+            causes.append(Cause("port", where, one, other, f"{where}: {one:,} {words}, {other:,} predicted"))
+    return causes
 
 
 def _link_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     keys = ("from", "from_port", "to")
-    ours, theirs = (_by_key(each, "links", keys, ("bytes",)) for each in (measured, predicted))
-    common = {key: (ours[key][0], theirs[key][0]) for key in ours.keys() & theirs.keys()}
-    least = LOAD * max((bytes_ or 0 for (bytes_,) in ours.values()), default=0)
+    measured_rows, predicted_rows = (
+        _by_key(tables, "links", keys, ("bytes",)) for tables in (measured, predicted)
+    )
+    common = {
+        key: (measured_rows[key][0], predicted_rows[key][0])
+        for key in measured_rows.keys() & predicted_rows.keys()
+    }
+    min_bytes = LOAD * max((bytes_ or 0 for (bytes_,) in measured_rows.values()), default=0)
     more = {
         key: one - other
         for key, (one, other) in common.items()
-        if one and other and one >= max((1 + _LINK_SHARE) * other, least)
+        if one and other and one >= max((1 + _LINK_SHARE) * other, min_bytes)
     }
     if not more:
         return []
-    key = max(sorted(more), key=lambda each: more[each])
+    key = max(sorted(more), key=lambda key: more[key])
     where, (one, other) = f"{key[0]} port {key[1]} to {key[2]}", common[key]
     return [Cause("link", where, one, other, f"{where} carried {one / other:.2f} times the predicted bytes")]
 
@@ -245,9 +262,9 @@ def _by_key(
 
 def status_cause(status: str, reason: str, chunks: int | None) -> Cause:
     """Return why a job has no completion time."""
-    told = f" of {counted(chunks, 'chunk')}" if chunks else ""
+    chunks_text = f" of {counted(chunks, 'chunk')}" if chunks else ""
     return Cause(
-        "status", "", None, None, f"the measured job is {status}{told}: {reason or 'no reason told'}"
+        "status", "", None, None, f"the measured job is {status}{chunks_text}: {reason or 'no reason told'}"
     )
 
 
@@ -258,12 +275,12 @@ def _milliseconds(value: float) -> str:
 def overhead_cause(fixed_ms: float) -> Cause:
     """Return the cause that every size takes longer, or shorter, by the same time."""
     more = "more" if fixed_ms >= 0 else "less"
-    told = f"fixed overhead: {_milliseconds(abs(fixed_ms))} {more} than predicted whatever the size"
-    return Cause("overhead", "", fixed_ms, 0.0, told)
+    text = f"fixed overhead: {_milliseconds(abs(fixed_ms))} {more} than predicted whatever the size"
+    return Cause("overhead", "", fixed_ms, 0.0, text)
 
 
 def rate_cause(rate_percent: float) -> Cause:
     """Return the cause that the time per byte is longer, or shorter."""
     more = "more" if rate_percent >= 0 else "less"
-    told = f"rate: {abs(rate_percent):.3g} % {more} time than predicted in proportion to the size"
-    return Cause("rate", "", rate_percent, 0.0, told)
+    text = f"rate: {abs(rate_percent):.3g} % {more} time than predicted in proportion to the size"
+    return Cause("rate", "", rate_percent, 0.0, text)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fabricbench.analysis.summary import Tables
 from fabricbench.analysis.twins.causes import Cause
 
-_TROUBLE: Final = (
+_ERROR_COUNTERS: Final = (
     *("failed_queue_pairs", "retries_exceeded", "unsent_calls"),
     *("socket_drops", "udp_receive_drops", "udp_send_drops"),
     *("ip_receive_discards", "ip_send_discards", "rx_dropped", "tx_dropped", "rx_discards", "tx_discards"),
@@ -26,13 +26,13 @@ def device_causes(measured: Tables) -> list[Cause]:
     Raises:
         StoreError: The table cannot be read.
     """
-    most: dict[str, dict[str, Any]] = {}
+    row_with_most: dict[str, dict[str, Any]] = {}
     for batch in measured.batches("counters"):
         for row in batch.to_pylist():
             name, grown = row["name"], row["after"] - row["before"]
-            if name in _TROUBLE and grown > 0 and grown > _grown(most.get(name)):
-                most[name] = row
-    return [_cause(most[name]) for name in _TROUBLE if name in most]
+            if name in _ERROR_COUNTERS and grown > 0 and grown > _grown(row_with_most.get(name)):
+                row_with_most[name] = row
+    return [_cause(row_with_most[name]) for name in _ERROR_COUNTERS if name in row_with_most]
 
 
 def _grown(row: dict[str, Any] | None) -> int:
@@ -41,6 +41,6 @@ def _grown(row: dict[str, Any] | None) -> int:
 
 def _cause(row: dict[str, Any]) -> Cause:
     grown = _grown(row)
-    what = f"{row['name']} grew by {grown:,} {row['unit']}"
-    told = f"host {row['host']}, {row['device']}: {what} ({row['vendor_name']}: {row['meaning']})"
-    return Cause("device", f"{row['host']} {row['device']} {row['name']}", grown, None, told)
+    growth = f"{row['name']} grew by {grown:,} {row['unit']}"
+    text = f"host {row['host']}, {row['device']}: {growth} ({row['vendor_name']}: {row['meaning']})"
+    return Cause("device", f"{row['host']} {row['device']} {row['name']}", grown, None, text)

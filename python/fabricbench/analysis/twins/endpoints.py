@@ -59,12 +59,12 @@ def rank_pairs(tables: Tables, job: str) -> list[RankPair]:
 
 def totals(pairs: Sequence[RankPair]) -> dict[str, int | None]:
     """Return the sum of each counter over pairs; none where a value was not measured."""
-    found: dict[str, int | None] = {}
+    sums: dict[str, int | None] = {}
     for name in COUNTERS:
         values = [pair.counters[name] for pair in pairs]
-        known = [value for value in values if value is not None]
-        found[name] = sum(known) if len(known) == len(values) else None
-    return found
+        measured = [value for value in values if value is not None]
+        sums[name] = sum(measured) if len(measured) == len(values) else None
+    return sums
 
 
 def first_starts_ps(pairs: Sequence[RankPair]) -> dict[int, int]:
@@ -87,19 +87,19 @@ def _batch_sums(tables: Tables, job: str) -> Iterator[pl.DataFrame]:
                 pl.col("start_ps").min(),
                 pl.col("fct_ps").filter(is_complete).cast(pl.Float64).sum().alias("fct_sum_ps"),
                 is_complete.sum().cast(pl.Int64).alias("complete"),
-                *map(_known_sum, COUNTERS),
+                *map(_sum_or_null, COUNTERS),
             )
 
 
 def _joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     import polars as pl
 
-    sums = (pl.col("fct_sum_ps", "complete").sum(), *map(_known_sum, COUNTERS))
+    sums = (pl.col("fct_sum_ps", "complete").sum(), *map(_sum_or_null, COUNTERS))
     joined = pl.concat(parts, how="vertical_relaxed").group_by(_PAIR).agg(pl.col("start_ps").min(), *sums)
     return joined.sort(_PAIR)
 
 
-def _known_sum(name: str) -> pl.Expr:
+def _sum_or_null(name: str) -> pl.Expr:
     """Return the sum of a column, null if one of its values is."""
     import polars as pl
 

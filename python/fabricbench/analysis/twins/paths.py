@@ -24,19 +24,19 @@ def path_causes(measured: Tables, predicted: Tables) -> list[Cause]:
     Raises:
         StoreError: A table cannot be read.
     """
-    ours, theirs = _uplinks(measured), _uplinks(predicted)
-    moved = {
-        switch: sum(max(0, links[end] - theirs[switch][end]) for end in links)
-        for switch, links in ours.items()
-        if len(links) > 1 and links.keys() == theirs.get(switch, {}).keys()
+    measured_bytes, predicted_bytes = _uplinks(measured), _uplinks(predicted)
+    excess_bytes = {
+        switch: sum(max(0, links[end] - predicted_bytes[switch][end]) for end in links)
+        for switch, links in measured_bytes.items()
+        if len(links) > 1 and links.keys() == predicted_bytes.get(switch, {}).keys()
     }
-    switch = max(moved, key=lambda each: moved[each], default="")
-    total = sum(theirs.get(switch, {}).values())
-    if not total or max(ours[switch].values()) < LOAD * _busiest(measured):
+    switch = max(excess_bytes, key=lambda candidate: excess_bytes[candidate], default="")
+    total = sum(predicted_bytes.get(switch, {}).values())
+    if not total or max(measured_bytes[switch].values()) < LOAD * _busiest(measured):
         return []
-    if moved[switch] < _MORE * total / len(theirs[switch]):
+    if excess_bytes[switch] < _MORE * total / len(predicted_bytes[switch]):
         return []
-    return [_cause(switch, ours[switch], theirs[switch])]
+    return [_cause(switch, measured_bytes[switch], predicted_bytes[switch])]
 
 
 def _busiest(tables: Tables) -> int:
@@ -45,13 +45,13 @@ def _busiest(tables: Tables) -> int:
 
 
 def _cause(switch: str, measured: Mapping[_LinkEnd, int], predicted: Mapping[_LinkEnd, int]) -> Cause:
-    most, most_predicted = max(measured.values()), max(predicted.values())
-    told = f"the most loaded uplink of {switch} carried {most:,} bytes, {most_predicted:,} predicted: "
-    if most > (1 + _MORE) * most_predicted:
-        told += "certainly queue pairs share an uplink that do not in the prediction"
+    max_bytes, max_predicted = max(measured.values()), max(predicted.values())
+    text = f"the most loaded uplink of {switch} carried {max_bytes:,} bytes, {max_predicted:,} predicted: "
+    if max_bytes > (1 + _MORE) * max_predicted:
+        text += "certainly queue pairs share an uplink that do not in the prediction"
     else:
-        told += "queue pairs took other uplinks, and possibly share one at a time at which they do not there"
-    return Cause("path", switch, most, most_predicted, told)
+        text += "queue pairs took other uplinks, and possibly share one at a time at which they do not there"
+    return Cause("path", switch, max_bytes, max_predicted, text)
 
 
 def _uplinks(tables: Tables) -> dict[str, dict[_LinkEnd, int]]:
@@ -67,8 +67,8 @@ def _uplinks(tables: Tables) -> dict[str, dict[_LinkEnd, int]]:
     tiers: dict[str, int] = {}
     for row in rows:
         tiers[row["from"]] = min(tiers.get(row["from"], row["tier"]), row["tier"])
-    found: dict[str, dict[_LinkEnd, int]] = defaultdict(dict)
+    bytes_by_switch: dict[str, dict[_LinkEnd, int]] = defaultdict(dict)
     for row in rows:
         if row["tier"] > tiers[row["from"]]:
-            found[row["from"]][row["to"], row["from_port"]] = row["bytes"]
-    return dict(found)
+            bytes_by_switch[row["from"]][row["to"], row["from_port"]] = row["bytes"]
+    return dict(bytes_by_switch)

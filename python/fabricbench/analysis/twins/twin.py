@@ -1,4 +1,4 @@
-"""A measured job compared with the simulator's prediction of the same job."""
+"""A measured job compared with the simulator's prediction of the same job: at one size, and over several."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class Twin:
 def _times_ms(measured: Summary, predicted: Summary | None) -> tuple[float, float] | None:
     if predicted is None or {measured.status, predicted.status} != {COMPLETE}:
         return None
-    one, other = predicted.value(_TIME), measured.value(_TIME)
-    return (one, other) if one and other else None
+    predicted_ms, measured_ms = predicted.value(_TIME), measured.value(_TIME)
+    return (predicted_ms, measured_ms) if predicted_ms and measured_ms else None
 
 
 def twin_of(measured: Side, predicted: Side | None) -> Twin:
@@ -89,9 +89,9 @@ def twin_of(measured: Side, predicted: Side | None) -> Twin:
     if predicted is None:
         return Twin(measured.summary, None)
     job = measured.summary.job
-    ours, theirs = rank_pairs(measured.tables, job), rank_pairs(predicted.tables, job)
-    pairs = slow_pairs(ours, theirs)
-    causes = counter_causes(ours, theirs)
+    measured_pairs, predicted_pairs = rank_pairs(measured.tables, job), rank_pairs(predicted.tables, job)
+    pairs = slow_pairs(measured_pairs, predicted_pairs)
+    causes = counter_causes(measured_pairs, predicted_pairs)
     times = _times_ms(measured.summary, predicted.summary)
     if times is None:
         summary = measured.summary
@@ -99,14 +99,16 @@ def twin_of(measured: Side, predicted: Side | None) -> Twin:
         status = [status_cause(summary.status, summary.reason, summary.chunks)] if is_ours else []
         causes += device_causes(measured.tables)
         return Twin(summary, predicted.summary, None, [*status, *causes], pairs[:SLOW_PAIRS])
-    one, other = times
-    deviation = 100 * (other / one - 1)
-    is_told = abs(deviation) >= CLOSE_PERCENT
-    causes = (clock_causes(measured.clock_error_ms, other - one) if is_told else []) + causes
-    causes += start_causes(ours, theirs, other - one)
+    predicted_ms, measured_ms = times
+    deviation = 100 * (measured_ms / predicted_ms - 1)
+    is_reported = abs(deviation) >= CLOSE_PERCENT
+    causes = (
+        clock_causes(measured.clock_error_ms, measured_ms - predicted_ms) if is_reported else []
+    ) + causes
+    causes += start_causes(measured_pairs, predicted_pairs, measured_ms - predicted_ms)
     if deviation <= -CLOSE_PERCENT:
-        causes += fewer_causes(ours, theirs)
-    if is_told:
+        causes += fewer_causes(measured_pairs, predicted_pairs)
+    if is_reported:
         causes += path_causes(measured.tables, predicted.tables)
         causes += fabric_causes(measured.tables, predicted.tables) + device_causes(measured.tables)
         causes += host_causes(pairs)
@@ -119,25 +121,27 @@ def with_trend(twins: Sequence[Twin]) -> tuple[list[Twin], Trend | None]:
     Returns:
         The twins, and the trend over them; none without two sizes that have both times.
     """
-    known = [times for twin in twins if (times := twin.times_ms)]
-    found = trend(known)
-    if found is None:
+    times = [both for twin in twins if (both := twin.times_ms)]
+    fit = trend(times)
+    if fit is None:
         return list(twins), None
-    return [replace(twin, causes=[*twin.causes, *_trend_causes(twin, found)]) for twin in twins], found
+    return [replace(twin, causes=[*twin.causes, *_trend_causes(twin, fit)]) for twin in twins], fit
 
 
-def _trend_causes(twin: Twin, found: Trend) -> list[Cause]:
+def _trend_causes(twin: Twin, fit: Trend) -> list[Cause]:
     """Return overhead and rate as causes, larger first, if the fit explains the difference of this size."""
     times = twin.times_ms
     if times is None or abs(twin.deviation_percent or 0.0) < CLOSE_PERCENT:
         return []
     predicted, measured = times
     difference = measured - predicted
-    if abs(measured - found.fitted_ms(predicted)) > (1 - _EXPLAINED) * abs(difference):
+    if abs(measured - fit.fitted_ms(predicted)) > (1 - _EXPLAINED) * abs(difference):
         return []
     parts = {
-        overhead_cause(found.fixed_ms): found.fixed_ms,
-        rate_cause(found.rate_percent): found.rate_percent / 100 * predicted,
+        overhead_cause(fit.fixed_ms): fit.fixed_ms,
+        rate_cause(fit.rate_percent): fit.rate_percent / 100 * predicted,
     }
-    told = {cause: part / difference for cause, part in parts.items() if part / difference >= _EXPLAINED / 2}
-    return sorted(told, key=lambda cause: -told[cause])
+    fractions = {
+        cause: part / difference for cause, part in parts.items() if part / difference >= _EXPLAINED / 2
+    }
+    return sorted(fractions, key=lambda cause: -fractions[cause])

@@ -29,11 +29,11 @@ def effects_plot(response: Response) -> Plot | None:
         if any(level.percent is not None for level in effects.levels[number])
     ]
     shown: list[int] = []
-    left = _ROWS_MAX
+    free_rows = _ROWS_MAX
     for number in order:
         rows = len(factors[number].levels) + 1
-        if rows <= left:
-            left -= rows
+        if rows <= free_rows:
+            free_rows -= rows
             shown.append(number)
     if not shown:
         return None
@@ -66,11 +66,11 @@ def _points(levels: Sequence[LevelEffect], first: int, name: str, number: int) -
     )
 
 
-def _caption(response: Response, left: int) -> str:
-    told = (
+def _caption(response: Response, omitted: int) -> str:
+    text = (
         f"{response.title} with each value of each factor, the others being the same, against the "
         "mean of all settings."
     )
     if response.effects is not None and response.effects.has_repeats:
-        told += " Bars: 95 % confidence over the seeds."
-    return told + (f" Not drawn: {counted(left, 'more factor')}." if left else "")
+        text += " Bars: 95 % confidence over the seeds."
+    return text + (f" Not drawn: {counted(omitted, 'more factor')}." if omitted else "")

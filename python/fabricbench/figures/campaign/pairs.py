@@ -19,18 +19,18 @@ _LEVELS_MAX: Final = 60
 
 def pair_plots(response: Response) -> list[Plot]:
     """Draw the pairs of the factors that explain most of the variance."""
-    small = [
+    drawable = [
         number
         for number in response.strongest(len(response.factors))
         if len(response.factors[number].levels) <= _LEVELS_MAX
     ]
-    return [pair_plot(response, one, other) for one, other in combinations(small[:_FACTORS], 2)]
+    return [pair_plot(response, one, other) for one, other in combinations(drawable[:_FACTORS], 2)]
 
 
 def pair_plot(response: Response, one: int, other: int) -> Plot:
-    """Draw a metric over two factors, given by index."""
+    """Draw a metric over two factors, which are numbered as in the response."""
     rows, columns = sorted(
-        (response.factors[one], response.factors[other]), key=lambda each: len(each.levels)
+        (response.factors[one], response.factors[other]), key=lambda factor: len(factor.levels)
     )
     means = response.grid(response.factors.index(rows), response.factors.index(columns))
     values = {(rows.levels[row], columns.levels[column]): value for (row, column), value in means.items()}

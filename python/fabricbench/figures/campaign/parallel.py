@@ -34,8 +34,8 @@ def parallel_plot(response: Response) -> Plot | None:
     scale = _Scale([setting.mean for setting in ranked])
     figure = go.Figure(_lines(response, shown, scale))
     short = short_names(response.names)
-    for place, name in enumerate(response.names):
-        _draw_axis(figure, place, short[name], _level_ticks(response.levels[name]))
+    for index, name in enumerate(response.names):
+        _draw_axis(figure, index, short[name], _level_ticks(response.levels[name]))
     unit = f" ({response.unit})" if response.unit else ""
     _draw_axis(
         figure, len(response.names), f"{response.metric.label or response.metric.name}{unit}", scale.ticks
@@ -64,7 +64,7 @@ class _Scale:
         self._is_log = self._low > 0 and self._high >= _WIDE * self._low
 
     def place(self, value: float) -> float:
-        low, high, value = (self._along(each) for each in (self._low, self._high, value))
+        low, high, value = (self._along(number) for number in (self._low, self._high, value))
         return (value - low) / (high - low) if high > low else 0.5
 
     @property
@@ -86,8 +86,8 @@ def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[
     """Return the lines, one trace per colour; the smallest values are drawn last."""
     ranked = sorted(shown, key=lambda setting: setting.mean)
     columns = [
-        _places(response.levels[name], [each.values[place] for each in ranked])
-        for place, name in enumerate(response.names)
+        _axis_positions(response.levels[name], [setting.values[index] for setting in ranked])
+        for index, name in enumerate(response.names)
     ]
     columns.append([scale.place(setting.mean) for setting in ranked])
     groups: dict[int, list[tuple[float, ...]]] = {}
@@ -95,7 +95,7 @@ def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[
         groups.setdefault(min(_COLOURS - 1, int(line[-1] * _COLOURS)), []).append(line)
     return [
         go.Scatter(
-            x=[place for line in lines for place in (*range(len(line)), None)],
+            x=[index for line in lines for index in (*range(len(line)), None)],
             y=[None if value is None else round(value, 4) for line in lines for value in (*line, None)],
             mode="lines",
             line={"width": 1.3, "color": theme.colour_at(theme.ORDER_SCALE, colour / (_COLOURS - 1))},
@@ -106,7 +106,7 @@ def _lines(response: Response, shown: Sequence[Setting], scale: _Scale) -> list[
     ]
 
 
-def _places(levels: Sequence[str], values: Sequence[str]) -> list[float]:
+def _axis_positions(levels: Sequence[str], values: Sequence[str]) -> list[float]:
     """Return the position of each line on a factor's axis: in the band of its value, by rank."""
     numbers = {level: number for number, level in enumerate(levels)}
     counts = dict.fromkeys(levels, 0)
@@ -125,23 +125,23 @@ def _level_ticks(levels: Sequence[str]) -> list[tuple[float, str]]:
     return [((number + 0.5) / len(levels), levels[number]) for number in range(0, len(levels), step)]
 
 
-def _draw_axis(figure: go.Figure, place: int, title: str, ticks: Sequence[tuple[float, str]]) -> None:
-    figure.add_shape(type="line", x0=place, x1=place, y0=0, y1=1, line={"color": theme.LINE, "width": 1})
+def _draw_axis(figure: go.Figure, index: int, title: str, ticks: Sequence[tuple[float, str]]) -> None:
+    figure.add_shape(type="line", x0=index, x1=index, y0=0, y1=1, line={"color": theme.LINE, "width": 1})
     ground: dict[str, Any] = {"showarrow": False, "bgcolor": "rgba(255,255,255,0.8)"}
     short = title if len(title) <= 24 else f"…{title[-23:]}"
     font = {"size": 12, "color": theme.MUTED}
-    figure.add_annotation(x=place, y=1.03, text=f"<b>{short}</b>", yanchor="bottom", font=font, **ground)
+    figure.add_annotation(x=index, y=1.03, text=f"<b>{short}</b>", yanchor="bottom", font=font, **ground)
     for share, text in ticks:
         label = text if len(text) <= 18 else f"{text[:17]}…"
         font = {"size": 11, "color": theme.INK}
-        figure.add_annotation(x=place, y=share, text=label, xanchor="right", xshift=-3, font=font, **ground)
+        figure.add_annotation(x=index, y=share, text=label, xanchor="right", xshift=-3, font=font, **ground)
 
 
 def _caption(shown: int, count: int) -> str:
-    told = (
+    text = (
         "A line for each setting, through its value of each factor to the mean of its trials, which gives "
         "its colour. Within a value lines stand by that mean."
     )
     if shown < count:
-        told += f" Drawn: {shown:,} of {count:,} settings, evenly by their rank."
-    return told
+        text += f" Drawn: {shown:,} of {count:,} settings, evenly by their rank."
+    return text

@@ -30,7 +30,7 @@ def pareto_plot(found: Front) -> Plot | None:
             _points(found, found.best, "Pareto front", colour=theme.category(0), mode="lines+markers"),
         ]
     )
-    xs, ys = ([point[place] for point in found.points] for place in (0, 1))
+    xs, ys = ([point[axis] for point in found.points] for axis in (0, 1))
     figure.update_layout(
         theme.layout(height=_HEIGHT_PX),
         xaxis=theme.spread_axis(_title(found.metrics[0]), min(xs), max(xs) or 1),
@@ -46,11 +46,11 @@ def pareto_plot(found: Front) -> Plot | None:
     return Plot(figure, caption, reduced=step > 1)
 
 
-def _points(found: Front, numbers: Sequence[int], name: str, *, colour: str, mode: str) -> go.Scatter:
+def _points(front: Front, numbers: Sequence[int], name: str, *, colour: str, mode: str) -> go.Scatter:
     return go.Scatter(
-        x=[found.points[number][0] for number in numbers],
-        y=[found.points[number][1] for number in numbers],
-        text=[found.label(number) for number in numbers],
+        x=[front.points[number][0] for number in numbers],
+        y=[front.points[number][1] for number in numbers],
+        text=[front.label(number) for number in numbers],
         name=name,
         mode=mode,
         line={"shape": "linear", "width": 1.6, "color": colour},

@@ -42,7 +42,7 @@ def in_flight_plot(
     """
     senders = started.group_by(_SENDER).agg(pl.col("src_host").first(), pl.col("end_ps").max()).sort(_SENDER)
     ranks = senders.collect()
-    rows = rank_rows([Sender(*each) for each in ranks.select(*_SENDER, "src_host").iter_rows()], racks)
+    rows = rank_rows([Sender(*columns) for columns in ranks.select(*_SENDER, "src_host").iter_rows()], racks)
     shares = shares_in_flight(started, rows, span_ps)
     begin, step = span_ps[0], (span_ps[1] - span_ps[0]) / TIME_BINS
     edges = [round((begin + index * step) / scale.ps, 7) for index in range(TIME_BINS + 1)]
@@ -60,38 +60,38 @@ def shares_in_flight(started: pl.LazyFrame, rows: RankRows, span_ps: tuple[int, 
         span_ps: Begin of the first bin and end of the last [ps].
     """
     begin_ps, end_ps = span_ps
-    places = _places(rows)
-    within = (pl.col("end_ps") > begin_ps) & (pl.col("start_ps") < end_ps)
+    sender_rows = _sender_rows(rows)
+    in_span = (pl.col("end_ps") > begin_ps) & (pl.col("start_ps") < end_ps)
     times = pl.col("start_ps", "end_ps").cast(pl.Int64).clip(begin_ps, end_ps) - begin_ps
     # Of chunks with equal start, the longest suffices: few remain if a rank posts several at once.
     chunks = (
-        started.filter(within).select(*_SENDER, times).group_by(*_SENDER, "start_ps").agg(pl.max("end_ps"))
+        started.filter(in_span).select(*_SENDER, times).group_by(*_SENDER, "start_ps").agg(pl.max("end_ps"))
     )
-    spans = _united(
-        chunks.join(places.lazy(), on=list(_SENDER)).select("row", "sender", "start_ps", "end_ps")
+    spans = _busy_spans(
+        chunks.join(sender_rows.lazy(), on=list(_SENDER)).select("row", "sender", "start_ps", "end_ps")
     )
     busy_ps = _busy_ps(spans.collect(), len(rows.rows), end_ps - begin_ps)
-    whole_ps = [len(row.senders) * (end_ps - begin_ps) / TIME_BINS for row in rows.rows]
+    bins_ps = [len(row.senders) * (end_ps - begin_ps) / TIME_BINS for row in rows.rows]
     return [
-        [round(min(100.0, max(0.0, 100 * each / whole)), 4) for each in row]
-        for row, whole in zip(busy_ps, whole_ps, strict=True)
+        [round(min(100.0, max(0.0, 100 * busy / bin_ps)), 4) for busy in row]
+        for row, bin_ps in zip(busy_ps, bins_ps, strict=True)
     ]
 
 
-def _places(rows: RankRows) -> pl.DataFrame:
+def _sender_rows(rows: RankRows) -> pl.DataFrame:
     """Return the row of each sender, and a number for it that is shorter than its name."""
-    every = [(index, sender) for index, row in enumerate(rows.rows) for sender in row.senders]
+    senders = [(index, sender) for index, row in enumerate(rows.rows) for sender in row.senders]
     return pl.DataFrame(
         {
-            "job": [sender.job for _, sender in every],
-            "src_rank": [sender.rank for _, sender in every],
-            "row": pl.Series([index for index, _ in every], dtype=pl.UInt32),
-            "sender": pl.Series(range(len(every)), dtype=pl.UInt32),
+            "job": [sender.job for _, sender in senders],
+            "src_rank": [sender.rank for _, sender in senders],
+            "row": pl.Series([index for index, _ in senders], dtype=pl.UInt32),
+            "sender": pl.Series(range(len(senders)), dtype=pl.UInt32),
         }
     )
 
 
-def _united(chunks: pl.LazyFrame) -> pl.LazyFrame:
+def _busy_spans(chunks: pl.LazyFrame) -> pl.LazyFrame:
     """Merge overlapping or adjacent chunks of a sender into spans with any chunk in flight."""
     reach_ps = pl.col("end_ps").cum_max().shift(1).over("sender")
     is_first = reach_ps.is_null() | (pl.col("start_ps") > reach_ps)
@@ -114,9 +114,9 @@ def _busy_ps(spans: pl.DataFrame, rows: int, length_ps: int) -> list[list[float]
             for column, sign in (("start_ps", 1), ("end_ps", -1))
         ]
     )
-    place = (pl.col("moment") * TIME_BINS // length_ps).clip(0, TIME_BINS - 1).alias("bin")
+    bin_index = (pl.col("moment") * TIME_BINS // length_ps).clip(0, TIME_BINS - 1).alias("bin")
     rest_ps = (pl.col("sign") * ((pl.col("bin") + 1) * width_ps - pl.col("moment"))).alias("rest_ps")
-    sums = moments.with_columns(place).with_columns(rest_ps).group_by("row", "bin").agg(
+    sums = moments.with_columns(bin_index).with_columns(rest_ps).group_by("row", "bin").agg(
         pl.col("rest_ps").sum(), pl.col("sign").sum()
     )  # fmt: skip
     grid = pl.DataFrame({"row": pl.Series(range(rows), dtype=pl.UInt32)}).join(

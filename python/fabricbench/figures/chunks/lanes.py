@@ -100,9 +100,9 @@ def choose_timeline(
     started = started.select(*_COLUMNS, "end_ps", pl.lit(1).alias("chunks"))
     total, senders = started.select(pl.len(), pl.struct(SENDER).n_unique().alias("senders")).collect().row(0)
     if total <= max_bars:
-        every = _lay_out(started.collect(), Reduction.NONE, total)
-        if every.lanes <= max_lanes:
-            return every
+        timeline = _lay_out(started.collect(), Reduction.NONE, total)
+        if timeline.lanes <= max_lanes:
+            return timeline
     if senders > min(MAX_RANKS_REDUCED, max_lanes):
         return None
     return _reduced(started.collect().sort([*SENDER, *_ORDER]), senders, max_bars, max_lanes)
@@ -131,8 +131,8 @@ def _in_flight(chunks: pl.DataFrame) -> float:
 
 def _merged(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
     """Merge consecutive chunks of each sender into at most `per_sender` bars."""
-    place = pl.int_range(pl.len()).over(SENDER)
-    group = (place * per_sender // pl.max_horizontal(pl.len().over(SENDER), per_sender)).alias("group")
+    position = pl.int_range(pl.len()).over(SENDER)
+    group = (position * per_sender // pl.max_horizontal(pl.len().over(SENDER), per_sender)).alias("group")
     sums = ("payload_bytes", "retransmits", "chunks")
     first = [name for name in _COLUMNS if name not in (*SENDER, *sums, "completed_ps", "status")]
     broken = pl.col("status").filter(pl.col("status") != "complete").first()
@@ -146,11 +146,11 @@ def _merged(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
 
 def _evenly(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
     """Keep at most `per_sender` chunks of each sender, evenly in order of start, first and last included."""
-    place = pl.int_range(pl.len()).over(SENDER)
+    position = pl.int_range(pl.len()).over(SENDER)
     last = pl.len().over(SENDER) - 1
-    share = (place * (per_sender - 1)) // pl.max_horizontal(last, 1)
-    before = ((place - 1) * (per_sender - 1)) // pl.max_horizontal(last, 1)
-    return chunks.filter((last < per_sender) | (place == 0) | (share > before))
+    share = (position * (per_sender - 1)) // pl.max_horizontal(last, 1)
+    before = ((position - 1) * (per_sender - 1)) // pl.max_horizontal(last, 1)
+    return chunks.filter((last < per_sender) | (position == 0) | (share > before))
 
 
 def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int) -> Timeline:
@@ -160,10 +160,10 @@ def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int) -> Timeline
     lane = 0
     overlap_ps = int(_OVERLAP_SHARE * int(str(chunks["end_ps"].max() or 0)))
     for (job, rank), group in ordered.group_by(SENDER, maintain_order=True):
-        own = group.to_dicts()
-        lanes = _assign_lanes(own, lane, overlap_ps)
+        sender_bars = group.to_dicts()
+        lanes = _assign_lanes(sender_bars, lane, overlap_ps)
         senders.append(Sender(str(job), int(str(rank)), lane, lanes))
-        bars.extend(own)
+        bars.extend(sender_bars)
         lane += lanes
     return Timeline(bars, senders, total, reduction)
 
@@ -171,13 +171,13 @@ def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int) -> Timeline
 def _assign_lanes(bars: list[dict[str, Any]], first_lane: int, overlap_ps: int) -> int:
     """Give each bar, in order of start, the lane that has been free longest; return the number of lanes."""
     free_at: list[tuple[int, int]] = []
-    used = 0
+    lanes = 0
     for bar in bars:
         if free_at and free_at[0][0] <= bar["start_ps"] + overlap_ps:
             lane = heappop(free_at)[1]
         else:
-            lane = first_lane + used
-            used += 1
+            lane = first_lane + lanes
+            lanes += 1
         bar["lane"] = lane
         heappush(free_at, (bar["end_ps"], lane))
-    return used
+    return lanes

@@ -36,8 +36,8 @@ def latency_plot(chunks: pl.LazyFrame) -> Plot | None:
     figure = go.Figure()
     reduced = False
     for index, (column, name) in enumerate(_COLUMNS.items()):
-        values, shares, cut = cdf_points(table[column])
-        reduced |= cut
+        values, shares, is_reduced = cdf_points(table[column])
+        reduced |= is_reduced
         hover = f"{name}<br>%{{y:.4g}} % of chunks: at most %{{x:.6g}} {scale.unit}<extra></extra>"
         figure.add_trace(
             go.Scatter(

@@ -68,8 +68,8 @@ def _completed_share(
     totals = dict(chunks.group_by(row).agg(pl.len()).collect().iter_rows())
     done = chunks.filter(pl.col("completed_ps").is_not_null()).group_by(row, time_bin).agg(pl.len()).collect()
     grid = {index: [0] * _TIME_BINS for index in sorted(totals)}
-    for index, place, count in done.iter_rows():
-        grid[index][place] = count
+    for index, bin_index, count in done.iter_rows():
+        grid[index][bin_index] = count
     shares = [_running_share(counts, totals[index]) for index, counts in grid.items()]
     return shares, [(index * per_row, min(ranks, (index + 1) * per_row) - 1) for index in grid]
 

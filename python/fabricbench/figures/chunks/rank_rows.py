@@ -58,11 +58,14 @@ def rank_rows(senders: Sequence[Sender], racks: Mapping[int, str]) -> RankRows:
         return RankRows(rows, "one sending rank")
     by_rack = _by_rack(senders, racks)
     if _MIN_RACKS <= len(by_rack) <= MAX_ROWS:
-        rows = [RankRow(f"{rack}: {_name(each, has_jobs)}", each) for rack, each in by_rack]
+        rows = [
+            RankRow(f"{rack}: {_name(rack_senders, has_jobs)}", rack_senders)
+            for rack, rack_senders in by_rack
+        ]
         return RankRows(rows, "the sending ranks below one switch")
     size = -(-len(senders) // MAX_ROWS)
     blocks = [senders[start : start + size] for start in range(0, len(senders), size)]
-    rows = [RankRow(_name(each, has_jobs), each) for each in blocks]
+    rows = [RankRow(_name(block, has_jobs), block) for block in blocks]
     return RankRows(rows, f"{size} sending ranks in their order")
 
 
@@ -71,17 +74,17 @@ def _by_rack(senders: Sequence[Sender], racks: Mapping[int, str]) -> list[tuple[
     if any(sender.host not in racks for sender in senders):
         return []
 
-    def place(sender: Sender) -> tuple[str, list[tuple[int, int | str]]]:
+    def rack_key(sender: Sender) -> tuple[str, list[tuple[int, int | str]]]:
         return sender.job, natural_key(racks[sender.host])
 
-    ordered = sorted(senders, key=place)
-    groups = [list(each) for _, each in groupby(ordered, place)]
-    return [(racks[each[0].host], each) for each in groups]
+    ordered = sorted(senders, key=rack_key)
+    groups = [list(group) for _, group in groupby(ordered, rack_key)]
+    return [(racks[group[0].host], group) for group in groups]
 
 
 def _name(senders: Sequence[Sender], has_jobs: bool) -> str:
     parts = groupby(senders, lambda sender: sender.job)
-    names = [(job, ranks_text([sender.rank for sender in each])) for job, each in parts]
+    names = [(job, ranks_text([sender.rank for sender in part])) for job, part in parts]
     if not has_jobs:
         return names[0][1]
     shown = names if len(names) <= 2 else [names[0], names[-1]]

@@ -53,7 +53,7 @@ def _label(power: int) -> str:
 def _bars(order: Reordering, labels: Sequence[str], first: int, colour: str) -> go.Bar:
     frames = [0] * len(labels)
     for bucket in order.buckets:
-        frames[_place(bucket, first)] = bucket.frames
+        frames[_bar_index(bucket, first)] = bucket.frames
     received = max(order.rx_frames, order.late_frames)
     name = f"{order.job}: {order.late_percent:.3g} % late, by {order.distance_max:,} at most"
     return go.Bar(
@@ -66,7 +66,7 @@ def _bars(order: Reordering, labels: Sequence[str], first: int, colour: str) -> 
     )
 
 
-def _place(bucket: Bucket, first: int) -> int:
+def _bar_index(bucket: Bucket, first: int) -> int:
     return bucket.distance_min.bit_length() - 1 - first
 
 

@@ -92,17 +92,17 @@ def timeline_plot(
     scale = time_scale(end_ps)
     colour_column, colour_title = _colour_by(timeline)
     figure = go.Figure()
-    whole = [bar for bar in timeline.bars if bar["status"] == "complete"]
-    broken = [bar for bar in timeline.bars if bar["status"] != "complete"]
-    if whole:
-        figure.add_trace(_bars(whole, scale, _by_number(whole, colour_column)))
-        figure.add_trace(_colour_bar(whole, colour_column, colour_title))
-    if broken:
+    complete = [bar for bar in timeline.bars if bar["status"] == "complete"]
+    incomplete = [bar for bar in timeline.bars if bar["status"] != "complete"]
+    if complete:
+        figure.add_trace(_bars(complete, scale, _by_number(complete, colour_column)))
+        figure.add_trace(_colour_bar(complete, colour_column, colour_title))
+    if incomplete:
         failed = {"color": "white", "line": {"color": theme.FAILED, "width": 1}}
         failed["pattern"] = {"shape": "/", "fgcolor": theme.FAILED, "size": 5}
-        figure.add_trace(_bars(broken, scale, failed))
+        figure.add_trace(_bars(incomplete, scale, failed))
     figure.update_layout(_layout(timeline, scale))
-    caption = _caption(timeline, colour_title, bool(broken))
+    caption = _caption(timeline, colour_title, bool(incomplete))
     return Plot(figure, caption, timeline.reduction is not Reduction.NONE, scale)
 
 

@@ -26,16 +26,16 @@ def fct_ps_of(
     """
     import polars as pl
 
-    found: dict[tuple[str, int], list[pl.Series]] = {key: [] for key in parts}
+    series_by_job: dict[tuple[str, int], list[pl.Series]] = {key: [] for key in parts}
     has_sizes = any(spec.get("round_bytes") for spec in parts.values())
     for batch in tables.batches("chunks", ["job", *(["round"] if has_sizes else []), "fct_ps"]):
         frame = pl.DataFrame(batch)
-        for key, series in found.items():
-            own = frame.filter(pl.col("job") == key[0])
+        for key, series in series_by_job.items():
+            job_chunks = frame.filter(pl.col("job") == key[0])
             cycle = parts[key].get("round_bytes")
             if cycle:
                 rounds = [index for index, size in enumerate(cycle) if size == key[1]]
-                own = own.filter((pl.col("round") % len(cycle)).is_in(rounds))
-            series.append(own["fct_ps"])
+                job_chunks = job_chunks.filter((pl.col("round") % len(cycle)).is_in(rounds))
+            series.append(job_chunks["fct_ps"])
     empty = pl.Series("fct_ps", dtype=pl.Int64)
-    return {key: pl.concat(series) if series else empty for key, series in found.items()}
+    return {key: pl.concat(series) if series else empty for key, series in series_by_job.items()}

@@ -47,9 +47,9 @@ def matrix_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot
     matrices = port_matrix(links, tiers)
     pairs = [pair for pair in matrices if len(links) > MAX_MAP_LINKS or pair[0] > 0]
     panels = [panel for pair in pairs for panel in _panels(pair, matrices[pair])]
-    every = sum(len(panel.cells) for panel in panels)
+    cell_count = sum(len(panel.cells) for panel in panels)
     panels = [_merge_rows(panel) for panel in panels]
-    reduced = sum(len(panel.cells) for panel in panels) < every
+    reduced = sum(len(panel.cells) for panel in panels) < cell_count
     return Plot(_figure(panels), _caption(reduced))
 
 
@@ -131,7 +131,7 @@ def _figure(panels: Sequence[_Panel]) -> go.Figure:
 
 def _heatmap(panel: _Panel, with_text: bool) -> go.Heatmap:
     texts = [[link_text(link) for link in row] for row in panel.cells] if with_text else None
-    plain = "%{y}, port %{x}: use %{z:.2f} %<extra></extra>"
+    template = "%{y}, port %{x}: use %{z:.2f} %<extra></extra>"
     return go.Heatmap(
         z=[[round(link.use_percent, 2) for link in row] for row in panel.cells],
         y=panel.names,
@@ -139,7 +139,7 @@ def _heatmap(panel: _Panel, with_text: bool) -> go.Heatmap:
         xgap=1 if len(panel.cells) <= 64 else 0,
         ygap=1 if len(panel.cells) <= 64 else 0,
         hovertext=texts,
-        hovertemplate="%{hovertext}<extra></extra>" if with_text else plain,
+        hovertemplate="%{hovertext}<extra></extra>" if with_text else template,
     )
 
 

@@ -79,15 +79,15 @@ def _bands(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Iterator[
         names = f"tier {low}" if low else "hosts", f"tier {high}"
         # If the lower tier is hosts, the rows are switches: links that they receive from go up.
         sent_up = low > 0
-        sent, received = ([(row.node, getattr(row, way)) for row in rows] for way in ("sent", "received"))
+        sent, received = ([(row.node, getattr(row, side)) for row in rows] for side in ("sent", "received"))
         yield " → ".join(names), _cells(sent if sent_up else received)
         yield " → ".join(reversed(names)), _cells(received if sent_up else sent)
 
 
 def _cells(switches: Sequence[tuple[str, Sequence[DirectedLink]]]) -> list[_Cell]:
-    known = [(node, links) for node, links in switches if links]
-    step = -(-len(known) // _CELLS_MAX) or 1
-    groups = (known[start : start + step] for start in range(0, len(known), step))
+    connected = [(node, links) for node, links in switches if links]
+    step = -(-len(connected) // _CELLS_MAX) or 1
+    groups = (connected[start : start + step] for start in range(0, len(connected), step))
     return [
         _Cell(group[0][0], group[-1][0], [link for _, links in group for link in links]) for group in groups
     ]

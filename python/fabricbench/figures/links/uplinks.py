@@ -34,10 +34,10 @@ def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
     if not distributions:
         return None
     shown = most_uneven(distributions, MAX_SWITCHES)
-    links = [link for each in shown for link in each.uplinks]
+    links = [link for distribution in shown for link in distribution.uplinks]
     unit, unit_bytes = byte_count_scale(max(link.tx_bytes for link in links))
     panels: list[tuple[str, list[float]]] = [(f"{unit} sent", [link.tx_bytes / unit_bytes for link in links])]
-    if any(each.has_paths for each in shown):
+    if any(distribution.has_paths for distribution in shown):
         panels.insert(0, ("queue pairs", [float(link.qps) for link in links]))
     figure = make_subplots(rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=0.12)
     for row, (title, values) in enumerate(panels, start=1):
@@ -53,49 +53,62 @@ def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
 
 def most_uneven(distributions: Sequence[EgressDistribution], most: int) -> list[EgressDistribution]:
     """Return at most `most` switches, those with the most uneven bytes, in their original order."""
-    ranked = sorted(distributions, key=lambda each: -(each.bytes_max_to_mean or 0.0))[:most]
-    kept = {each.switch for each in ranked}
-    return [each for each in distributions if each.switch in kept]
+    ranked = sorted(distributions, key=lambda distribution: -(distribution.bytes_max_to_mean or 0.0))[:most]
+    switches = {distribution.switch for distribution in ranked}
+    return [distribution for distribution in distributions if distribution.switch in switches]
 
 
 def _are_named(shown: Sequence[EgressDistribution]) -> bool:
     """Return whether the axis has room for the name of each uplink."""
-    return sum(len(each.uplinks) for each in shown) <= MAX_NAMED_UPLINKS
+    return sum(len(distribution.uplinks) for distribution in shown) <= MAX_NAMED_UPLINKS
 
 
 def _names(shown: Sequence[EgressDistribution]) -> list[tuple[str, str]]:
     """Return for each uplink its switch, and its port and peer, which distinguish parallel links."""
-    return [(each.switch, f"{link.port} → {link.peer}") for each in shown for link in each.uplinks]
+    return [
+        (distribution.switch, f"{link.port} → {link.peer}")
+        for distribution in shown
+        for link in distribution.uplinks
+    ]
 
 
-def _places(shown: Sequence[EgressDistribution]) -> list[list[int]]:
+def _bar_positions(shown: Sequence[EgressDistribution]) -> list[list[int]]:
     """Return for each switch the positions of its uplinks on a numeric axis, with a gap between switches."""
-    begins = [0, *accumulate(len(each.uplinks) + 1 for each in shown)]
-    return [list(range(begin, begin + len(each.uplinks))) for begin, each in zip(begins, shown, strict=False)]
+    begins = [0, *accumulate(len(distribution.uplinks) + 1 for distribution in shown)]
+    return [
+        list(range(begin, begin + len(distribution.uplinks)))
+        for begin, distribution in zip(begins, shown, strict=False)
+    ]
 
 
 def _axis(shown: Sequence[EgressDistribution]) -> dict[str, Any]:
     if _are_named(shown):
         return theme.axis("uplink, by switch", type="multicategory")
-    middles = [(places[0] + places[-1]) / 2 for places in _places(shown)]
+    middles = [(positions[0] + positions[-1]) / 2 for positions in _bar_positions(shown)]
     return theme.axis(
         "uplinks of each switch, in the order of their ports",
         tickvals=middles,
-        ticktext=[each.switch for each in shown],
+        ticktext=[distribution.switch for distribution in shown],
         showgrid=False,
     )
 
 
 def _bars(title: str, values: list[float], shown: Sequence[EgressDistribution]) -> Any:
     names = _names(shown)
-    x: list[Any] = [place for places in _places(shown) for place in places]
+    x: list[Any] = [position for positions in _bar_positions(shown) for position in positions]
     if _are_named(shown):
         x = [list(column) for column in zip(*names, strict=True)]
     return go.Bar(
         x=x,
         y=values,
         customdata=names,
-        marker={"color": [theme.category(index) for index, each in enumerate(shown) for _ in each.uplinks]},
+        marker={
+            "color": [
+                theme.category(index)
+                for index, distribution in enumerate(shown)
+                for _ in distribution.uplinks
+            ]
+        },
         hovertemplate=f"%{{customdata[0]}}, %{{customdata[1]}}: %{{y:.4g}} {title}<extra></extra>",
     )
 

@@ -56,13 +56,13 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     if not shown:
         return None
     figure = go.Figure()
-    every = list(dict.fromkeys(row.series for row in shown))
-    of_focus = next((row.series for row in shown if row.is_focus), every[0])
-    names = [name for index, name in enumerate(every) if index < _CURVES_MAX or name == of_focus]
+    series_names = list(dict.fromkeys(row.series for row in shown))
+    of_focus = next((row.series for row in shown if row.is_focus), series_names[0])
+    names = [name for index, name in enumerate(series_names) if index < _CURVES_MAX or name == of_focus]
     colours = _job_colours(shown)
     for index, name in enumerate(names):
-        own = sorted((row for row in shown if row.series == name), key=_size_bytes)
-        figure.add_trace(_measured(quantity, name, own, colours.get(name) or theme.curve(index)))
+        series_rows = sorted((row for row in shown if row.series == name), key=_size_bytes)
+        figure.add_trace(_measured(quantity, name, series_rows, colours.get(name) or theme.curve(index)))
     published = [row for row in shown if quantity.metric in row.published]
     if published:
         figure.add_trace(_published(quantity, published))
@@ -75,9 +75,9 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
     caption = _caption(quantity, bool(published), len(rows) - len(measured))
-    left = len(every) - len(names)
-    caption += f" Not drawn: {counted(left, 'more curve')}." if left else ""
-    return Plot(figure, caption, reduced=left > 0)
+    omitted = len(series_names) - len(names)
+    caption += f" Not drawn: {counted(omitted, 'more curve')}." if omitted else ""
+    return Plot(figure, caption, reduced=omitted > 0)
 
 
 def _job_colours(rows: Sequence[ResultRow]) -> dict[str, str]:
@@ -86,8 +86,8 @@ def _job_colours(rows: Sequence[ResultRow]) -> dict[str, str]:
     of_plan = [job["name"] for job in rows[0].trial.facts.run_spec.get("jobs", ())]
     if len(of_plan) < 2 or len(set(jobs.values())) < len(jobs):
         return {}
-    known = theme.job_colours(of_plan)
-    return {series: known[job] for series, job in jobs.items() if job in known}
+    colours = theme.job_colours(of_plan)
+    return {series: colours[job] for series, job in jobs.items() if job in colours}
 
 
 def _size_bytes(row: ResultRow) -> int:

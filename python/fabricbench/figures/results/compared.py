@@ -25,16 +25,16 @@ def compared_plot(curves: Sequence[Curve], metric: Metric) -> Plot | None:
     """Draw a metric of every curve, one line per job, or return `None` if no job has it."""
     shown = curves[:_CURVES_MAX]
     names = list(dict.fromkeys(job.summary.job for curve in shown for job in curve.jobs))
-    several = any(len({job.summary.job for job in curve.jobs}) > 1 for curve in shown)
+    has_several_jobs = any(len({job.summary.job for job in curve.jobs}) > 1 for curve in shown)
     figure = go.Figure()
     for index, curve in enumerate(shown):
-        for job in names if several else [None]:
-            own = [each for each in curve.jobs if job in {None, each.summary.job}]
-            line = _line(curve, own, metric)
+        for job in names if has_several_jobs else [None]:
+            curve_jobs = [job_report for job_report in curve.jobs if job in {None, job_report.summary.job}]
+            line = _line(curve, curve_jobs, metric)
             if line is not None:
                 name = curve.name if job is None else f"{curve.name}, {job}"
                 kind = names.index(job) if job else 0
-                figure.add_trace(line.update(name=name, **_look(theme.curve(index), kind)))
+                figure.add_trace(line.update(name=name, **_line_style(theme.curve(index), kind)))
     if not figure.data:
         return None
     jobs = [job for curve in shown for job in curve.jobs]
@@ -47,27 +47,27 @@ def compared_plot(curves: Sequence[Curve], metric: Metric) -> Plot | None:
             yaxis=metric_axis(metric, [value for trace in figure.data for value in trace.y]),
         )
     )
-    left = len(curves) - len(shown)
-    return Plot(figure, _caption(left, several=several), reduced=left > 0)
+    omitted = len(curves) - len(shown)
+    return Plot(figure, _caption(omitted, several=has_several_jobs), reduced=omitted > 0)
 
 
 def _line(curve: Curve, jobs: Sequence[JobReport], metric: Metric) -> go.Scatter | None:
     """Return the line of a job by ascending size, or `None` if it lacks the metric."""
-    known = [job for job in jobs if job.summary.value(metric.name) is not None]
-    known.sort(key=_size_bytes)
-    if not known:
+    measured_jobs = [job for job in jobs if job.summary.value(metric.name) is not None]
+    measured_jobs.sort(key=_size_bytes)
+    if not measured_jobs:
         return None
     return go.Scatter(
-        x=[_size_bytes(job) for job in known],
-        y=[job.summary.value(metric.name) for job in known],
-        text=[f"{data_size(_size_bytes(job))}, trial {job.trial.id}" for job in known],
+        x=[_size_bytes(job) for job in measured_jobs],
+        y=[job.summary.value(metric.name) for job in measured_jobs],
+        text=[f"{data_size(_size_bytes(job))}, trial {job.trial.id}" for job in measured_jobs],
         mode="lines+markers",
-        marker={"line": {"width": [2.5 if job.trial.id in curve.chosen else 0 for job in known]}},
+        marker={"line": {"width": [2.5 if job.trial.id in curve.chosen else 0 for job in measured_jobs]}},
         hovertemplate=f"%{{text}}<br>{value_text(metric)}<extra>%{{fullData.name}}</extra>",
     )
 
 
-def _look(colour: str, kind: int) -> dict[str, object]:
+def _line_style(colour: str, kind: int) -> dict[str, object]:
     """Return colour, dash and symbol of a line; dash and symbol distinguish jobs of the same colour."""
     return {
         "line_width": 2,
@@ -93,9 +93,9 @@ def _size_axis(figure: go.Figure, jobs: Sequence[JobReport]) -> dict[str, object
 def metric_axis(metric: Metric, values: Sequence[float | None]) -> dict[str, object]:
     """Return the axis of a metric: from 0, or logarithmic for times, which vary widely with size."""
     title = f"{metric.phrase} ({metric.unit})" if metric.unit else metric.phrase
-    known = [value for value in values if value is not None]
-    if metric.unit in {"ms", "us"} and min(known) > 0:
-        return theme.spread_axis(title, min(known), max(known))
+    numbers = [value for value in values if value is not None]
+    if metric.unit in {"ms", "us"} and min(numbers) > 0:
+        return theme.spread_axis(title, min(numbers), max(numbers))
     return theme.axis(title, rangemode="tozero")
 
 
@@ -104,8 +104,8 @@ def value_text(metric: Metric) -> str:
     return f"%{{y:.5g}} {metric.unit}".rstrip()
 
 
-def _caption(left: int, *, several: bool) -> str:
+def _caption(omitted: int, *, several: bool) -> str:
     text = "Each compared trial with the other sizes of its run; outlined points are the compared trials."
     if several:
         text += " One colour is one trial or variant, one dash and mark one job."
-    return text + (f" Not drawn: {counted(left, 'more curve')}." if left else "")
+    return text + (f" Not drawn: {counted(omitted, 'more curve')}." if omitted else "")

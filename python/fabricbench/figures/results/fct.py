@@ -134,9 +134,9 @@ def chosen_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """Select at most `MAX_CURVES` rows evenly, always including the focus."""
     if len(rows) <= MAX_CURVES:
         return list(rows)
-    kept = {round(index * (len(rows) - 1) / (MAX_CURVES - 2)) for index in range(MAX_CURVES - 1)}
-    kept |= {next((index for index, row in enumerate(rows) if row.is_focus), 0)}
-    return [rows[index] for index in sorted(kept)]
+    indices = {round(index * (len(rows) - 1) / (MAX_CURVES - 2)) for index in range(MAX_CURVES - 1)}
+    indices |= {next((index for index, row in enumerate(rows) if row.is_focus), 0)}
+    return [rows[index] for index in sorted(indices)]
 
 
 def _sample(row: ResultRow) -> FctSample:
@@ -154,11 +154,11 @@ def _plot(subject: Subject) -> Plot | None:
     return fct_plot([_sample(row) for row in chosen_rows(rows)])
 
 
-def _figure(name: str, what: str, *, of_run: bool) -> Figure:
+def _figure(name: str, subject: str, *, of_run: bool) -> Figure:
     return Figure(
         name=name,
-        title=f"Flow completion times of {what}",
-        shows=f"Distribution of the flow completion times of {what}, a curve for each job.",
+        title=f"Flow completion times of {subject}",
+        shows=f"Distribution of the flow completion times of {subject}, a curve for each job.",
         section=FCT,
         draws_chunks=True,
         plot=_plot,

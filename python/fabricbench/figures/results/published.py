@@ -35,10 +35,10 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
     )
     if not shown:
         return None
-    ours = [row for row in shown if row["metrics"][metric.name]["ours"] is not None]
+    result_rows = [row for row in shown if row["metrics"][metric.name]["ours"] is not None]
     figure = go.Figure(_published(shown, metric))
-    if ours:
-        figure.add_trace(_ours(ours, metric))
+    if result_rows:
+        figure.add_trace(_result_line(result_rows, metric))
     title = f"{size_title} (logarithmic; 1 MB = 2^20 bytes)"
     values = [value for trace in figure.data for value in trace.y]
     figure.update_layout(
@@ -50,20 +50,20 @@ def published_plot(rows: Sequence[Mapping[str, Any]], metric: Metric, size_title
             yaxis=metric_axis(metric, values),
         )
     )
-    return Plot(figure, _BOTH if ours else _PUBLISHED_ALONE)
+    return Plot(figure, _BOTH if result_rows else _PUBLISHED_ALONE)
 
 
 def _published(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
     return _scatter(rows, metric, "published", mode="markers", marker=theme.PUBLISHED_MARK)
 
 
-def _ours(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
+def _result_line(rows: Sequence[Mapping[str, Any]], metric: Metric) -> go.Scatter:
     colour = theme.curve(0)
-    look = {"line": {"width": 2, "color": colour}, "marker": {"size": 7, "color": colour}}
-    return _scatter(rows, metric, "ours", mode="lines+markers", **look)
+    style = {"line": {"width": 2, "color": colour}, "marker": {"size": 7, "color": colour}}
+    return _scatter(rows, metric, "ours", mode="lines+markers", **style)
 
 
-def _scatter(rows: Sequence[Mapping[str, Any]], metric: Metric, kind: str, **look: Any) -> go.Scatter:
+def _scatter(rows: Sequence[Mapping[str, Any]], metric: Metric, kind: str, **style: Any) -> go.Scatter:
     return go.Scatter(
         x=[row["data_size_bytes"] for row in rows],
         y=[row["metrics"][metric.name][kind] for row in rows],
@@ -71,7 +71,7 @@ def _scatter(rows: Sequence[Mapping[str, Any]], metric: Metric, kind: str, **loo
         customdata=[data_size(row["data_size_bytes"]) for row in rows],
         name=kind,
         hovertemplate=f"%{{customdata}}<br>{value_text(metric)}<br>%{{text}}<extra>{kind}</extra>",
-        **look,
+        **style,
     )
 
 

@@ -49,7 +49,7 @@ def map_plot(sweep: Sweep) -> Plot | None:
         f"{sweep.metric.title}{unit} of job {sweep.job} at each combination. Colours go from the smallest "
         "value of each map, like its background, to its largest."
     )
-    return Plot(figure, text + _left_out(sweep, len(grids)), reduced=len(grids) > len(shown))
+    return Plot(figure, text + _omission_text(sweep, len(grids)), reduced=len(grids) > len(shown))
 
 
 def maps_figure(grids: Sequence[Grid], metric: Metric) -> go.Figure:
@@ -57,18 +57,18 @@ def maps_figure(grids: Sequence[Grid], metric: Metric) -> go.Figure:
     height = _CELL_PX * len(grids[0].rows.values)
     panels = _Panels(len(grids), _MAPS_ACROSS, height, [grid.about for grid in grids])
     figure = panels.figure(horizontal_spacing=0.14)
-    for grid, place in zip(grids, panels.places, strict=True):
-        figure.add_trace(_map(grid, metric), **place)
-        figure.update_xaxes(theme.axis(grid.columns.title, showgrid=False, type="category"), **place)
+    for grid, panel_position in zip(grids, panels.places, strict=True):
+        figure.add_trace(_map(grid, metric), **panel_position)
+        figure.update_xaxes(theme.axis(grid.columns.title, showgrid=False, type="category"), **panel_position)
         rows = theme.axis(grid.rows.title, showgrid=False, type="category", autorange="reversed")
-        figure.update_yaxes(rows, **place)
+        figure.update_yaxes(rows, **panel_position)
     return figure
 
 
 def _map(grid: Grid, metric: Metric) -> go.Heatmap:
     values = [[grid.values.get((row, column)) for column in grid.columns.values] for row in grid.rows.values]
-    known = [value for row in values for value in row if value is not None]
-    low, high = min(known), max(known)
+    numbers = [value for row in values for value in row if value is not None]
+    low, high = min(numbers), max(numbers)
     is_small = len(grid.rows.values) * len(grid.columns.values) <= _CELLS_MAX
     cell = f"{grid.rows.name} %{{y}}, {grid.columns.name} %{{x}}: %{{text}} {metric.unit}<extra></extra>"
     return go.Heatmap(
@@ -106,7 +106,7 @@ class _Panels:
         ]
 
     def is_lowest(self, place: dict[str, int]) -> bool:
-        """Return whether no panel is below the given one."""
+        """Return whether no panel is below this one."""
         return {**place, "row": place["row"] + 1} not in self.places
 
     @property
@@ -132,36 +132,44 @@ class _Panels:
 
 def lines_plot(sweep: Sweep) -> Plot | None:
     """Draw the metric of a job against size or the last field, one line per value of another field."""
-    every = sweep.panels()
-    shown = every[:_PANELS_MAX]
+    all_panels = sweep.panels()
+    shown = all_panels[:_PANELS_MAX]
     values = [point.value for panel in shown for points in panel.lines.values() for point in points]
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return None
     metric = sweep.line_metric
     unit = f" ({metric.unit})" if metric.unit else ""
     panels = _Panels(len(shown), _PANELS_ACROSS, _PANEL_PX, [panel.about for panel in shown])
     figure = panels.figure(shared_yaxes=True, horizontal_spacing=0.04)
     names = list(dict.fromkeys(name for panel in shown for name in panel.lines))
-    low, high = min(known), max(known)
+    low, high = min(numbers), max(numbers)
     margin = _LEAST_RANGE * low / 2 if high < (1 + _LEAST_RANGE) * low else 0
     upwards = theme.spread_axis(f"{metric.label}{unit}", low - margin, high + margin)
-    for panel, place in zip(shown, panels.places, strict=True):
+    for panel, panel_position in zip(shown, panels.places, strict=True):
         for trace in _lines(sweep, panel, names[:_LINES_MAX], is_first=panel is shown[0]):
-            figure.add_trace(trace, **place)
-        figure.update_xaxes(_along(sweep, panel, has_title=panels.is_lowest(place)), **place)
-        figure.update_yaxes(upwards if place["col"] == 1 else {**upwards, "title": {"text": ""}}, **place)
+            figure.add_trace(trace, **panel_position)
+        figure.update_xaxes(
+            _x_axis(sweep, panel, has_title=panels.is_lowest(panel_position)), **panel_position
+        )
+        figure.update_yaxes(
+            upwards if panel_position["col"] == 1 else {**upwards, "title": {"text": ""}}, **panel_position
+        )
     figure.update_layout(showlegend=len(names) > 1)
     text = f"{metric.title} of job {sweep.job} against {sweep.across.title}."
-    left = len(names) - _LINES_MAX
-    text += f" Not drawn: {counted(left, 'more line')} of each." if left > 0 else ""
-    return Plot(figure, text + _left_out(sweep, len(every)), reduced=left > 0 or len(every) > len(shown))
+    omitted = len(names) - _LINES_MAX
+    text += f" Not drawn: {counted(omitted, 'more line')} of each." if omitted > 0 else ""
+    return Plot(
+        figure,
+        text + _omission_text(sweep, len(all_panels)),
+        reduced=omitted > 0 or len(all_panels) > len(shown),
+    )
 
 
 def _lines(sweep: Sweep, panel: Panel, names: Sequence[str], *, is_first: bool) -> list[go.Scatter]:
     return [
         go.Scatter(
-            x=[_place(sweep, point) for point in panel.lines[name]],
+            x=[_x_value(sweep, point) for point in panel.lines[name]],
             y=[point.value for point in panel.lines[name]],
             text=[point.place for point in panel.lines[name]],
             name=name,
@@ -177,11 +185,11 @@ def _lines(sweep: Sweep, panel: Panel, names: Sequence[str], *, is_first: bool) 
     ]
 
 
-def _place(sweep: Sweep, point: Point) -> int | str:
+def _x_value(sweep: Sweep, point: Point) -> int | str:
     return point.size_bytes if sweep.across.is_size else point.place
 
 
-def _along(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
+def _x_axis(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
     if not sweep.across.is_size:
         order = {"categoryorder": "array", "categoryarray": list(sweep.across.values)}
         return theme.axis(sweep.across.title if has_title else "", type="category", **order)
@@ -190,11 +198,11 @@ def _along(sweep: Sweep, panel: Panel, *, has_title: bool) -> dict[str, Any]:
     return theme.axis(f"{sweep.across.title} (logarithmic)" if has_title else "", type="log", **labels)
 
 
-def _left_out(sweep: Sweep, count: int) -> str:
+def _omission_text(sweep: Sweep, count: int) -> str:
     """Describe medians and omitted combinations."""
     has_several = any(job.trial.facts.iteration for job in sweep.jobs)
-    left = count - _PANELS_MAX
-    more = f" Not drawn: {counted(left, 'more combination')} of the other fields." if left > 0 else ""
+    omitted = count - _PANELS_MAX
+    more = f" Not drawn: {counted(omitted, 'more combination')} of the other fields." if omitted > 0 else ""
     return (_MEDIANS if has_several else "") + more
 
 
@@ -202,8 +210,8 @@ def _chosen(subject: Subject) -> list[Sweep]:
     """Return the sweeps of the trial's run, limited to the requested job, if any."""
     job = subject.window.job if subject.window else None
     suite = subject.trial.facts.suite
-    found = sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])
-    return [each for each in found if job in (None, each.job)]
+    run_sweeps = sweeps([row.report for row in subject.rows if row.trial.facts.suite == suite])
+    return [sweep for sweep in run_sweeps if job in (None, sweep.job)]
 
 
 SWEEP_FIGURES: Final = (

@@ -94,7 +94,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
     ]
     if not shown:
         return None
-    edges = [float(str(edge)) for each in shown for edge in _edges(each)]
+    edges = [float(str(edge)) for sample in shown for edge in _edges(sample)]
     scale = time_scale(max(edges))
     figure = go.Figure()
     reduced = False
@@ -120,10 +120,10 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
 
 def _edges(sample: TenantSample) -> list[object]:
     series = (sample.beside_fct_ps, sample.alone_fct_ps)
-    return [edge for each in series for edge in (each.min(), each.max())]
+    return [edge for fct_ps in series for edge in (fct_ps.min(), fct_ps.max())]
 
 
-def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, look: tuple[str, str]) -> bool:
+def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, style: tuple[str, str]) -> bool:
     values, shares, reduced = cdf_points(fct_ps)
     figure.add_trace(
         go.Scatter(
@@ -131,7 +131,7 @@ def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, lo
             y=[round(share, 5) for share in shares],
             name=name,
             mode="lines",
-            line={"shape": "hv", "width": 1.8, "color": look[0], "dash": look[1]},
+            line={"shape": "hv", "width": 1.8, "color": style[0], "dash": style[1]},
             hovertemplate=f"{name}<br>%{{y:.4g}} % within %{{x:.6g}} {scale.unit}<extra></extra>",
         )
     )
@@ -145,11 +145,11 @@ def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
         return None
     figure = go.Figure()
     for index, job in enumerate(jobs):
-        own = [share for share in shares if share.name == job]
+        job_shares = [share for share in shares if share.name == job]
         figure.add_trace(
             go.Box(
-                x=[share.kept_percent for share in own],
-                text=[share.label for share in own],
+                x=[share.kept_percent for share in job_shares],
+                text=[share.label for share in job_shares],
                 name=job,
                 boxpoints="all",
                 jitter=0.6,
@@ -180,8 +180,10 @@ def tenant_samples(rows: Sequence[ResultRow]) -> list[TenantSample]:
     Raises:
         StoreError: A table of a trial cannot be read.
     """
-    beside = [row for row in rows if row.alone]
-    focus = [row for row in beside if row.is_focus] or [row for row in beside if row.trial is beside[0].trial]
+    shared_rows = [row for row in rows if row.alone]
+    focus = [row for row in shared_rows if row.is_focus] or [
+        row for row in shared_rows if row.trial is shared_rows[0].trial
+    ]
     if not focus:
         return []
     shown = focus[:MAX_JOBS]

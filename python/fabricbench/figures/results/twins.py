@@ -65,10 +65,12 @@ def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
     figure = go.Figure()
     curves = list(dict.fromkeys(pair.curve for pair in pairs))
     for index, curve in enumerate(curves):
-        own = sorted((pair for pair in pairs if pair.curve == curve), key=lambda pair: pair.size_bytes)
+        curve_pairs = sorted(
+            (pair for pair in pairs if pair.curve == curve), key=lambda pair: pair.size_bytes
+        )
         name = f"{curve}, " if len(curves) > 1 else ""
-        figure.add_traces(_lines(own, metric, name, theme.curve(index)))
-        figure.add_trace(_bars(own, name, theme.curve(index), (index, len(curves))))
+        figure.add_traces(_lines(curve_pairs, metric, name, theme.curve(index)))
+        figure.add_trace(_bars(curve_pairs, name, theme.curve(index), (index, len(curves))))
     sizes = sorted({pair.size_bytes for pair in pairs})
     edges = [log10(max(1, sizes[0])) - _MARGIN_DECADES, log10(max(1, sizes[-1])) + _MARGIN_DECADES]
     title_x = size_title([pair.measured.trial for pair in pairs])
@@ -93,16 +95,16 @@ def twin_plot(rows: Sequence[ResultRow]) -> Plot | None:
 def _pairs(rows: Sequence[ResultRow]) -> Iterator[_Pair]:
     """Yield each measured result with its prediction, the first of several."""
     timed = [row for row in rows if not row.trial.is_printed and _value(row, _TIME)]
-    known: dict[tuple[str, str], ResultRow] = {}
+    predictions: dict[tuple[str, str], ResultRow] = {}
     for row in timed:
         if row.trial.is_predicted:
-            known.setdefault(_key(row), row)
-    taken = set()
+            predictions.setdefault(_key(row), row)
+    paired_keys = set()
     for row in timed:
         key = _key(row)
-        if not row.trial.is_predicted and key in known and key not in taken:
-            taken.add(key)
-            yield _Pair(row, known[key])
+        if not row.trial.is_predicted and key in predictions and key not in paired_keys:
+            paired_keys.add(key)
+            yield _Pair(row, predictions[key])
 
 
 def _key(row: ResultRow) -> tuple[str, str]:
@@ -139,9 +141,9 @@ def _lines(pairs: Sequence[_Pair], metric: str, name: str, colour: str) -> list[
     ]
 
 
-def _bars(pairs: Sequence[_Pair], name: str, colour: str, place: tuple[int, int]) -> Any:
+def _bars(pairs: Sequence[_Pair], name: str, colour: str, slot: tuple[int, int]) -> Any:
     """Return the deviations of a curve as bars, offset by its index among the curves."""
-    index, count = place
+    index, count = slot
     return go.Bar(
         **_marks(pairs),
         y=[pair.deviation_percent for pair in pairs],

@@ -55,7 +55,9 @@ class RatioGroup:
     @property
     def bars(self) -> list[RatioBar]:
         """The bars in drawing order; the reference is drawn as a line."""
-        return [_bar(each, row.size if self.job else row.job) for row in self.rows for each in row.results]
+        return [
+            _bar(result, row.size if self.job else row.job) for row in self.rows for result in row.results
+        ]
 
     def has(self, job: str) -> bool:
         """Return whether the group has a job."""
@@ -64,12 +66,12 @@ class RatioGroup:
 
 def ratio_groups(rows: Sequence[VersusRow]) -> list[RatioGroup]:
     """Return one group per job, or one per metric if there is only one size."""
-    one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
+    has_one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
     groups: dict[tuple[str, str], list[VersusRow]] = {}
     for row in rows:
-        groups.setdefault((row.ratio, "" if one_size else row.job), []).append(row)
-    axis = "job" if one_size else f"{versus_title(rows)} (1 MB = 2^20 bytes)"
-    return [RatioGroup(own, axis, job) for (_, job), own in groups.items()]
+        groups.setdefault((row.ratio, "" if has_one_size else row.job), []).append(row)
+    axis = "job" if has_one_size else f"{versus_title(rows)} (1 MB = 2^20 bytes)"
+    return [RatioGroup(group_rows, axis, job) for (_, job), group_rows in groups.items()]
 
 
 def versus_title(rows: Sequence[VersusRow]) -> str:
@@ -77,10 +79,10 @@ def versus_title(rows: Sequence[VersusRow]) -> str:
     return size_title([job.trial for row in rows for result in row.results for job in result.jobs])
 
 
-def _bar(result: VariantResult, place: str) -> RatioBar:
+def _bar(result: VariantResult, category: str) -> RatioBar:
     if result.ratios is None:
-        return RatioBar(result.variant, place, None)
-    return RatioBar(result.variant, place, result.value, result.ratios.least, result.ratios.largest)
+        return RatioBar(result.variant, category, None)
+    return RatioBar(result.variant, category, result.value, result.ratios.least, result.ratios.largest)
 
 
 def ratio_plot(group: RatioGroup) -> Plot | None:
@@ -93,9 +95,11 @@ def ratio_plot(group: RatioGroup) -> Plot | None:
         return None
     figure = go.Figure()
     for index, name in enumerate(names):
-        own = [bar for bar in drawn if bar.variant == name]
-        if own:
-            figure.add_trace(_bars(name, own, theme.curve(index), labelled=len(drawn) <= _LABELS_MAX))
+        variant_bars = [bar for bar in drawn if bar.variant == name]
+        if variant_bars:
+            figure.add_trace(
+                _bars(name, variant_bars, theme.curve(index), labelled=len(drawn) <= _LABELS_MAX)
+            )
     figure.add_hline(y=1, line={"color": theme.IDEAL, "width": 1.5, "dash": "dash"})
     places = list(dict.fromkeys(bar.place for bar in bars))
     figure.update_layout(
@@ -157,8 +161,8 @@ def _plot(subject: Subject) -> Plot | None:
     """Draw the group of the requested job, or the first one with a ratio."""
     job = subject.window.job if subject.window else None
     groups = ratio_groups(versus_rows([row.report for row in subject.rows]))
-    wanted = [group for group in groups if job is None or group.has(job)]
-    return next(filter(None, map(ratio_plot, wanted)), None)
+    chosen_groups = [group for group in groups if job is None or group.has(job)]
+    return next(filter(None, map(ratio_plot, chosen_groups)), None)
 
 
 RATIO_FIGURE: Final = Figure(

@@ -32,14 +32,16 @@ def pause_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
     pauses = series.filter(pl.col("metric") == "paused_ps")
     if pauses.is_empty():
         return None
-    where = ["node", "port", "priority"]
-    totals = pauses.group_by(where).agg(pl.col("value").max().alias("paused"))
-    longest = totals.sort(["paused", *where], descending=[True, False, False, False]).head(MAX_PAUSE_LINES)
+    port_columns = ["node", "port", "priority"]
+    totals = pauses.group_by(port_columns).agg(pl.col("value").max().alias("paused"))
+    longest = totals.sort(["paused", *port_columns], descending=[True, False, False, False]).head(
+        MAX_PAUSE_LINES
+    )
     figure = go.Figure()
     for index, (node, port, priority, paused) in enumerate(longest.iter_rows()):
-        own = (pl.col("node") == node) & (pl.col("port") == port) & (pl.col("priority") == priority)
+        is_port = (pl.col("node") == node) & (pl.col("port") == port) & (pl.col("priority") == priority)
         name = f"{node} port {port}, priority {priority} ({time_text(paused)})"
-        samples = evenly(pauses.filter(own).sort("time_ps"), _MAX_POINTS)
+        samples = evenly(pauses.filter(is_port).sort("time_ps"), _MAX_POINTS)
         figure.add_trace(_pause_line(samples, name, scale, index))
     figure.update_layout(_layout(scale, theme.axis("paused (% of the time)", range=[-2, 103])))
     text = (
@@ -87,8 +89,8 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str], scale: TimeScale) -> 
     figure = go.Figure()
     interval_ps = rates["time_ps"].unique().sort().diff().median()  # some are shorter
     for index, qp in enumerate(sorted(lowest["qp"])):
-        own = with_stretches(rates.filter(pl.col("qp") == qp).sort("time_ps"), interval_ps)
-        samples = between_stretches(evenly(own, _MAX_POINTS))
+        qp_rates = with_stretches(rates.filter(pl.col("qp") == qp).sort("time_ps"), interval_ps)
+        samples = between_stretches(evenly(qp_rates, _MAX_POINTS))
         name = ", ".join(part for part in (f"QP {qp}", names.get(qp, "")) if part)
         figure.add_trace(_rate_line(samples, name, scale, index))
     axis = theme.axis("rate allowed (Gb/s)", rangemode="tozero")

@@ -59,7 +59,7 @@ def goodput_plot(series: pl.DataFrame, colours: Mapping[str, str], scale: TimeSc
 def _line(
     samples: pl.DataFrame, name: str, scale: TimeScale, colour: str, unit: tuple[str, float]
 ) -> go.Scatter:
-    """Draw a rate in a unit, given as its name and its factor from bytes/ps."""
+    """Draw a rate in a unit: its name, and its factor from bytes/ps."""
     label, factor = unit
     rates = samples.with_columns(
         (pl.col("value").diff() / pl.col("time_ps").diff() * factor).alias("rate")
@@ -99,13 +99,16 @@ def connections_plot(
     """
     delivered = series.filter(pl.col("metric") == SAMPLED)
     sampled = set(delivered["qp"].unique().to_list())
-    found = [each for each in connections if each.connection in sampled]
-    if not found:
+    sampled_connections = [connection for connection in connections if connection.connection in sampled]
+    if not sampled_connections:
         return None
     figure = go.Figure()
-    for index, each in enumerate(found[:MAX_CONNECTIONS]):
-        samples = delivered.filter(pl.col("qp") == each.connection).sort("time_ps")
-        name = f"{each.tcp} {each.connection}, host{each.src_host} to host{each.dst_host}"
+    for index, connection in enumerate(sampled_connections[:MAX_CONNECTIONS]):
+        samples = delivered.filter(pl.col("qp") == connection.connection).sort("time_ps")
+        name = (
+            f"{connection.tcp} {connection.connection}, "
+            f"host{connection.src_host} to host{connection.dst_host}"
+        )
         samples = evenly(samples, _MAX_CONNECTION_POINTS)
         figure.add_trace(_line(samples, name, scale, theme.category(index), _GBPS))
     figure.update_layout(
@@ -120,11 +123,11 @@ def connections_plot(
         "Payload that TCP connections delivered in order, between one sample and the next, each a mean over "
         f"about a {_MAX_CONNECTION_POINTS}th of the run."
     )
-    is_reduced = len(found) > MAX_CONNECTIONS
+    is_reduced = len(sampled_connections) > MAX_CONNECTIONS
     if is_reduced:
         text += (
-            f" Reduced: {MAX_CONNECTIONS} of {len(found):,} sampled connections, those with most timeouts, "
-            "then those that were idle for longest."
+            f" Reduced: {MAX_CONNECTIONS} of {len(sampled_connections):,} sampled connections, "
+            "those with most timeouts, then those that were idle for longest."
         )
     return Plot(figure, text, is_reduced, scale)
 

@@ -66,7 +66,7 @@ def voq_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
 
 
 def _queue_figure(
-    queues: pl.DataFrame, what: str, scale: TimeScale, deepest: pl.DataFrame | None = None
+    queues: pl.DataFrame, title: str, scale: TimeScale, deepest: pl.DataFrame | None = None
 ) -> tuple[go.Figure, int, int]:
     """Draw the longest queues; also return the numbers of all and of drawn queues.
 
@@ -76,16 +76,16 @@ def _queue_figure(
     peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
     longest = peaks.sort(["peak", "node", "port"], descending=[True, False, False]).head(MAX_QUEUE_LINES)
     sampled_top = int(str(peaks["peak"].max()))
-    of_all = 0 if deepest is None or deepest.is_empty() else int(str(deepest["value"].max()))
-    top = max(sampled_top, of_all)
+    deepest_peak = 0 if deepest is None or deepest.is_empty() else int(str(deepest["value"].max()))
+    top = max(sampled_top, deepest_peak)
     unit, size = max((entry for entry in _BYTE_UNITS if entry[1] <= max(1, top)), key=lambda entry: entry[1])
     figure = go.Figure()
     for index, (node, port, peak) in enumerate(longest.iter_rows()):
         samples = queues.filter((pl.col("node") == node) & (pl.col("port") == port)).sort("time_ps")
         name = f"{node} port {port} (peak {byte_count_text(peak)})"
         figure.add_trace(_queue_line(_thinned(samples), name, scale, (unit, size), index))
-    if deepest is not None and of_all > sampled_top:
-        name = f"deepest of all ports (peak {byte_count_text(of_all)})"
+    if deepest is not None and deepest_peak > sampled_top:
+        name = f"deepest of all ports (peak {byte_count_text(deepest_peak)})"
         line = _queue_line(_thinned(deepest.sort("time_ps")), name, scale, (unit, size), 0)
         figure.add_trace(line.update(line={"color": theme.MUTED, "dash": "dot"}))
     figure.update_layout(
@@ -93,7 +93,7 @@ def _queue_figure(
             height=400,
             margin=theme.margin(t=80),
             xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
-            yaxis=theme.axis(f"{what} ({unit}, decimal)", rangemode="tozero"),
+            yaxis=theme.axis(f"{title} ({unit}, decimal)", rangemode="tozero"),
         )
     )
     return figure, peaks.height, longest.height
@@ -152,7 +152,7 @@ def use_plot(use: pl.DataFrame, scale: TimeScale) -> Plot | None:
     totals = use.group_by("node", "port").agg(pl.col("use_percent").mean().alias("mean"))
     busiest = totals.sort(["mean", "node", "port"], descending=[True, False, False]).head(MAX_USE_ROWS)
     ports = sorted(busiest.select("node", "port").iter_rows(), key=lambda row: (natural_key(row[0]), row[1]))
-    use = _in_stretches(use)
+    use = _merged_intervals(use)
     times = use["time_ps"].unique().sort().to_list()
     figure = go.Figure(_use_heatmap(use, ports, times, scale))
     figure.update_layout(
@@ -165,7 +165,7 @@ def use_plot(use: pl.DataFrame, scale: TimeScale) -> Plot | None:
     return Plot(figure, _use_caption(totals.height, len(ports)), time_scale=scale)
 
 
-def _in_stretches(use: pl.DataFrame) -> pl.DataFrame:
+def _merged_intervals(use: pl.DataFrame) -> pl.DataFrame:
     """Merge intervals until at most `_MAX_TIMES` are left; being equally long, their mean is their use."""
     times = use["time_ps"].unique().sort()
     step = -(-len(times) // _MAX_TIMES)

@@ -30,16 +30,16 @@ def threshold_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
         The plot, or None when no sampled port changed its thresholds.
     """
     thresholds = series.filter(pl.col("metric").is_in(list(_METRICS)))
-    moved = _moved(series, thresholds)
-    if moved.is_empty():
+    changed = _changed_ports(series, thresholds)
+    if changed.is_empty():
         return None
-    drawn = moved.head(MAX_THRESHOLD_PORTS)
+    drawn = changed.head(MAX_THRESHOLD_PORTS)
     figure = go.Figure()
-    for index, where in enumerate(drawn.select(_WHERE).iter_rows()):
+    for index, port_key in enumerate(drawn.select(_WHERE).iter_rows()):
         for metric in _METRICS:
-            own = [pl.col(name) == value for name, value in zip(_WHERE, where, strict=True)]
-            samples = thresholds.filter(pl.col("metric") == metric, *own).sort("time_ps")
-            figure.add_trace(_line(_corners(samples), metric, where, scale, index))
+            port_filters = [pl.col(name) == value for name, value in zip(_WHERE, port_key, strict=True)]
+            samples = thresholds.filter(pl.col("metric") == metric, *port_filters).sort("time_ps")
+            figure.add_trace(_line(_corners(samples), metric, port_key, scale, index))
     figure.update_layout(
         theme.layout(
             height=400,
@@ -52,26 +52,26 @@ def threshold_plot(series: pl.DataFrame, scale: TimeScale) -> Plot | None:
         "Kmin (lines) and Kmax (dots) of ECN at each sample, of ports that moved them. Every change of a "
         "port counts in the table of ports; the first 16 of each are events, with what led to them."
     )
-    if drawn.height < moved.height:
-        text += f" Reduced: the {drawn.height} of {moved.height:,} ports whose queue grew longest."
-    return Plot(figure, text, drawn.height < moved.height, scale)
+    if drawn.height < changed.height:
+        text += f" Reduced: the {drawn.height} of {changed.height:,} ports whose queue grew longest."
+    return Plot(figure, text, drawn.height < changed.height, scale)
 
 
-def _moved(series: pl.DataFrame, thresholds: pl.DataFrame) -> pl.DataFrame:
+def _changed_ports(series: pl.DataFrame, thresholds: pl.DataFrame) -> pl.DataFrame:
     """Return the ports and priorities whose Kmin changed, the longest queue first."""
     kmin = thresholds.filter(pl.col("metric") == "ecn_kmin_bytes")
-    moved = kmin.group_by(_WHERE).agg(pl.col("value").n_unique().alias("values"))
+    ports = kmin.group_by(_WHERE).agg(pl.col("value").n_unique().alias("values"))
     queues = series.filter(pl.col("metric") == "queue_bytes")
     peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
-    moved = moved.filter(pl.col("values") > 1).join(peaks, on=["node", "port"], how="left")
-    return moved.sort(["peak", *_WHERE], descending=[True, False, False, False], nulls_last=True)
+    ports = ports.filter(pl.col("values") > 1).join(peaks, on=["node", "port"], how="left")
+    return ports.sort(["peak", *_WHERE], descending=[True, False, False, False], nulls_last=True)
 
 
 def _line(
-    samples: pl.DataFrame, metric: str, where: tuple[object, ...], scale: TimeScale, index: int
+    samples: pl.DataFrame, metric: str, port_key: tuple[object, ...], scale: TimeScale, index: int
 ) -> go.Scatter:
     title, dash = _METRICS[metric]
-    node, port, priority = where
+    node, port, priority = port_key
     name = f"{node} port {port}, priority {priority}: {title}"
     return go.Scatter(
         x=[round(time_ps / scale.ps, 7) for time_ps in samples["time_ps"]],

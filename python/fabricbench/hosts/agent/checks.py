@@ -67,13 +67,13 @@ def _address(address: str, interface: Interface | None) -> Check:
 
 
 def _mtu(interface: Interface) -> Check:
-    found = f"{interface.mtu} bytes"
+    size_text = f"{interface.mtu} bytes"
     if interface.mtu < ROCE_MTU_MIN:
-        return Check("MTU", State.PROBLEM, found, f"`ip link set {interface.name} mtu 4200`")
+        return Check("MTU", State.PROBLEM, size_text, f"`ip link set {interface.name} mtu 4200`")
     if interface.mtu < 4096 + 64:
         hint = "a transport MTU of 4096 does not fit; plans with 1024 do from 1088 on"
-        return Check("MTU", State.WARNING, found, hint)
-    return Check("MTU", State.OK, found)
+        return Check("MTU", State.WARNING, size_text, hint)
+    return Check("MTU", State.OK, size_text)
 
 
 def _roce_port(address: str) -> Check:
@@ -89,10 +89,12 @@ def _roce_port(address: str) -> Check:
 
 
 def _who_holds_roce() -> str:
-    soft = [device.name for device in sorted(SYS_RDMA.glob("*")) if not (device / "device").exists()]
-    if soft or Path("/sys/module/rdma_rxe").exists():
-        which = soft[0] if soft else "NAME"
-        return f"the kernel's soft-RoCE has it: `rdma link delete {which}`, or set another `port`"
+    soft_roce_devices = [
+        device.name for device in sorted(SYS_RDMA.glob("*")) if not (device / "device").exists()
+    ]
+    if soft_roce_devices or Path("/sys/module/rdma_rxe").exists():
+        device_name = soft_roce_devices[0] if soft_roce_devices else "NAME"
+        return f"the kernel's soft-RoCE has it: `rdma link delete {device_name}`, or set another `port`"
     return "`ss -lunp sport = :4791` tells which program has it; or set another `port`"
 
 
@@ -113,37 +115,42 @@ def _socket_buffers() -> Check:
     limits = [text(Path(f"/proc/sys/net/core/{name}")) for name in ("rmem_max", "wmem_max")]
     if not all(limit.isdecimal() for limit in limits):
         return Check("socket buffers", State.UNKNOWN, "not told")
-    found = f"{int(limits[0]) >> 10} KiB to receive, {int(limits[1]) >> 10} KiB to send"
+    sizes_text = f"{int(limits[0]) >> 10} KiB to receive, {int(limits[1]) >> 10} KiB to send"
     if min(map(int, limits)) >= _SOCKET_BUFFER_MIN_BYTES:
-        return Check("socket buffers", State.OK, found)
+        return Check("socket buffers", State.OK, sizes_text)
     size = 16 << 20
     hint = f"bursts are lost at the host: `sysctl -w net.core.rmem_max={size} net.core.wmem_max={size}`"
-    return Check("socket buffers", State.WARNING, found, hint)
+    return Check("socket buffers", State.WARNING, sizes_text, hint)
 
 
-def _driver(name: str, why: str) -> Check:
-    if why:
-        return Check(f"driver {name}", State.UNKNOWN, f"cannot be used: {why}")
+def _driver(name: str, obstacle: str) -> Check:
+    if obstacle:
+        return Check(f"driver {name}", State.UNKNOWN, f"cannot be used: {obstacle}")
     return Check(f"driver {name}", State.OK, "can be used")
 
 
 def _pfc(interface: Interface) -> Check:
     """Report the priorities for which PFC is on, as printed by `dcb` (iproute2)."""
-    told = program_output("dcb", "pfc", "show", "dev", interface.name)
-    if told is None:
+    output = program_output("dcb", "pfc", "show", "dev", interface.name)
+    if output is None:
         return Check("PFC", State.UNKNOWN, "not told by the driver, or `dcb` is missing")
-    lines = [line.strip() for line in told.splitlines() if line.strip().startswith(_PFC_LINES)]
-    return Check("PFC", State.OK, "; ".join(lines) or told.strip().replace("\n", " ")[:200])
+    lines = [line.strip() for line in output.splitlines() if line.strip().startswith(_PFC_LINES)]
+    return Check("PFC", State.OK, "; ".join(lines) or output.strip().replace("\n", " ")[:200])
 
 
 def _ecn(interface: Interface) -> Check:
     """Report the priorities for which the adapter reacts to ECN, if its driver shows them (mlx5)."""
     folder = Path("/sys/class/net") / interface.name / "ecn"
-    on = {
-        way.name: [each.name for each in sorted((way / "enable").glob("*")) if text(each) == "1"]
-        for way in sorted(folder.glob("roce_*"))
+    priorities_by_direction = {
+        direction.name: [
+            priority.name for priority in sorted((direction / "enable").glob("*")) if text(priority) == "1"
+        ]
+        for direction in sorted(folder.glob("roce_*"))
     }
-    if not on:
+    if not priorities_by_direction:
         return Check("ECN of the adapter", State.UNKNOWN, "not told by the driver")
-    found = "; ".join(f"{way}: priorities {', '.join(which) or 'none'}" for way, which in on.items())
-    return Check("ECN of the adapter", State.OK, found)
+    priorities_text = "; ".join(
+        f"{direction}: priorities {', '.join(priorities) or 'none'}"
+        for direction, priorities in priorities_by_direction.items()
+    )
+    return Check("ECN of the adapter", State.OK, priorities_text)

@@ -34,14 +34,14 @@ def snapshot(interface: Interface | None) -> Snapshot:
     """Read every counter of an interface and of its RDMA devices."""
     if interface is None:
         return {}
-    found: Snapshot = {}
-    for key, value, known in _counters(interface):
-        if len(found) == COUNTERS_MAX:
+    values: Snapshot = {}
+    for key, value, definition in _counters(interface):
+        if len(values) == COUNTERS_MAX:
             break
-        units = value * (known.scale if known else 1)
+        units = value * (definition.scale if definition else 1)
         if units <= VALUE_MAX:
-            found[key] = (units, known)
-    return found
+            values[key] = (units, definition)
+    return values
 
 
 def _counters(interface: Interface) -> Iterator[tuple[tuple[str, str, str], int, Counter | None]]:
@@ -50,8 +50,8 @@ def _counters(interface: Interface) -> Iterator[tuple[tuple[str, str, str], int,
     for name, value in ethtool_statistics(program_output("ethtool", "-S", interface.name) or ""):
         yield (interface.name, "ethtool", name), value, known_ethtool(name)
     for name, value in kernel_statistics(text(Path("/proc/net/snmp"))):
-        if (known := look_up(name, "nstat")) is not None:
-            yield ("kernel", "nstat", name), value, known
+        if (definition := look_up(name, "nstat")) is not None:
+            yield ("kernel", "nstat", name), value, definition
     for name, value in backlog_statistics(text(Path("/proc/net/softnet_stat"))):
         yield ("kernel", "softnet", name), value, look_up(name, "softnet")
     for device in interface.rdma:
@@ -60,17 +60,17 @@ def _counters(interface: Interface) -> Iterator[tuple[tuple[str, str, str], int,
 
 def link_statistics(interface: str) -> Iterator[tuple[str, int]]:
     """Yield the statistics of an interface; `/sys` may show those of another network namespace."""
-    told = program_output("ip", "-json", "-stats", "link", "show", "dev", interface)
-    for link in json.loads(told) if told else ():
-        for way, counters in sorted(link.get("stats64", {}).items()):
-            yield from ((f"{way}_{name}", value) for name, value in sorted(counters.items()))
+    output = program_output("ip", "-json", "-stats", "link", "show", "dev", interface)
+    for link in json.loads(output) if output else ():
+        for direction, counters in sorted(link.get("stats64", {}).items()):
+            yield from ((f"{direction}_{name}", value) for name, value in sorted(counters.items()))
 
 
 def kernel_statistics(told: str) -> Iterator[tuple[str, int]]:
     """Yield the protocol counters of `/proc/net/snmp` under their `nstat` names."""
     lines = told.splitlines()
-    for heads, values in zip(lines[::2], lines[1::2], strict=False):
-        protocol, *names = heads.split()
+    for header, values in zip(lines[::2], lines[1::2], strict=False):
+        protocol, *names = header.split()
         for name, value in zip(names, values.split()[1:], strict=False):
             yield f"{protocol.rstrip(':')}{name}", int(value)
 
@@ -88,11 +88,13 @@ def _rdma_counters(device: Path) -> Iterator[tuple[tuple[str, str, str], int, Co
     for port in sorted(device.glob("ports/*")):
         name = f"{device.name}/{port.name}"
         for source in ("counters", "hw_counters"):
-            told = "rdma" if source == "counters" else source
+            counter_source = "rdma" if source == "counters" else source
             for file in sorted(port.glob(f"{source}/*")):
                 if file.name != "lifespan" and (value := number(file)) is not None:
-                    known = look_up(file.name, told, family if told == source else None)
-                    yield (name, told, file.name), value, known
+                    definition = look_up(
+                        file.name, counter_source, family if counter_source == source else None
+                    )
+                    yield (name, counter_source, file.name), value, definition
 
 
 def _rdma_family(device: Path) -> str:

@@ -34,13 +34,15 @@ class Interface:
 
 def interface_of(address: str) -> Interface | None:
     """Return the interface that has an address, or `None` if the host does not have it."""
-    wanted = ipaddress.ip_address(address)
+    data_address = ipaddress.ip_address(address)
     for link in addresses():
         for own in link.get("addr_info", ()):
             if own.get("local") is None:
                 continue
             network = ipaddress.ip_interface(f"{own['local']}/{own.get('prefixlen', 32)}")
-            is_own = network.ip == wanted or (network.ip.is_loopback and wanted in network.network)
+            is_own = network.ip == data_address or (
+                network.ip.is_loopback and data_address in network.network
+            )
             if is_own:
                 return Interface(link["ifname"], int(link["mtu"]), rdma_devices(link["ifname"]))
     return None
@@ -49,8 +51,8 @@ def interface_of(address: str) -> Interface | None:
 def addresses() -> list[dict[str, Any]]:
     """Return the interfaces of this network namespace with their addresses (`ip -json address`)."""
     text = program_output("ip", "-json", "address", "show")
-    found = json.loads(text) if text else []
-    return [link for link in found if link]
+    links = json.loads(text) if text else []
+    return [link for link in links if link]
 
 
 def program_output(*command: str) -> str | None:
@@ -69,7 +71,7 @@ def rdma_devices(interface: str) -> tuple[str, ...]:
     return tuple(
         device.name
         for device in sorted(SYS_RDMA.glob("*"))
-        if any(text(each) == interface for each in device.glob("ports/*/gid_attrs/ndevs/*"))
+        if any(text(file) == interface for file in device.glob("ports/*/gid_attrs/ndevs/*"))
     )
 
 
@@ -98,14 +100,14 @@ def host_facts(address: str) -> dict[str, str]:
 def _interface_facts(interface: Interface) -> dict[str, str]:
     folder = SYS_NET / interface.name
     driver = program_output("ethtool", "-i", interface.name) or ""
-    told = dict(line.split(": ", 1) for line in driver.splitlines() if ": " in line)
+    driver_info = dict(line.split(": ", 1) for line in driver.splitlines() if ": " in line)
     facts = {
         "interface": interface.name,
         "mtu_bytes": str(interface.mtu),
-        "driver": told.get("driver", "") or _link_name(folder / "device/driver"),
-        "driver_version": told.get("version", ""),
-        "firmware": told.get("firmware-version", ""),
-        "bus": told.get("bus-info", ""),
+        "driver": driver_info.get("driver", "") or _link_name(folder / "device/driver"),
+        "driver_version": driver_info.get("version", ""),
+        "firmware": driver_info.get("firmware-version", ""),
+        "bus": driver_info.get("bus-info", ""),
         "speed_mbps": text(folder / "speed"),
         "rdma_devices": ", ".join(interface.rdma),
     }
@@ -125,8 +127,8 @@ def text(path: Path) -> str:
 
 def number(path: Path) -> int | None:
     """Return the number in a system file, if there is one."""
-    found = text(path)
-    return int(found) if found.isdecimal() else None
+    content = text(path)
+    return int(content) if content.isdecimal() else None
 
 
 def available_memory_bytes() -> int | None:

@@ -40,7 +40,7 @@ class AgentSettings:
         listen: Address to listen at.
         folder: Folder of its key and certificates.
         has_tls: Whether callers must present a certificate; may be false at private addresses only.
-        policy: What a controller may do.
+        policy: Limits for controllers.
     """
 
     listen: Address

@@ -42,28 +42,28 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         """
         if self._has_tls and _peer_name(context) != CONTROLLER:
             raise RefusedError("", f"a call of {_peer_name(context) or 'nobody'}", CONTROLLER)
-        spoken = dict(context.invocation_metadata() or ()).get(PROTOCOL_KEY, "none")
-        if spoken != PROTOCOL:
-            found = f"version {one_line(str(spoken), 20)} of the protocol at the controller"
+        caller_version = dict(context.invocation_metadata() or ()).get(PROTOCOL_KEY, "none")
+        if caller_version != PROTOCOL:
+            actual = f"version {one_line(str(caller_version), 20)} of the protocol at the controller"
             allowed = (
                 f"version {PROTOCOL}, of fabricbench {self._version} at host {self._session.policy.name}"
             )
-            raise RefusedError("", found, allowed, "bring both to the same version of fabricbench")
+            raise RefusedError("", actual, allowed, "bring both to the same version of fabricbench")
 
     def Ping(self, request: pb.PingRequest, context: grpc.ServicerContext) -> pb.PingReply:  # noqa: ARG002, N802
         """Return the time."""
         received_ns = time.monotonic_ns()
-        _answered(self, context)
+        _admitted(self, context)
         return pb.PingReply(received_ns=received_ns, sent_ns=time.monotonic_ns())
 
     def Describe(self, request: pb.DescribeRequest, context: grpc.ServicerContext) -> pb.Description:  # noqa: N802
         """Return the facts, drivers and checks of the host."""
-        _answered(self, context)
+        _admitted(self, context)
         address, policy = _address(request.address, context), self._session.policy
         drivers = self._session.drivers(address)
         checks = [
-            pb.Check(name=each.name, state=each.state.value, found=each.found, hint=each.hint)  # type: ignore[arg-type]
-            for each in host_checks(address, drivers)
+            pb.Check(name=check.name, state=check.state.value, found=check.found, hint=check.hint)  # type: ignore[arg-type]
+            for check in host_checks(address, drivers)
         ]
         return pb.Description(
             version=self._version,
@@ -88,63 +88,63 @@ class AgentService(agent_pb2_grpc.AgentServicer):
             address=request.address,
             peers=list(request.peers),
         )
-        return pb.Prepared(addresses=_answered(self, context, lambda: self._session.prepare(order)))
+        return pb.Prepared(addresses=_admitted(self, context, lambda: self._session.prepare(order)))
 
     def Connect(self, request: pb.ConnectRequest, context: grpc.ServicerContext) -> pb.Connected:  # noqa: N802
         """Connect to the peers."""
-        _answered(self, context, lambda: self._session.connect(request.run, dict(request.peers)))
+        _admitted(self, context, lambda: self._session.connect(request.run, dict(request.peers)))
         return pb.Connected()
 
     def Arm(self, request: pb.ArmRequest, context: grpc.ServicerContext) -> pb.Armed:  # noqa: N802
         """Read the counters."""
-        _answered(self, context, lambda: self._session.arm(request.run))
+        _admitted(self, context, lambda: self._session.arm(request.run))
         return pb.Armed()
 
     def Start(self, request: pb.StartRequest, context: grpc.ServicerContext) -> pb.Started:  # noqa: N802
         """Start at a time."""
-        _answered(self, context, lambda: self._session.start(request.run, request.at_ns))
+        _admitted(self, context, lambda: self._session.start(request.run, request.at_ns))
         return pb.Started()
 
     def Watch(  # noqa: N802
         self, request_iterator: Iterator[pb.Heartbeat], context: grpc.ServicerContext
     ) -> Iterator[pb.Progress]:
         """Answer each heartbeat with the progress of the run."""
-        _answered(self, context)
+        _admitted(self, context)
         for heartbeat in request_iterator:
             run = heartbeat.run
-            state, told = _answered(self, context, partial(self._session.heartbeat, run))
+            state, progress = _admitted(self, context, partial(self._session.heartbeat, run))
             yield pb.Progress(
                 state=state.upper(),
-                delivered_bytes=told["delivered_bytes"],
-                total_bytes=told["total_bytes"],
-                elapsed_ps=told["elapsed_ps"],
-                is_idle=told["is_idle"],
-                reason=one_line(told.get("reason") or "", _REASON_LENGTH_MAX),
+                delivered_bytes=progress["delivered_bytes"],
+                total_bytes=progress["total_bytes"],
+                elapsed_ps=progress["elapsed_ps"],
+                is_idle=progress["is_idle"],
+                reason=one_line(progress.get("reason") or "", _REASON_LENGTH_MAX),
             )
 
     def Stop(self, request: pb.StopRequest, context: grpc.ServicerContext) -> pb.Stopped:  # noqa: N802
         """Stop traffic."""
         reason = one_line(request.reason, _REASON_LENGTH_MAX)
-        _answered(self, context, lambda: self._session.stop(request.run, reason))
+        _admitted(self, context, lambda: self._session.stop(request.run, reason))
         return pb.Stopped()
 
     def Collect(self, request: pb.CollectRequest, context: grpc.ServicerContext) -> Iterator[pb.Piece]:  # noqa: N802
         """Stream the measurements."""
-        found = _answered(self, context, lambda: self._session.results(request.run))
-        sent, received, before, after, endpoint = found
-        for at in range(0, len(sent), PIECE_BYTES):
-            yield pb.Piece(sent=sent[at : at + PIECE_BYTES])
-        for at in range(0, len(received), PIECE_BYTES):
-            yield pb.Piece(received=received[at : at + PIECE_BYTES])
+        measurements = _admitted(self, context, lambda: self._session.results(request.run))
+        sent, received, before, after, endpoint = measurements
+        for start in range(0, len(sent), PIECE_BYTES):
+            yield pb.Piece(sent=sent[start : start + PIECE_BYTES])
+        for start in range(0, len(received), PIECE_BYTES):
+            yield pb.Piece(received=received[start : start + PIECE_BYTES])
         yield pb.Piece(counters=_counters(before, after, {name: float(n) for name, n in endpoint.items()}))
 
     def Release(self, request: pb.ReleaseRequest, context: grpc.ServicerContext) -> pb.Released:  # noqa: N802
         """Release the run."""
-        _answered(self, context, lambda: self._session.release(request.run))
+        _admitted(self, context, lambda: self._session.release(request.run))
         return pb.Released()
 
 
-def _answered(
+def _admitted(
     service: AgentService, context: grpc.ServicerContext, action: Callable[[], Any] | None = None
 ) -> Any:
     """Admit the caller, run an action, and end the call with any refusal."""
@@ -173,26 +173,26 @@ def _address(text: str, context: grpc.ServicerContext) -> str:
 
 def _settings(text: str, context: grpc.ServicerContext) -> dict[str, Any]:
     try:
-        found = json.loads(text) if len(text) <= _SETTINGS_LENGTH_MAX else None
+        settings = json.loads(text) if len(text) <= _SETTINGS_LENGTH_MAX else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        settings = None
+    if not isinstance(settings, dict):
         abort(context, RefusedError("settings_json", "no settings", "a JSON object of at most 64 KiB"))
-    return found
+    return settings
 
 
 def _counters(before: Snapshot, after: Snapshot, endpoint: dict[str, float]) -> pb.Counters:
     devices = []
     for key in sorted(before.keys() & after.keys()):
-        (device, source, vendor_name), known = key, after[key][1]
+        (device, source, vendor_name), definition = key, after[key][1]
         devices.append(
             pb.Counter(
                 device=device,
                 source=source,
                 vendor_name=vendor_name,
-                name=known.name if known else "",
-                meaning=known.meaning if known else "",
-                unit=known.unit if known else "",
+                name=definition.name if definition else "",
+                meaning=definition.meaning if definition else "",
+                unit=definition.unit if definition else "",
                 before=before[key][0],
                 after=after[key][0],
             )

@@ -139,28 +139,28 @@ class Session:
     def _check_host(self, order: Order, interface: Interface | None) -> None:
         """Check that the host can execute the run."""
         drivers = self.drivers(order.address)
-        why = drivers.get(order.driver)
-        if why is None:
+        obstacle = drivers.get(order.driver)
+        if obstacle is None:
             allowed = ", ".join(sorted(drivers))
             raise RefusedError("hosts.driver", f'"{order.driver}"', allowed)
-        if why:
-            raise RefusedError("hosts.driver", f'"{order.driver}", which cannot be used: {why}')
+        if obstacle:
+            raise RefusedError("hosts.driver", f'"{order.driver}", which cannot be used: {obstacle}')
         if interface is None:
             hint = "`ip address` at the host lists its addresses"
             raise RefusedError("hosts.address", f'"{order.address}"', "an address of the host", hint)
         mtu = _mtu_of(order.spec_json)
         if order.driver in _PACKET_DRIVERS and mtu + HEADERS_BYTES > interface.mtu:
-            found = f"{mtu} bytes, {mtu + HEADERS_BYTES} with headers"
+            actual = f"{mtu} bytes, {mtu + HEADERS_BYTES} with headers"
             allowed = f"at most {interface.mtu} with headers, the MTU of {interface.name}"
             hint = f"raise the MTU of {interface.name} and of the fabric, or set transport.mtu lower"
-            raise RefusedError("transport.mtu_bytes", found, allowed, hint)
+            raise RefusedError("transport.mtu_bytes", actual, allowed, hint)
 
     def _limited(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a driver, with the networks and the rate limit of the agent."""
         # The data plane checks again where packets leave: the peers' parameters come from the controller.
-        networks = [str(each) for each in self.policy.networks if isinstance(each, IPv4Network)]
+        networks = [str(network) for network in self.policy.networks if isinstance(network, IPv4Network)]
         settings = {**settings, "allowed_peers": networks}
-        limits = [each for each in (settings.get("rate_limit_bps"), self.policy.rate_limit_bps) if each]
+        limits = [limit for limit in (settings.get("rate_limit_bps"), self.policy.rate_limit_bps) if limit]
         return {**settings, "rate_limit_bps": min(limits)} if limits else settings
 
     def connect(self, run: bytes, peers: Mapping[int, bytes]) -> None:
@@ -196,11 +196,11 @@ class Session:
         """Record a heartbeat of the controller; return the state of the run and its progress."""
         held = self._own(run)
         held.host_run.keep_alive()
-        told = held.host_run.progress()
-        state = str(told["state"])
+        progress = held.host_run.progress()
+        state = str(progress["state"])
         if self._ended:
-            return "stopped", {**told, "reason": self._ended}
-        return (state if held.is_started or state in ("stopped", "failed") else "waiting"), told
+            return "stopped", {**progress, "reason": self._ended}
+        return (state if held.is_started or state in ("stopped", "failed") else "waiting"), progress
 
     def stop(self, run: bytes, reason: str) -> None:
         """Stop traffic."""

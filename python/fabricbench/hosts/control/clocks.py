@@ -68,8 +68,8 @@ class ClockRun:
     def drift_ns(self) -> int:
         """Change of the offset during the run; 0 if it is within the errors of the readings."""
         difference_ns = self.last.offset_ns - self.first.offset_ns
-        is_told = abs(difference_ns) > self.first.error_ns + self.last.error_ns
-        return difference_ns if is_told else 0
+        is_significant = abs(difference_ns) > self.first.error_ns + self.last.error_ns
+        return difference_ns if is_significant else 0
 
     @property
     def error_ns(self) -> int:

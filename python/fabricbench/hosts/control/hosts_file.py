@@ -24,7 +24,7 @@ from fabricbench.plan.schema import DIALECT
 
 
 class _FieldError(ValueError):
-    """Error in a value: found, allowed, hint."""
+    """Error in a value: the actual value, the allowed ones, a hint."""
 
     def __init__(self, found: str, allowed: str, hint: str = "") -> None:
         super().__init__(allowed)
@@ -150,10 +150,10 @@ class Hosts:
     @property
     def digest(self) -> str:
         """Hash (8 hex digits) of the fields that affect results: name, address, plays, driver, settings."""
-        told = [
-            (each.name, each.entry.address, each.plays, each.driver, each.settings) for each in self.hosts
+        host_fields = [
+            (host.name, host.entry.address, host.plays, host.driver, host.settings) for host in self.hosts
         ]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+        return hashlib.sha256(json.dumps(host_fields, sort_keys=True).encode()).hexdigest()[:8]
 
     def for_plan(self, needed: Iterable[int]) -> tuple[Host, ...]:
         """Return the entries that play hosts of a plan, each limited to those hosts.
@@ -161,16 +161,18 @@ class Hosts:
         Raises:
             RefusedError: No entry plays one of them.
         """
-        wanted = set(needed)
-        played = {number for each in self.hosts for number in each.plays}
-        if missing := sorted(wanted - played):
+        needed_hosts = set(needed)
+        played_hosts = {number for host in self.hosts for number in host.plays}
+        if missing := sorted(needed_hosts - played_hosts):
             names = ", ".join(f"host{number}" for number in missing[:5])
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            remainder_text = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             hint = "add hosts to the file, or give the plan fewer ranks"
-            found = f"ranks on {names}{more}, which nobody plays"
-            raise RefusedError("jobs", found, f"hosts that {self.path} plays", hint)
-        chosen = ((each, tuple(sorted(wanted & set(each.plays)))) for each in self.hosts)
-        return tuple(Host(each.entry, plays, each.driver, each.settings) for each, plays in chosen if plays)
+            actual = f"ranks on {names}{remainder_text}, which nobody plays"
+            raise RefusedError("jobs", actual, f"hosts that {self.path} plays", hint)
+        hosts_with_plays = ((host, tuple(sorted(needed_hosts & set(host.plays)))) for host in self.hosts)
+        return tuple(
+            Host(host.entry, plays, host.driver, host.settings) for host, plays in hosts_with_plays if plays
+        )
 
 
 def load_hosts(path: Path) -> Hosts:
@@ -200,35 +202,37 @@ def _field_problems(read: HostsFile) -> Iterator[FieldProblem]:
     """Yield the problems that concern more than one value."""
     yield from _repeated(read)
     yield from _played_twice(read)
-    if any(each.plays is None for each in read.hosts) and any(each.plays for each in read.hosts):
-        without = next(number for number, each in enumerate(read.hosts) if each.plays is None)
-        found, allowed = "nothing, where other hosts have `plays`", "`plays` for all hosts, or for none"
-        yield FieldProblem(("hosts", without), found, allowed)
+    if any(entry.plays is None for entry in read.hosts) and any(entry.plays for entry in read.hosts):
+        number_without_plays = next(number for number, entry in enumerate(read.hosts) if entry.plays is None)
+        actual, allowed = "nothing, where other hosts have `plays`", "`plays` for all hosts, or for none"
+        yield FieldProblem(("hosts", number_without_plays), actual, allowed)
     if not read.defaults.tls:
-        for number, each in enumerate(read.hosts):
-            if not each.agent_address.is_private:
+        for number, entry in enumerate(read.hosts):
+            if not entry.agent_address.is_private:
                 allowed = "a loopback address or a Unix socket, where `defaults.tls` is false"
                 hint = "set `tls: true` and have the host join: `fabricbench hosts token`"
-                yield FieldProblem(("hosts", number, "agent"), f'"{each.agent}"', allowed, hint)
+                yield FieldProblem(("hosts", number, "agent"), f'"{entry.agent}"', allowed, hint)
 
 
 def _repeated(read: HostsFile) -> Iterator[FieldProblem]:
     for key in ("name", "agent", "address"):
-        first: dict[str, int] = {}
-        for number, each in enumerate(read.hosts):
-            value = str(getattr(each, key))
-            if (known := first.setdefault(value.lower(), number)) != number:
-                found = f'"{value}", which hosts.{known} has'
-                yield FieldProblem(("hosts", number, key), found, "another")
+        first_by_value: dict[str, int] = {}
+        for number, entry in enumerate(read.hosts):
+            value = str(getattr(entry, key))
+            if (earlier := first_by_value.setdefault(value.lower(), number)) != number:
+                owner_text = f'"{value}", which hosts.{earlier} has'
+                yield FieldProblem(("hosts", number, key), owner_text, "another")
 
 
 def _played_twice(read: HostsFile) -> Iterator[FieldProblem]:
     players: dict[int, str] = {}
-    for number, each in enumerate(read.hosts):
-        for place, played in enumerate(each.plays or ()):
-            if (other := players.setdefault(played, each.name)) != each.name:
-                found = f"host {played}, which {other} plays"
-                yield FieldProblem(("hosts", number, "plays", place), found, "each host of the plan once")
+    for number, entry in enumerate(read.hosts):
+        for index, played in enumerate(entry.plays or ()):
+            if (player := players.setdefault(played, entry.name)) != entry.name:
+                player_text = f"host {played}, which {player} plays"
+                yield FieldProblem(
+                    ("hosts", number, "plays", index), player_text, "each host of the plan once"
+                )
 
 
 def hosts_schema() -> dict[str, Any]:

@@ -121,9 +121,9 @@ class RemoteAgent:
         return offset_of([self._trip() for _ in range(_PINGS)])
 
     def _trip(self) -> Trip:
-        asked = time.monotonic_ns()
+        requested_ns = time.monotonic_ns()
         reply = self._call("Ping", pb.PingRequest())
-        return Trip(asked, reply.received_ns, reply.sent_ns, time.monotonic_ns())
+        return Trip(requested_ns, reply.received_ns, reply.sent_ns, time.monotonic_ns())
 
     def prepare(self, spec_json: str, controller: str, peers: list[str]) -> bytes:
         """Prepare the run at the host; return its connection parameters for peers."""

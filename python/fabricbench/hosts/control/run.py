@@ -36,7 +36,7 @@ _CLOCKS_AT_ONCE: Final = 2
 _LEAD_S: Final = 0.3
 _LEAD_PER_HOST_S: Final = 0.005
 """Lead time of the start, so that every agent has received it in time."""
-_LOOK_S: Final = 0.1
+_POLL_S: Final = 0.1
 PATIENCE_S: Final = 30.0
 """A run without deliveries for this long is stopped: longer than a queue pair takes to give up."""
 _IDLE_S: Final = 2 * HEARTBEAT_MAX_S
@@ -118,27 +118,27 @@ class HostsRun:
             self._timed("run", lambda: self._wait(progressed, starts_at_s))
             after = self._clocks()
             collected = self._timed("collect", lambda: self._each(RemoteAgent.collect))
-            both = [ClockRun(first, last, start_ns) for first, last in zip(before, after, strict=True)]
-            rows = zip(self._agents, descriptions, both, collected, strict=True)
+            clock_runs = [ClockRun(first, last, start_ns) for first, last in zip(before, after, strict=True)]
+            rows = zip(self._agents, descriptions, clock_runs, collected, strict=True)
             return [
-                HostResult(agent.host, told, clock, found, _failure(agent))
-                for agent, told, clock, found in rows
+                HostResult(agent.host, description, clock, measurements, _failure(agent))
+                for agent, description, clock, measurements in rows
             ]
 
     def _timed(self, name: str, part: Callable[[], _T]) -> _T:
         """Run a phase and record its duration."""
-        began = time.monotonic()
+        start_s = time.monotonic()
         result = part()
-        self.spans_s[name] = round(time.monotonic() - began, 3)
+        self.spans_s[name] = round(time.monotonic() - start_s, 3)
         return result
 
     def _prepare(self, spec_json: str) -> None:
         """Prepare the run at every host and connect the hosts to each other."""
         controller = f"{_user()}@{socket.gethostname()}, process {os.getpid()}"
         peers = [agent.host.entry.address for agent in self._agents]
-        told = self._each(lambda agent: self._take(agent, spec_json, controller, peers))
-        numbered = zip(self._agents, told, strict=True)
-        by_host = {number: each for agent, each in numbered for number in agent.host.plays}
+        addresses = self._each(lambda agent: self._take(agent, spec_json, controller, peers))
+        agents_and_addresses = zip(self._agents, addresses, strict=True)
+        by_host = {number: address for agent, address in agents_and_addresses for number in agent.host.plays}
         self._each(lambda agent: agent.connect(by_host))
 
     def _take(self, agent: RemoteAgent, spec_json: str, controller: str, peers: list[str]) -> bytes:
@@ -159,7 +159,7 @@ class HostsRun:
 
         Before `starts_at_s`, by the monotonic clock, a job has still to start.
         """
-        delivered_bytes, moved, busy = -1, time.monotonic(), time.monotonic()
+        delivered_bytes, last_delivery_s, last_busy_s = -1, time.monotonic(), time.monotonic()
         while True:
             states = self._states()
             step = self._step()
@@ -167,20 +167,20 @@ class HostsRun:
             if all(state == State.DRAINED for state in states):
                 return
             if step.delivered_bytes != delivered_bytes:
-                delivered_bytes, moved = step.delivered_bytes, time.monotonic()
+                delivered_bytes, last_delivery_s = step.delivered_bytes, time.monotonic()
             now = time.monotonic()
             if now < starts_at_s or not self._all_wait():
-                busy = now
+                last_busy_s = now
             if State.FAILED in states:
                 self._end_early("another host failed")
                 return
-            if now - busy > _IDLE_S:
+            if now - last_busy_s > _IDLE_S:
                 self._end_early(_LOST_REASON)
                 return
-            if now - max(moved, starts_at_s) > PATIENCE_S:
+            if now - max(last_delivery_s, starts_at_s) > PATIENCE_S:
                 self._end_early(f"nothing was delivered for {PATIENCE_S:g} s")
                 return
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def _end_early(self, reason: str) -> None:
         self.ended_early = reason
@@ -188,8 +188,8 @@ class HostsRun:
 
     def _all_wait(self) -> bool:
         """Return whether every host has ended or waits for others."""
-        told = (agent.watched.progress for agent in self._agents)
-        return all(each.is_idle or each.state == State.DRAINED for each in told)
+        reports = (agent.watched.progress for agent in self._agents)
+        return all(report.is_idle or report.state == State.DRAINED for report in reports)
 
     def _states(self) -> list[int]:
         """Return the state of every host.
@@ -202,8 +202,8 @@ class HostsRun:
             watched = agent.watched
             name = f"host {agent.host.name}"
             if watched.lost is not None:
-                found = f"its agent lost while it ran: {watched.lost.found}"
-                raise RefusedError(name, found, watched.lost.allowed, watched.lost.hint)
+                actual = f"its agent lost while it ran: {watched.lost.found}"
+                raise RefusedError(name, actual, watched.lost.allowed, watched.lost.hint)
             if now - watched.heard > SILENCE_S:
                 hint = "is the host paused, overloaded or cut off? The run was ended at all hosts"
                 raise RefusedError(name, f"its agent silent for {SILENCE_S:g} s", "", hint)
@@ -213,11 +213,11 @@ class HostsRun:
         return [agent.watched.progress.state for agent in self._agents]
 
     def _step(self) -> Step:
-        told = [agent.watched.progress for agent in self._agents]
+        reports = [agent.watched.progress for agent in self._agents]
         return Step(
-            sum(each.delivered_bytes for each in told),
-            sum(each.total_bytes for each in told),
-            max(each.elapsed_ps for each in told),
+            sum(report.delivered_bytes for report in reports),
+            sum(report.total_bytes for report in reports),
+            max(report.elapsed_ps for report in reports),
         )
 
     def _clocks(self) -> list[ClockOffset]:

@@ -60,33 +60,36 @@ class HostReport:
         return {"host": self.host.name, "facts": facts, "checks": checks}
 
     def rows(self) -> Iterator[dict[str, str]]:
-        """Yield each check: host, check, state, found, hint."""
-        for name, state, found, hint in self._checks():
-            yield {"host": self.host.name, "check": name, "state": state, "found": found, "hint": hint}
+        """Yield each check: host, check, state, actual state, hint."""
+        for name, state, actual, hint in self._checks():
+            yield {"host": self.host.name, "check": name, "state": state, "found": actual, "hint": hint}
 
     def _checks(self) -> Iterator[tuple[str, str, str, str]]:
-        told = self.description
-        if told is None or self.clock is None:
+        description = self.description
+        if description is None or self.clock is None:
             refusal = self.refusal or RefusedError("", "nothing")
             yield "agent", "PROBLEM", refusal.found, refusal.hint
             return
-        is_same = told.version == __version__
+        is_same = description.version == __version__
         hint = "" if is_same else f"the controller has {__version__}: bring both to one version"
-        yield "version", "ok" if is_same else "warning", told.version, hint
+        yield "version", "ok" if is_same else "warning", description.version, hint
         error_us, offset_us = self.clock.error_ns / 1e3, self.clock.offset_ns / 1e3
         yield "clock", "ok", f"{offset_us:,.0f} us ahead, known to {error_us:.0f} us", ""
-        if told.held_by:
-            yield "run", "warning", f"busy with one of {told.held_by}", "a second one would be refused"
-        yield "peers allowed", "ok", ", ".join(told.allowed_networks), ""
-        yield from ((each.name, _STATES[each.state], each.found, each.hint) for each in told.checks)
+        if description.held_by:
+            yield "run", "warning", f"busy with one of {description.held_by}", "a second one would be refused"
+        yield "peers allowed", "ok", ", ".join(description.allowed_networks), ""
+        yield from (
+            (agent_check.name, _STATES[agent_check.state], agent_check.found, agent_check.hint)
+            for agent_check in description.checks
+        )
         if self.larger_mtu is not None:
             other, mtu = self.larger_mtu
             hint = "packets that others send are dropped here: give all hosts and switches one MTU"
             yield "MTU of all hosts", "warning", f"{self.mtu_bytes} bytes, {other} has {mtu}", hint
-        why = told.drivers.get(self.host.driver, "no such driver")
-        if why:
+        obstacle = description.drivers.get(self.host.driver, "no such driver")
+        if obstacle:
             hint = "choose another `driver` in the file of hosts"
-            yield f"its driver {self.host.driver}", "PROBLEM", f"cannot be used: {why}", hint
+            yield f"its driver {self.host.driver}", "PROBLEM", f"cannot be used: {obstacle}", hint
 
 
 def survey(path: Path, authority: Path) -> list[HostReport]:
@@ -105,9 +108,9 @@ def survey(path: Path, authority: Path) -> list[HostReport]:
 def _compared(reports: list[HostReport]) -> list[HostReport]:
     """Add the largest MTU to the reports of hosts with a smaller one."""
     largest = max(reports, key=lambda report: report.mtu_bytes)
-    named = (largest.host.name, largest.mtu_bytes)
+    name_and_mtu = (largest.host.name, largest.mtu_bytes)
     return [
-        replace(report, larger_mtu=named) if 0 < report.mtu_bytes < largest.mtu_bytes else report
+        replace(report, larger_mtu=name_and_mtu) if 0 < report.mtu_bytes < largest.mtu_bytes else report
         for report in reports
     ]
 

@@ -1,4 +1,8 @@
-"""Causes by the adapters that are used: too few, of two kinds, a bond, ports of a lower rate."""
+"""Causes in the adapters of a run: too few, of two kinds, a bond, ports of a lower rate.
+
+Rules: `few_adapters`, `mixed_adapters`, `bonded`, `stated_slower_port`, `slower_port`. `adapters_that_fit` is
+the number of adapters by the bandwidth, `odd_adapters` those of another kind.
+"""
 
 from __future__ import annotations
 
@@ -15,70 +19,70 @@ from fabricbench.measured.rates import LINE_RATES
 from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
 
 _NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
-"""How the name of an adapter ends, and that of its kind does not: `mlx5_0`, `mlx5_0:1`, not `mlx5`."""
+"""End of the name of one adapter, such as `mlx5_0` or `mlx5_0:1`; the name of a kind, `mlx5`, lacks it."""
 _ONE, _SEVERAL = 0.8, 0.93
-"""Part of the payload rate of one adapter, or of several, from which on it is theirs."""
+"""Fraction of the payload rate of one adapter, or of several, at which a bandwidth is attributed to them."""
 
 
 def few_adapters(case: Examined) -> Iterator[Suspect]:
-    """Fewer adapters than there are, by lists, by the channels of the log, or by the bandwidth."""
+    """Fewer adapters in use than the host has, by lists, by the channels of the log, or by the bandwidth."""
     if case.is_pair or not case.crosses:
         return
     of_list = _by_list(case)
     by_ratio = _by_ratio(case)
-    found = [each for each in (of_list, _by_channels(case), by_ratio) if each]
-    if not found:
+    indications = [indication for indication in (of_list, _by_channels(case), by_ratio) if indication]
+    if not indications:
         return
-    confidence = max(each[0] for each in found)
-    evidence = [text for each in found for text in each[1]]
+    confidence = max(indication[0] for indication in indications)
+    evidence = [text for indication in indications for text in indication[1]]
     rate = case.hardware.rate_gbps
     if rate and case.carried:
         evidence.append(
             f"{case.plateau:.4g} GB/s are {case.carried / (rate / 8):.2f} adapters of {rate:g} Gb/s"
         )
-    has = case.hardware.adapters or of_list is None
+    is_below_host = case.hardware.adapters or of_list is None
     yield Suspect(
         "few-adapters",
-        "NCCL uses fewer adapters than the host has" if has else "few adapters serve many GPUs",
+        "NCCL uses fewer adapters than the host has" if is_below_host else "few adapters serve many GPUs",
         confidence,
         list(dict.fromkeys(evidence)),
         "leave NCCL_IB_HCA out or name all, `ibstat` must say Active and LinkUp for each, the log must have "
         "channels via NET/.../n for each n (more ranks on a host, NCCL_CROSS_NIC, NCCL_NETDEVS_POLICY); "
         "bandwidth must rise by one adapter's with each that is added",
-        is_guess=found == [by_ratio],
+        is_guess=indications == [by_ratio],
     )
 
 
 def _by_list(case: Examined) -> tuple[int, list[str]] | None:
-    """Return how sure the adapters that the log or a variable lists make it, with the evidence."""
+    """Return confidence and evidence by the adapters that the log or a variable lists; none without any."""
     facts, used = case.facts, len(case.facts.adapters)
-    chosen = case.setting("NCCL_IB_HCA")
-    named = _named(chosen[1]) if chosen else []
-    has = case.hardware.adapters
-    count = used or len(named)
+    variable = case.setting("NCCL_IB_HCA")
+    names = _listed_adapters(variable[1]) if variable else []
+    adapters_of_host = case.hardware.adapters
+    count = used or len(names)
     confidence, evidence = 0, list[str]()
     local = case.local_ranks
     ranks = max((point.ranks for point in case.points), default=0)
-    if has and count and count < has:
-        confidence, evidence = CERTAIN, [f"{count} of {has} adapters ({case.hardware.source})"]
-    elif not has and count and (local or ranks) >= 4 * count:
+    if adapters_of_host and count and count < adapters_of_host:
+        confidence, evidence = CERTAIN, [f"{count} of {adapters_of_host} adapters ({case.hardware.source})"]
+    elif not adapters_of_host and count and (local or ranks) >= 4 * count:
         whose = f"{local} GPUs of a host" if local else f"{ranks} ranks on one host or more"
         confidence, evidence = LIKELY if local and not used else POSSIBLE, [f"{count} for {whose}"]
     if not confidence:
         return None
-    evidence += [str(chosen[2])] if chosen else []
+    evidence += [str(variable[2])] if variable else []
     evidence += [str(facts.where["adapters"])] if used else []
     return confidence, evidence
 
 
 def _by_channels(case: Examined) -> tuple[int, list[str]] | None:
-    """Return that all channels between hosts that the log has use the same few of the adapters.
+    """Return confidence and evidence if all logged channels between hosts use the same few adapters.
 
-    It is likely if every process of a host logged, as each may use an adapter of its own.
+    It is likely if every process of a host logged, as each may use its own adapter.
     """
     facts = case.facts
     listed = case.adapters or 0
-    used = sorted(each for each in facts.net_devices if each[0] != "NET/Socket")
+    used = sorted(device for device in facts.net_devices if device[0] != "NET/Socket")
     if not used or len(used) >= listed or (case.ratio is not None and case.ratio >= GOOD):
         return None
     local = case.local_ranks
@@ -94,7 +98,7 @@ def _processes_of_a_host(facts: DebugFacts) -> int:
 
 
 def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
-    """Return that the bandwidth is what a whole number of adapters carries."""
+    """Return confidence and evidence if the bandwidth equals that of a whole number of adapters."""
     count = adapters_that_fit(case)
     used = {number for network, number in case.facts.net_devices if network != "NET/Socket"}
     if count is None or case.adapters is None or len(used) > count:
@@ -105,22 +109,22 @@ def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
 
 
 def adapters_that_fit(case: Examined) -> int | None:
-    """Return how many adapters carry what was measured, if it is a whole number below all; none if not."""
-    rate, has, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.hardware_peak
+    """Return the number of adapters whose rate fits the bandwidth, if it is below all; none if none fits."""
+    rate, adapters, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.hardware_peak
     is_low = case.ratio is not None and case.ratio < GOOD
-    if not (is_low and rate and has and carried and peak) or case.is_pair or fallen(case):
+    if not (is_low and rate and adapters and carried and peak) or case.is_pair or fallen(case):
         return None
     of_one = rate / 8
-    for count in range(1, has):
+    for count in range(1, adapters):
         least = (_ONE if count == 1 else _SEVERAL) * case.payload_share
         if least * count * of_one <= carried <= count * of_one:
             return count if peak <= count * of_one else None
     return None
 
 
-def _named(value: str) -> list[str]:
-    """Return the adapters that NCCL_IB_HCA names; none if it leaves some out, or has beginnings of names."""
-    names = [each for each in value.removeprefix("=").split(",") if each]
+def _listed_adapters(value: str) -> list[str]:
+    """Return the adapters that NCCL_IB_HCA names; none if it excludes some, or has prefixes of names."""
+    names = [name for name in value.removeprefix("=").split(",") if name]
     is_whole = value[:1] == "=" or all(_NUMBERED.search(name) for name in names)
     return names if is_whole and value[:1] != "^" else []
 
@@ -164,53 +168,53 @@ def odd_adapters(facts: DebugFacts) -> list[str]:
 _MAKE: Final = re.compile(
     r"(mlx\d|bnxt|irdma|i40iw|ionic|efa|hns|qedr|cxgb\d|erdma|mana|xgbe|hfi\d|siw|rxe)_?"
 )
-"""Kernel drivers by which adapters are called; names by slot such as `rocep65s0f0` say no make."""
+"""Kernel drivers in the names of adapters; names by slot, such as `rocep65s0f0`, have no make."""
 _SAME_MAKE: Final = {"i40iw": "irdma"}
 
 
 def _makes(facts: DebugFacts) -> dict[str, str]:
-    """Return the driver of each adapter whose name says it: `mlx` of `mlx5_0`, `bnxt` of `bnxt_re0`."""
-    found = {name: _MAKE.match(name) for name in adapter_names(facts)}
+    """Return the driver of each adapter that has it in its name: `mlx` of `mlx5_0`, `bnxt` of `bnxt_re0`."""
+    matches = {name: _MAKE.match(name) for name in adapter_names(facts)}
     return {
-        name: _SAME_MAKE.get(make[1], make[1].rstrip("0123456789")) for name, make in found.items() if make
+        name: _SAME_MAKE.get(make[1], make[1].rstrip("0123456789")) for name, make in matches.items() if make
     }
 
 
 def _is_by_make(facts: DebugFacts) -> bool:
-    """Tell whether adapters of one link layer are of several makes."""
+    """Return whether adapters of one link layer are of several makes."""
     return len(set(adapter_names(facts).values())) == 1 and len(set(_makes(facts).values())) > 1
 
 
 def _carries(facts: DebugFacts, odd: Sequence[str]) -> bool:
-    """Tell whether a channel of the log uses one of some adapters, or no channel is logged."""
+    """Return whether a logged channel uses one of the odd adapters, or no channel is logged."""
     used = {number for network, number in facts.net_devices if network.startswith("NET/IB")}
     names = [name.split(":")[0] for name in facts.adapters]
     return not used or any(names[number] in odd for number in used if number < len(names))
 
 
 def bonded(case: Examined) -> Iterator[Suspect]:
-    """One queue pair on a bond takes one of its ports."""
+    """A connection on a bond whose queue pairs use only one of its ports."""
     odd = odd_adapters(case.facts)
     names = [name for name in adapter_names(case.facts) if "bond" in name and name not in odd]
-    chosen = case.setting("NCCL_IB_HCA")
-    is_named = chosen and "bond" in chosen[1] and not names and chosen[1][:1] != "^"
-    names += [chosen[1]] if chosen and is_named else []
+    variable = case.setting("NCCL_IB_HCA")
+    is_bond_variable = variable and "bond" in variable[1] and not names and variable[1][:1] != "^"
+    names += [variable[1]] if variable and is_bond_variable else []
     names += [name for name in [case.says("nic")] if "bond" in name]
     if not names:
         return
     pairs = case.setting("NCCL_IB_QPS_PER_CONNECTION")
-    said = pairs[1] if pairs else case.says("queue pairs")
-    count = int(said) if said.isdecimal() and len(said) < 6 else 1
+    pairs_text = pairs[1] if pairs else case.says("queue pairs")
+    count = int(pairs_text) if pairs_text.isdecimal() and len(pairs_text) < 6 else 1
     half = case.ratio is not None and case.ratio <= 0.65
     if (count > 1 and not half) or (case.ratio is not None and case.ratio >= GOOD):
         return
-    known = f"adapter {names[0]}, {count} queue pair{'s' if count > 1 else ''} for a connection"
+    connection = f"adapter {names[0]}, {count} queue pair{'s' if count > 1 else ''} for a connection"
     yield Suspect(
         "bond-one-port",
         "the hash of the bond puts the queue pairs of a connection on one of its ports",
         LIKELY if half or count == 1 else POSSIBLE,
         [
-            known,
+            connection,
             *([str(pairs[2])] if pairs else ["NCCL_IB_QPS_PER_CONNECTION is not set: 1"]),
             *reached(case),
         ],
@@ -221,14 +225,14 @@ def bonded(case: Examined) -> Iterator[Suspect]:
 
 
 def stated_slower_port(case: Examined) -> Iterator[Suspect]:
-    """Ports of a lower rate than others, or than was said, where it is no adapter of another kind."""
+    """Ports of a lower rate than others, or than stated, that are no adapters of another kind."""
     slow = _slow_ports(case)
     if slow and not _is_another_kind(case, slow):
         yield _stated(case, slow)
 
 
 def slower_port(case: Examined) -> Iterator[Suspect]:
-    """A port at a lower rate than was said; none that carries less than was measured at any size."""
+    """A port at a lower rate than stated; none whose rate is below a measured one."""
     slow = _slow_ports(case)
     if slow:
         if _is_another_kind(case, slow):
@@ -255,45 +259,45 @@ def slower_port(case: Examined) -> Iterator[Suspect]:
                 f"{gbps:.4g} Gb/s for each adapter: {100 * gbps / fitting[0]:.0f} % of {fitting[0]} Gb/s",
                 *reached(case),
             ],
-            _PORT_TELLS,
+            _PORT_TEST,
             is_guess=True,
         )
 
 
-_PORT_TELLS: Final = (
+_PORT_TEST: Final = (
     "`ibstat` (Rate) or `ethtool` (Speed) of both ends and of the switch; a splitter cable or a second host "
     "port that is not used; tx bytes of each port"
 )
 
 
 def _may_fall_back(lower: float, rate: float) -> bool:
-    """Tell whether a port may fall back to a rate: to an eighth, from 200 Gb/s on to 50 Gb/s."""
+    """Return whether a port may fall back to a rate: down to an eighth, from 200 Gb/s on down to 50 Gb/s."""
     return lower < rate and lower >= rate / 8 and (rate < 200 or lower >= 50)
 
 
 def _slow_ports(case: Examined) -> list[PortRate]:
-    """Return the ports that lines of the file give a lower rate, if that may limit what was measured."""
+    """Return the ports with a lower rate by lines of the file, if the rate may limit the measurement."""
     if case.ratio is not None and case.ratio >= GOOD:
         return []
     rate, most = case.hardware.rate_gbps, each_adapter_at_most(case)
-    fastest = max((each.gbps for each in case.facts.hardware.ports.values()), default=0.0)
+    fastest = max((port.gbps for port in case.facts.hardware.ports.values()), default=0.0)
     used = {name.split(":")[0] for name in case.facts.adapters}
     return [
-        each
-        for each in slower_ports(case.facts.hardware, rate)
-        if _may_fall_back(each.gbps, rate or fastest)
-        and (most is None or 8 * most <= 1.02 * each.gbps)
-        and (not used or each.adapter.split(":")[0] in used or not _NUMBERED.search(each.adapter))
+        port
+        for port in slower_ports(case.facts.hardware, rate)
+        if _may_fall_back(port.gbps, rate or fastest)
+        and (most is None or 8 * most <= 1.02 * port.gbps)
+        and (not used or port.adapter.split(":")[0] in used or not _NUMBERED.search(port.adapter))
     ]
 
 
 def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
-    """Tell whether the slow adapters are slow on each host, next to faster ones: cards of another kind."""
+    """Return whether the slow adapters are slow on each host, next to faster ones: cards of another kind."""
     hosts = {host for host, _ in case.facts.hardware.ports}
-    names = {each.adapter for each in slow}
+    names = {port.adapter for port in slow}
     everywhere = all(
         (host, name) not in case.facts.hardware.ports
-        or case.facts.hardware.ports[host, name].gbps <= max(each.gbps for each in slow)
+        or case.facts.hardware.ports[host, name].gbps <= max(port.gbps for port in slow)
         for host in hosts
         for name in names
     )
@@ -301,11 +305,11 @@ def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
 
 
 def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
-    """Return that lines of the file give ports a lower rate."""
+    """Return the cause for ports with a lower rate by lines of the file."""
     first = slow[0]
     ports = case.facts.hardware.ports
-    others = [each for each in ports.values() if each.gbps > first.gbps]
-    rate = case.hardware.rate_gbps or max(each.gbps for each in ports.values())
+    others = [port for port in ports.values() if port.gbps > first.gbps]
+    rate = case.hardware.rate_gbps or max(port.gbps for port in ports.values())
     host = f" on {first.host}" if first.host else ""
     return Suspect(
         "slower-port",
@@ -314,8 +318,8 @@ def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
         [
             str(first.seen),
             f"{len(slow)} of {len(ports)} ports at a lower rate"
-            + (f", others at {max(each.gbps for each in others):g} Gb/s" if others else ""),
+            + (f", others at {max(port.gbps for port in others):g} Gb/s" if others else ""),
             *reached(case),
         ],
-        _PORT_TELLS,
+        _PORT_TEST,
     )

@@ -1,4 +1,8 @@
-"""Causes by sizes and repetitions: latency, settings, collisions, reordering, congestion, placement."""
+"""Causes in sizes and repetitions: latency, collisions, reordering, congestion, placement of buffers.
+
+Rules: `too_small`, `uneven`, `reordered`, `congested`, `placements`. `repeated` returns the repetitions of a
+size (`Repetition`), `is_uneven` compares them; `scattered` and `is_half_slow` compare both placements.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +32,10 @@ from fabricbench.measured.switch_causes import (
 )
 
 _SCATTERED, _SCATTERED_MOST = 1.3, 1.5
-"""Ratio of both placements at two sizes or more, and at one of them, from which on they scatter."""
+"""Ratios of both placements above which they scatter: at two sizes or more, and at one of these."""
 _PLACED = 1.15
 _MOST = 0.5
-"""Part of what the slower placement lacks that the faster one has, from which on the placement decides."""
+"""Fraction of the slower placement's missing bandwidth that the faster reaches if placement is the cause."""
 _BEST = 0.95
 _TIME = re.compile(r"[T ]?\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?")
 _PLACEMENTS = ("out-of-place", "in-place")
@@ -43,7 +47,7 @@ class Repetition:
 
     Attributes:
         values: The bandwidths [GB/s].
-        dates: When they were measured, where a file says it.
+        dates: Dates of the measurements that the file has.
     """
 
     values: Sequence[float] = ()
@@ -51,38 +55,42 @@ class Repetition:
 
 
 def repeated(case: Examined) -> Repetition:
-    """Return the size whose repetitions differ most: of one run, or of equal runs at times of one day."""
+    """Return the repetitions that differ most: one size of one run, or of equal runs of one day."""
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in case.large:
-        same = {name: value for name, value in point.differs.items() if name != "date"}
+        settings = {name: value for name, value in point.differs.items() if name != "date"}
         day = " ".join(_TIME.sub(" ", point.differs.get("date", "")).split())
-        key = (point.benchmark, point.ranks, described(same), day, point.size_bytes, point.placement)
+        key = (point.benchmark, point.ranks, described(settings), day, point.size_bytes, point.placement)
         groups.setdefault(key, []).append(point)
-    found = [
+    repetitions = [
         Repetition(
             [point.busbw or 0.0 for point in points],
             [date for point in points if (date := point.differs.get("date", ""))],
         )
         for points in groups.values()
     ]
-    return max(found, key=lambda each: max(each.values) / min(each.values), default=Repetition())
+    return max(
+        repetitions,
+        key=lambda repetition: max(repetition.values) / min(repetition.values),
+        default=Repetition(),
+    )
 
 
 def is_uneven(values: Sequence[float]) -> bool:
-    """Tell whether repetitions differ by more than noise does."""
+    """Return whether repetitions differ by more than noise."""
     return len(values) > 1 and max(values) > UNEVEN * min(values)
 
 
 def scattered(case: Examined) -> list[str]:
-    """Say at which sizes both placements differ, if neither is the faster one throughout; else nothing."""
-    both = [each for each in _placed(case).items() if each[0] >= FALL_MIN]
-    ratios = {size: rates["in-place"] / rates["out-of-place"] for size, rates in both}
-    apart = {size: ratio for size, ratio in ratios.items() if max(ratio, 1 / ratio) > _SCATTERED}
+    """Return lines on the sizes at which placements differ most, if neither is always faster; else none."""
+    large_rates = [item for item in _placed(case).items() if item[0] >= FALL_MIN]
+    ratios = {size: rates["in-place"] / rates["out-of-place"] for size, rates in large_rates}
+    scatter_ratios = {size: ratio for size, ratio in ratios.items() if max(ratio, 1 / ratio) > _SCATTERED}
     signs = {ratio > 1 for ratio in ratios.values() if max(ratio, 1 / ratio) > 1.1}
-    most = max((max(ratio, 1 / ratio) for ratio in apart.values()), default=0.0)
-    if len(apart) < 2 or len(signs) < 2 or most < _SCATTERED_MOST:
+    most = max((max(ratio, 1 / ratio) for ratio in scatter_ratios.values()), default=0.0)
+    if len(scatter_ratios) < 2 or len(signs) < 2 or most < _SCATTERED_MOST:
         return []
-    worst = sorted(apart, key=lambda size: -max(apart[size], 1 / apart[size]))[:3]
+    worst = sorted(scatter_ratios, key=lambda size: -max(scatter_ratios[size], 1 / scatter_ratios[size]))[:3]
     placed = _placed(case)
     return [
         f"{size} B: {', '.join(f'{name} {placed[size][name]:.4g}' for name in _PLACEMENTS)} GB/s"
@@ -91,7 +99,7 @@ def scattered(case: Examined) -> list[str]:
 
 
 def _placed(case: Examined) -> Mapping[int, Mapping[str, float]]:
-    """Return the bandwidths of both placements by size, of the run that is judged."""
+    """Return the bandwidths of both placements by size, of the judged run."""
     sizes: dict[int, dict[str, list[float]]] = {}
     for point in case.of_run:
         sizes.setdefault(point.size_bytes, {}).setdefault(point.placement, []).append(point.busbw or 0.0)
@@ -103,14 +111,14 @@ def _placed(case: Examined) -> Mapping[int, Mapping[str, float]]:
 
 
 def _scatter_explains(case: Examined) -> float | None:
-    """Return 0 if both placements agree at the size that is judged: their scatter explains nothing there."""
+    """Return 0 if both placements agree at the judged size, where scatter explains nothing; else none."""
     rates = _placed(case).get(case.best.size_bytes) if case.best else None
     agree = rates is not None and max(rates.values()) < _PLACED * min(rates.values())
     return 0.0 if agree else None
 
 
 def reordered(case: Examined) -> Iterator[Suspect]:
-    """Packets that adaptive routing or spraying puts out of order, and go-back-N sends again."""
+    """Packets out of order by adaptive routing or spraying, which go-back-N retransmits."""
     spray = case.setting("NCCL_IB_ADAPTIVE_ROUTING")
     out_of_order = case.setting("NCCL_IB_OOO_RQ")
     scatter = scattered(case)
@@ -130,7 +138,7 @@ def reordered(case: Examined) -> Iterator[Suspect]:
 
 
 def uneven(case: Examined) -> Iterator[Suspect]:
-    """The same size now fast, now slow, or uplinks of which some carry more than others."""
+    """Repetitions of one size that differ, or uplinks with unequal load."""
     worst = repeated(case)
     evidence, confidence = uplink_spread(case)
     explains = None
@@ -158,7 +166,7 @@ def uneven(case: Examined) -> Iterator[Suspect]:
 
 
 def congested(case: Examined) -> Iterator[Suspect]:
-    """Bandwidth that falls beyond a size, or drops, pauses and marks that switches counted."""
+    """Bandwidth that falls above a size, or drops, pauses and marks in counters of switches."""
     evidence, confidence = congestion_evidence(case)
     fall = fallen(case)
     if fall:
@@ -178,12 +186,12 @@ def congested(case: Examined) -> Iterator[Suspect]:
 
 
 _PAIR_RISES = 4 << 20
-"""Size of a message from which on its cost does not decide [B]: 4 MiB are 84 us at 400 Gb/s."""
+"""Size of a message above which its fixed cost is negligible [B]: 4 MiB are 84 us at 400 Gb/s."""
 _RISES = 1.15
 
 
 def _still_rising(sizes: Sequence[tuple[int, float]]) -> str:
-    """Say how bandwidth rises up to the largest size, which is the best; nothing where it does not."""
+    """Return a line about bandwidth that still rises at the largest size; empty if it does not."""
     if len(sizes) < 2:
         return ""
     (before, slower), (last, faster) = sizes[-2:]
@@ -194,7 +202,7 @@ def _still_rising(sizes: Sequence[tuple[int, float]]) -> str:
 
 
 def too_small(case: Examined) -> Iterator[Suspect]:
-    """Sizes at which latency decides."""
+    """Sizes so small that latency limits the bandwidth."""
     sizes = curve(case)
     if (
         not sizes
@@ -239,46 +247,50 @@ def too_small(case: Examined) -> Iterator[Suspect]:
 
 
 def _halves(case: Examined) -> tuple[list[float], dict[str, float]] | None:
-    """Return ratios of in-place to out-of-place at large sizes, and both medians, if they differ steadily."""
+    """Return ratios of in-place to out-of-place at large sizes and both medians, if one is always faster."""
     large = {point.size_bytes for point in case.large}
-    rates = [each for size, each in _placed(case).items() if size in large]
-    ratios = [each["in-place"] / each["out-of-place"] for each in rates]
-    apart = [ratio for ratio in ratios if max(ratio, 1 / ratio) > _PLACED]
-    if not apart or 2 * len(apart) < len(ratios) or len({ratio > 1 for ratio in apart}) > 1:
+    rates = [placed_rates for size, placed_rates in _placed(case).items() if size in large]
+    ratios = [placed_rates["in-place"] / placed_rates["out-of-place"] for placed_rates in rates]
+    steady_ratios = [ratio for ratio in ratios if max(ratio, 1 / ratio) > _PLACED]
+    if (
+        not steady_ratios
+        or 2 * len(steady_ratios) < len(ratios)
+        or len({ratio > 1 for ratio in steady_ratios}) > 1
+    ):
         return None
     if scattered(case):
         return None
-    return ratios, {name: median(each[name] for each in rates) for name in _PLACEMENTS}
+    return ratios, {name: median(placed_rates[name] for placed_rates in rates) for name in _PLACEMENTS}
 
 
 def is_half_slow(case: Examined) -> bool:
-    """Tell whether one placement is steadily below what is expected while the other reaches it."""
+    """Return whether one placement is steadily below the target."""
     halves = _halves(case)
     return halves is not None and bool(case.target) and min(halves[1].values()) < GOOD * (case.target or 0.0)
 
 
 def placements(case: Examined) -> Iterator[Suspect]:
-    """In-place and out-of-place that differ steadily, the same one faster at every large size."""
+    """In-place and out-of-place that differ, with the same one faster at every large size."""
     halves = _halves(case)
     if halves is None:
         return
-    ratios, both = halves
+    ratios, medians = halves
     is_steady = len(ratios) > 2 and all(max(ratio, 1 / ratio) > _PLACED for ratio in ratios)
-    has_reached = case.ratio is not None and case.ratio >= GOOD
-    part = 0.0
-    if case.target and min(both.values()) < case.target:
-        part = (max(both.values()) - min(both.values())) / (case.target - min(both.values()))
-    explains_most = part >= _MOST
+    is_at_target = case.ratio is not None and case.ratio >= GOOD
+    gained_part = 0.0
+    if case.target and min(medians.values()) < case.target:
+        gained_part = (max(medians.values()) - min(medians.values())) / (case.target - min(medians.values()))
+    explains_most = gained_part >= _MOST
     yield Suspect(
         "placement",
         "in-place and out-of-place differ: the treatment of buffers decides, not the network",
-        LIKELY if is_steady and (has_reached or explains_most) else POSSIBLE,
+        LIKELY if is_steady and (is_at_target or explains_most) else POSSIBLE,
         [
-            f"in-place {both['in-place']:.4g} GB/s, out-of-place {both['out-of-place']:.4g} GB/s",
+            f"in-place {medians['in-place']:.4g} GB/s, out-of-place {medians['out-of-place']:.4g} GB/s",
             f"{len(ratios)} sizes, the same one faster at each" if is_steady else "not at all sizes",
         ],
         "`-w 20 -n 100`: if both agree then, registration and first touch of buffers were measured"
         if tool(case) == "nccl"
         else "more rounds to warm up: if both agree then, registration of buffers was measured",
-        None if has_reached else part if is_steady and explains_most else 0.0,
+        None if is_at_target else gained_part if is_steady and explains_most else 0.0,
     )

@@ -1,4 +1,9 @@
-"""Evidence that several rules use: how much was reached, bandwidth by size, options of the tool."""
+"""Evidence that several rules use: fraction of the target, bandwidth by size and adapter, the tool.
+
+`reached` is the line with the fraction of the target; `curve` is bandwidth by size and `fallen` a fall in it;
+`each_adapter`, `each_adapter_at_most` and `is_near` are for limits of an adapter; `tool`, `is_mpi` and
+`measure_larger` are for the tool of the measurement.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +22,16 @@ _LARGER: Final[Mapping[str, str]] = {
     "perftest": "`-s 1048576`, or `-a` for all sizes: from some 64 KiB on the rate decides",
 }
 FALL_MIN: Final = 1 << 20
-"""Size from which on a fall of bandwidth is no change of algorithm or protocol [B]."""
+"""Size above which a fall of bandwidth is no change of algorithm or protocol [B]."""
 UNEVEN: Final = 1.2
-"""Most over least of one size from which on results differ: 1.2 is a sixth of the bandwidth."""
+"""Ratio of most to least bandwidth of one size above which results differ: 1.2 is a sixth of the most."""
 RATE_MIN: Final = 64 << 10
 """Size below which the cost of each message decides, not a rate [B]."""
 _FALLEN: Final = 0.8
 
 
 def tool(case: Examined) -> str:
-    """Return which tool measured: `nccl`, `osu`, `imb`, `inspector` or `perftest`."""
+    """Return the tool of the measurement: `nccl`, `osu`, `imb`, `inspector` or `perftest`."""
     if case.is_perftest:
         return "perftest"
     name = case.best.benchmark if case.best else ""
@@ -34,17 +39,17 @@ def tool(case: Examined) -> str:
 
 
 def is_mpi(case: Examined) -> bool:
-    """Tell whether MPI moved the data."""
+    """Return whether MPI moved the data."""
     return tool(case) in ("osu", "imb")
 
 
 def measure_larger(case: Examined) -> str:
-    """Return how larger sizes are measured with the tool that measured."""
+    """Return the option by which the tool of the measurement measures larger sizes."""
     return _LARGER[tool(case)]
 
 
 def reached(case: Examined) -> list[str]:
-    """Return how much was reached of what, if that is known."""
+    """Return the line with measured bandwidth, target and their ratio; empty if unknown."""
     if case.ratio is None or case.plateau is None or case.target is None:
         return []
     limit = (
@@ -57,21 +62,21 @@ def reached(case: Examined) -> list[str]:
 
 
 def each_adapter(case: Examined) -> float | None:
-    """Return what each adapter of a host carried each way at the result that is judged [GB/s]."""
+    """Return the bandwidth of each adapter in one direction at the judged result [GB/s]."""
     return _of_each(case, case.carried)
 
 
 def each_adapter_at_most(case: Examined) -> float | None:
-    """Return the most that each adapter of the same hosts carried [GB/s]: no limit is below it."""
+    """Return the most bandwidth of each adapter of the same hosts [GB/s]: no limit is below it."""
     return _of_each(case, case.hardware_peak)
 
 
 _NEAR: Final = 0.55
-"""Part of a limit that each adapter carries at least if the limit is the cause of most of a lack."""
+"""Least fraction of a limit that each adapter reaches if the limit explains most of the missing bandwidth."""
 
 
 def is_near(case: Examined, limit: float) -> bool:
-    """Tell whether each adapter carried so much of a limit [GB/s] that it may be the cause."""
+    """Return whether the bandwidth of each adapter is so near a limit [GB/s] that this may be the cause."""
     each = each_adapter(case)
     return each is None or each >= _NEAR * limit
 
@@ -82,7 +87,7 @@ def _of_each(case: Examined, carried: float | None) -> float | None:
 
 
 def curve(case: Examined) -> list[tuple[int, float]]:
-    """Return sizes with the median bandwidth of their results, of the run that is judged."""
+    """Return each size of the judged run with the median bandwidth of its results [GB/s]."""
     sizes: dict[int, list[float]] = {}
     for point in case.of_run:
         sizes.setdefault(point.size_bytes, []).append(point.busbw or 0.0)
@@ -90,11 +95,11 @@ def curve(case: Examined) -> list[tuple[int, float]]:
 
 
 def fallen(case: Examined) -> str:
-    """Say from where to where bandwidth falls beyond a size; nothing where it does not."""
+    """Return a line about bandwidth that falls above a size; empty if it does not."""
     values = curve(case)
     if len(values) < 3:
         return ""
-    best, last = max(values, key=lambda each: each[1]), values[-1]
+    best, last = max(values, key=lambda size_and_rate: size_and_rate[1]), values[-1]
     if last[0] > best[0] >= FALL_MIN and last[1] < _FALLEN * best[1]:
         return f"{best[1]:.4g} GB/s at {best[0]} B, {last[1]:.4g} GB/s at {last[0]} B"
     return ""

@@ -1,4 +1,7 @@
-"""Whether anything is missing: as expected, more than the network carries, or no cause known."""
+"""Rules for measurements without another cause: as expected, above the network's rate, or unexplained.
+
+Rules: `as_expected`, `faster_than_network`, `host_software`. `has_reached` is whether the target is reached.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from fabricbench.measured.causes.hosts import mtu_limit
 from fabricbench.measured.examined import GOOD, Examined
 from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 
-_MPI_TELLS = (
+_MPI_TEST = (
     "`ib_write_bw` between the same hosts: line rate there means MPI (`ucx_info -d`, UCX_LOG_LEVEL=info, "
     "`fi_info` say which transport), less means port, PCIe or fabric; two hosts on one leaf against two on "
     "different leaves"
@@ -18,7 +21,7 @@ _MPI_TELLS = (
 
 
 def has_reached(case: Examined) -> bool:
-    """Whether all large results are what is expected, not the best alone: a model's range is of each size."""
+    """Return whether the large results reach the target: with a model the judged one, otherwise all."""
     if case.ratio is None or case.ratio < GOOD:
         return False
     is_modelled = case.best is not None and case.best.size_bytes in case.expected
@@ -28,7 +31,7 @@ def has_reached(case: Examined) -> bool:
 
 
 def faster_than_network(case: Examined) -> Iterator[Suspect]:
-    """Bandwidth above what the adapters carry, or the model gives."""
+    """Bandwidth above the rate of the adapters, or above the model."""
     if not case.is_above or case.plateau is None or case.target is None:
         return
     is_reduction = case.best is not None and case.best.kind == "all_reduce"
@@ -49,8 +52,8 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
 
 
 def as_expected(case: Examined) -> Iterator[Suspect]:
-    """Nothing is missing."""
-    if case.ratio is None or case.ratio < GOOD or case.is_above or any(each.wrong for each in case.points):
+    """Bandwidth at its target, also for the faster placement or at a small MTU."""
+    if case.ratio is None or case.ratio < GOOD or case.is_above or any(point.wrong for point in case.points):
         return
     if case.facts.failed or case.facts.errors or case.facts.completions:
         return
@@ -81,7 +84,7 @@ def as_expected(case: Examined) -> Iterator[Suspect]:
 
 
 def host_software(case: Examined) -> Iterator[Suspect]:
-    """What is left when nothing else was found."""
+    """Missing bandwidth without evidence for a cause in the file."""
     if case.ratio is None or case.ratio >= GOOD or case.is_perftest:
         return
     yield Suspect(
@@ -90,7 +93,7 @@ def host_software(case: Examined) -> Iterator[Suspect]:
         "step)",
         POSSIBLE,
         reached(case),
-        _MPI_TELLS
+        _MPI_TEST
         if is_mpi(case)
         else "NCCL_DEBUG=INFO in the same file; `ib_write_bw -q 4` by adapter: line rate there means NCCL's "
         "channels, buffers "

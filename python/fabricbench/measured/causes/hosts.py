@@ -1,4 +1,8 @@
-"""Causes between memory and adapter of a host: paths, PCIe, MTU, GPU memory, queue pairs of a pair test."""
+"""Causes between memory and adapter of a host: path from GPU to adapter, ACS, PCIe slot, path MTU.
+
+Rules: `path_to_adapter`, `access_control`, `slot`, `small_mtu`. `mtu_limit` is a path MTU that limits the
+bandwidth.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,11 @@ from fabricbench.measured.rates import LINE_RATES, PCIE
 from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 
 _LARGE_PACKETS = 1.13
-"""What writes of 256 B carry more than those of 128 B."""
+"""Ratio of the payload rate of PCIe writes of 256 B to that of 128 B."""
 
 
 def path_to_adapter(case: Examined) -> Iterator[Suspect]:
-    """An adapter that is far from its GPU."""
+    """An adapter with a long path to its GPU."""
     logged = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
     listed, numbered = _nearest(case), _by_number(case)
     if not (logged or listed or numbered) or (case.ratio is not None and case.ratio >= GOOD):
@@ -58,14 +62,14 @@ def path_to_adapter(case: Examined) -> Iterator[Suspect]:
 _LEVELS = {"PHB": "PHB", "3": "PHB", "SYS": "SYS", "4": "SYS", "5": "SYS"}
 """Values of NCCL_NET_GDR_LEVEL that allow paths over a host bridge, and over the link between processors."""
 _NUMBERS = (((2, 8), 5), ((2, 12), 6), ((2, 26), 7))
-"""Versions of NCCL before which `PATH_SYS` has a number (src/graph/topo.h); `PATH_PHB` is one less in all.
-Later ones have 8 or 9, and 7 is a path by a chip-to-chip link in some of them."""
+"""Number of `PATH_SYS` in versions of NCCL before each of these (src/graph/topo.h); `PATH_PHB` is one less.
+In later versions it is 8 or 9, and 7 is a path by a chip-to-chip link in some of them."""
 _FARTHEST_NEAR = 7
 """The largest number of a path without a host bridge, in any version."""
 
 
 def _by_number(case: Examined) -> tuple[str, str] | None:
-    """Return the kind and the line of the longest path whose number NCCL logs, if it is a far one.
+    """Return the kind and the line of the longest path whose number NCCL logs, if it is PHB or SYS.
 
     The number of the limit is that of NCCL_NET_GDR_LEVEL, if set; otherwise the meaning of a number depends
     on the version. A number that may be PHB or SYS is taken as PHB.
@@ -73,7 +77,7 @@ def _by_number(case: Examined) -> tuple[str, str] | None:
     rails = case.facts.rails
     if not rails.direct or not case.crosses:
         return None
-    distance, limit, seen = max(rails.direct.values(), key=lambda each: each[0])
+    distance, limit, seen = max(rails.direct.values(), key=lambda direct: direct[0])
     level = _LEVELS.get((case.setting("NCCL_NET_GDR_LEVEL") or ("", ""))[1].upper())
     system = next((number for version, number in _NUMBERS if rails.version and rails.version < version), None)
     if level is not None:
@@ -87,7 +91,7 @@ def _by_number(case: Examined) -> tuple[str, str] | None:
 
 
 def _is_without_direct(case: Examined) -> bool:
-    """Tell whether GPU Direct RDMA is off, not for distance: NCCL then says PHB of any adapter."""
+    """Return whether GPU Direct RDMA is off, not for distance: NCCL then reports PHB for any adapter."""
     facts = case.facts
     return not facts.gdr_far and (bool(facts.gdr_off) or (facts.gdr[False] > 0 and not facts.gdr[True]))
 
@@ -100,17 +104,17 @@ _CROSSED = {
 
 
 def _nearest(case: Examined) -> tuple[str, str] | None:
-    """Return the distance from which on every GPU has its nearest adapter, with its line, if it is far."""
+    """Return the least distance of any GPU to its nearest adapter, with its line, if it is NODE or SYS."""
     nearest = list(case.facts.rails.nearest.values())
     if not nearest:
         return None
-    kind, seen = min(nearest, key=lambda each: DISTANCES.index(each[0]))
+    kind, seen = min(nearest, key=lambda distance_and_line: DISTANCES.index(distance_and_line[0]))
     count = f"{len(nearest)} GPU{'s' if len(nearest) > 1 else ''} without a nearer adapter than {kind}"
     return (kind, f"{seen} ({count})") if kind in ("NODE", "SYS") else None
 
 
 def access_control(case: Examined) -> Iterator[Suspect]:
-    """PCIe Access Control Services send peer traffic by the root complex."""
+    """PCIe Access Control Services, which redirect peer traffic to the root complex."""
     facts = case.facts
     if facts.acs:
         yield Suspect(
@@ -145,26 +149,26 @@ def access_control(case: Examined) -> Iterator[Suspect]:
 
 
 def _was_better(case: Examined) -> bool:
-    """Tell whether another run of the same hosts reached more than ACS leaves."""
+    """Return whether another run of the same hosts reached more bandwidth than ACS allows."""
     best, peak = case.line_rate, case.hardware_peak
     return best is not None and peak is not None and peak > 0.7 * best
 
 
 def slot(case: Examined) -> Iterator[Suspect]:
-    """A PCIe slot that is narrower or older than the port; none that carries less than was measured."""
-    each, most, rate = each_adapter(case), each_adapter_at_most(case), case.hardware.rate_gbps
+    """A PCIe slot that is narrower or older than the port; none whose rate is below a measured one."""
+    bandwidth, most, rate = each_adapter(case), each_adapter_at_most(case), case.hardware.rate_gbps
     stated = _narrow_links(case)
     if stated:
         yield _stated_slot(case, stated)
         return
-    if each is None or most is None or case.ratio is None or case.ratio >= GOOD or fallen(case):
+    if bandwidth is None or most is None or case.ratio is None or case.ratio >= GOOD or fallen(case):
         return
     if slower_ports(case.facts.hardware, rate) or (case.facts.hardware.links and not _is_hidden(case)):
         return  # a port of the file is slow, or the links of adapters are in it, and none is narrow
     fitting = [
         (name, limit)
         for name, limit in PCIE
-        if 0.82 * limit <= each
+        if 0.82 * limit <= bandwidth
         and most <= _LARGE_PACKETS * limit
         and _LEAST_SLOT * (rate or 0) / 8 <= limit < 0.98 * (rate or 0) / 8
     ]
@@ -175,21 +179,21 @@ def slot(case: Examined) -> Iterator[Suspect]:
             f"an adapter carries what a slot of PCIe {name} carries",
             POSSIBLE,
             [
-                f"{each:.4g} GB/s for each adapter; {name} carries {limit:.3g} GB/s, with large packets "
+                f"{bandwidth:.4g} GB/s for each adapter; {name} carries {limit:.3g} GB/s, with large packets "
                 f"{_LARGE_PACKETS * limit:.3g}",
                 *reached(case),
             ],
-            _SLOT_TELLS,
+            _SLOT_TEST,
             is_guess=True,
         )
 
 
-_SLOT_TELLS = (
+_SLOT_TEST = (
     "`lspci -vv -s ADAPTER | grep LnkSta`: speed and width of the adapter, the GPU and the bridges between; "
     "`ib_write_bw` from host memory has the same limit"
 )
 _LEAST_SLOT = 0.25
-"""Part of a port's rate that a slot carries at least, such as Gen3 x16 for 400 Gb/s: less is a rare fault."""
+"""Least rate of a slot as a fraction of the port's, such as Gen3 x16 for 400 Gb/s: less is a rare fault."""
 
 
 def _is_hidden(case: Examined) -> bool:
@@ -197,7 +201,7 @@ def _is_hidden(case: Examined) -> bool:
 
 
 def _narrow_links(case: Examined) -> list[PcieLink]:
-    """Return the PCIe links of adapters that lines of the file show to be slower than the ports behind."""
+    """Return the PCIe links of adapters that are slower than their ports by lines of the file."""
     if _is_hidden(case) or (case.ratio is not None and case.ratio >= GOOD):
         return []
     most, rate = each_adapter_at_most(case), case.hardware.rate_gbps
@@ -220,7 +224,7 @@ def _stated_slot(case: Examined, links: Sequence[PcieLink]) -> Suspect:
             f"{len(links)} of {len(case.facts.hardware.links)} links of adapters are so narrow",
             *reached(case),
         ],
-        _SLOT_TELLS,
+        _SLOT_TEST,
     )
 
 
@@ -230,8 +234,8 @@ def small_mtu(case: Examined) -> Iterator[Suspect]:
     mtu = case.mtu_bytes
     if not mtu or mtu > 1024 or (case.ratio is not None and case.ratio >= GOOD and not mtu_limit(case)):
         return
-    said = case.says("mtu").split("[")[0]
-    evidence = [f"{tool(case)}: Mtu {said}"] if said.isdecimal() else [str(facts.where["mtu"])]
+    mtu_text = case.says("mtu").split("[")[0]
+    evidence = [f"{tool(case)}: Mtu {mtu_text}"] if mtu_text.isdecimal() else [str(facts.where["mtu"])]
     share = mtu / (mtu + ETHERNET_HEADERS)
     evidence.append(
         f"headers of {ETHERNET_HEADERS} B for each packet leave {100 * share:.1f} % of the line rate; 4096 "
@@ -261,14 +265,14 @@ def small_mtu(case: Examined) -> Iterator[Suspect]:
 
 
 def _is_limit(case: Examined) -> bool:
-    """Tell whether a size of 1 MiB or more, or several sizes, show that no larger one lifts the bandwidth."""
+    """Return whether the best bandwidth is at 1 MiB or more, or at several sizes, so that it is a limit."""
     best = max((point.busbw or 0.0 for point in case.of_run), default=0.0)
     sizes = {point.size_bytes for point in case.of_run if (point.busbw or 0.0) >= 0.98 * best}
     return len(sizes) > 2 or max(sizes, default=0) >= FALL_MIN
 
 
 def mtu_limit(case: Examined) -> int | None:
-    """Return the path MTU if it explains most of a lack of 3 % or more; none next to a model's range."""
+    """Return the path MTU if it explains most of 3 % or more of missing bandwidth; none with a model."""
     mtu = case.mtu_bytes
     if not mtu or mtu > 1024 or case.expected or case.ratio is None or not case.target or case.ratio > 0.97:
         return None
@@ -277,9 +281,11 @@ def mtu_limit(case: Examined) -> int | None:
 
 
 def _port_at(case: Examined, share: float) -> int | None:
-    """Return the port of a lower rate whose payload at this MTU is what each adapter carried, to 1.5 %."""
-    each, rate = each_adapter(case), case.hardware.rate_gbps
-    if each is None or rate is None:
+    """Return the lower port rate whose payload at this MTU equals the bandwidth of each adapter, to 1.5 %."""
+    per_adapter, rate = each_adapter(case), case.hardware.rate_gbps
+    if per_adapter is None or rate is None:
         return None
-    fitting = (lower for lower in LINE_RATES if lower < rate and 0.985 <= 8 * each / (lower * share) <= 1.005)
+    fitting = (
+        lower for lower in LINE_RATES if lower < rate and 0.985 <= 8 * per_adapter / (lower * share) <= 1.005
+    )
     return next(fitting, None)

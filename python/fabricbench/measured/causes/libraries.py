@@ -1,4 +1,7 @@
-"""Causes in choices of NCCL and MPI: TCP, GPU Direct RDMA, peer-to-peer, rails, slowing variables."""
+"""Causes in choices of NCCL and MPI: TCP, GPU Direct RDMA, peer-to-peer, slow variables, rails, topology.
+
+Rules: `sockets`, `no_gpu_direct`, `no_peer_to_peer`, `forced_choice`, `cross_rail`, `hidden_topology`.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,23 @@ from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
 
 
 def sockets(case: Examined) -> Iterator[Suspect]:
-    """TCP in place of RDMA, by the log or by variables."""
+    """TCP instead of RDMA, by the log, by variables or by the bandwidth."""
     facts = case.facts
     forbidden = _forbidden(case)
     uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
-    others = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
+    others = [
+        transport for transport in facts.ways if transport.startswith("NET/") and transport != "NET/Socket"
+    ]
     by_others = facts.adapters or any(name != "Socket" for name in facts.networks)
     if not case.crosses or others or (by_others and not facts.ways["NET/Socket"]):
         return
-    why = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
-    if not uses and not why:
+    failures = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
+    if not uses and not failures:
         yield from _sockets_by_ratio(case)
         return
-    seen = facts.where.get("via NET/Socket") or facts.where.get("network")
-    evidence = [str(seen)] if seen else []
-    evidence += [str(each) for each in why]
+    log_line = facts.where.get("via NET/Socket") or facts.where.get("network")
+    evidence = [str(log_line)] if log_line else []
+    evidence += [str(failure) for failure in failures]
     evidence += [str(forbidden[2])] if forbidden else []
     yield Suspect(
         "sockets",
@@ -36,15 +41,15 @@ def sockets(case: Examined) -> Iterator[Suspect]:
         else "NCCL moves data by TCP sockets: no RDMA adapter was found or it may not be used",
         CERTAIN if uses else LIKELY,
         [*evidence, *reached(case)],
-        _RDMA_TELLS if is_mpi(case) else _ADAPTERS_TELL,
+        _RDMA_TEST if is_mpi(case) else _ADAPTERS_TEST,
     )
 
 
-_RDMA_TELLS: Final = (
+_RDMA_TEST: Final = (
     "`ucx_info -d`, `fi_info` or UCX_LOG_LEVEL=info must name an RDMA transport (rc_mlx5, dc_mlx5, verbs); "
     "`ib_write_bw` between the same hosts"
 )
-_ADAPTERS_TELL: Final = (
+_ADAPTERS_TEST: Final = (
     "`ibv_devinfo` inside the same container or job must list the adapters (/dev/infiniband, libibverbs, "
     "memlock unlimited); then the log says `NET/IB : Using` and `via NET/IB`"
 )
@@ -57,22 +62,22 @@ _TCP_ONLY: Final[Mapping[str, re.Pattern[str]]] = {
     "I_MPI_FABRICS": re.compile(r".*\btcp\b.*"),
     "btl": re.compile(r"(?!.*(?:openib|uct|ofi)).*\btcp\b.*"),
 }
-"""Variables, and the parameter of Open MPI, with the values that leave TCP alone."""
+"""Variables, and the parameter `btl` of Open MPI, with the values that allow only TCP."""
 
 
 def _forbidden(case: Examined) -> tuple[str, str, Seen] | None:
-    """Return the setting that leaves only TCP."""
+    """Return the setting that allows only TCP; none without one."""
     for name, pattern in _TCP_ONLY.items():
-        found = case.setting(name)
-        if found is None and case.best and (value := case.best.settings.get(name)):
-            found = name, value, Seen(case.best.line, f"{name} {value}")
-        if found and pattern.fullmatch(found[1]):
-            return found
+        variable = case.setting(name)
+        if variable is None and case.best and (value := case.best.settings.get(name)):
+            variable = name, value, Seen(case.best.line, f"{name} {value}")
+        if variable and pattern.fullmatch(variable[1]):
+            return variable
     return None
 
 
 def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
-    """So little bandwidth, after so long a latency, as TCP gives."""
+    """Bandwidth as low, and latency as long, as with TCP."""
     rate, carried, peak = case.hardware.rate_gbps, case.carried, case.peak
     if case.is_perftest or case.ratio is None or not (rate and carried and peak):
         return
@@ -84,49 +89,51 @@ def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
         return
     network, allowed = case.setting("NCCL_NET"), case.setting("NCCL_IB_DISABLE")
     if network or (allowed and fastest is None):
-        return  # RDMA is asked for: the ratio alone is no evidence against it
+        return  # RDMA is requested: the ratio is no evidence against it
     latency = [f"{fastest.time_us:.4g} us for {fastest.size_bytes} B"] if fastest else []
     yield Suspect(
         "sockets",
         "so little, and long latency, as TCP gives: RDMA may not be used",
         POSSIBLE,
         [*latency, *reached(case)],
-        _RDMA_TELLS
+        _RDMA_TEST
         if is_mpi(case)
-        else f"NCCL_DEBUG=INFO: `via NET/Socket` or `NET/Socket : Using` is it; {_ADAPTERS_TELL}",
+        else f"NCCL_DEBUG=INFO: `via NET/Socket` or `NET/Socket : Using` is it; {_ADAPTERS_TEST}",
     )
 
 
 _SOCKETS_MOST: Final = 0.15
-"""Part of the line rate of a host below which TCP may be used. Assumption: 10 to 50 Gb/s of some streams."""
+"""Fraction of a host's line rate below which TCP is possible. Assumption: 10 to 50 Gb/s of some streams."""
 _SOCKETS_OF_ONE: Final = 0.6
-"""Part of one adapter's rate that nothing but RDMA reaches at any size. Assumption."""
+"""Fraction of one adapter's rate that only RDMA reaches. Assumption."""
 _SMALL: Final = 1024
 _RDMA_LATENCY_US: Final = 15.0
 """Time of a small operation that TCP between hosts does not reach [us]: a message takes 10 us or more."""
 
 
 def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
-    """RDMA by way of host memory."""
+    """RDMA through host memory: GPU Direct RDMA is off."""
     facts = case.facts
-    by_rdma = [way for way in facts.ways if way.startswith("NET/") and way != "NET/Socket"]
-    without = facts.gdr[False] if by_rdma else 0
-    off = case.setting("NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT")
-    is_set_off = off is not None and off[1] in ("0", "LOC")
+    by_rdma = [
+        transport for transport in facts.ways if transport.startswith("NET/") and transport != "NET/Socket"
+    ]
+    indirect = facts.gdr[False] if by_rdma else 0
+    variable = case.setting("NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT")
+    is_set_off = variable is not None and variable[1] in ("0", "LOC")
     if facts.ways["NET/Socket"] and not by_rdma:
         return
-    if facts.gdr[True] and not without:
+    if facts.gdr[True] and not indirect:
         return
-    if not (without or facts.gdr_off or facts.gdr_far or is_set_off):
+    if not (indirect or facts.gdr_off or facts.gdr_far or is_set_off):
         return
-    # Without reads by GPU Direct RDMA, as of old versions without NVLink, senders alone go by host memory.
-    is_send_alone = facts.gdr[True] > 0 and without == facts.sent[False] and not facts.gdr_off
-    evidence = [str(each) for each in facts.gdr_off[:2]]
-    if without:
-        count = f"{without} of {without + facts.gdr[True]} channels between hosts without /GDRDMA"
+    # Without GPU Direct RDMA reads (old versions without NVLink), only senders use host memory.
+    is_send_alone = facts.gdr[True] > 0 and indirect == facts.sent[False] and not facts.gdr_off
+    evidence = [str(off_line) for off_line in facts.gdr_off[:2]]
+    if indirect:
+        count = f"{indirect} of {indirect + facts.gdr[True]} channels between hosts without /GDRDMA"
         evidence.append(f"{count}, first {facts.where['no gdr']}")
-    if off and is_set_off:
-        evidence.append(str(off[2]))
+    if variable and is_set_off:
+        evidence.append(str(variable[2]))
     yield Suspect(
         "gpu-direct-off",
         "data between GPU and adapter take the way through host memory: GPU Direct RDMA is off",
@@ -138,15 +145,19 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
 
 
 def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
-    """Shared memory in place of NVLink or PCIe between the GPUs of a host."""
+    """Shared memory instead of NVLink or PCIe between the GPUs of a host."""
     facts = case.facts
-    off = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
-    is_set_off = off is not None and off[1] in ("1", "LOC", "0" if off[0] == "NCCL_P2P_LEVEL" else "LOC")
+    variable = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
+    is_set_off = variable is not None and variable[1] in (
+        "1",
+        "LOC",
+        "0" if variable[0] == "NCCL_P2P_LEVEL" else "LOC",
+    )
     by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
     logged = facts.where.get("P2P disabled")
     if not (is_set_off or by_memory or logged):
         return
-    evidence = [str(off[2])] if off and is_set_off else []
+    evidence = [str(variable[2])] if variable and is_set_off else []
     evidence += [str(logged)] if logged else []
     if facts.ways["SHM"]:
         evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {facts.where['via SHM']}")
@@ -185,16 +196,16 @@ _HALVING: Final[Mapping[str, tuple[str, ...]]] = {
     "NCCL_MAX_NRINGS": ("1", "2"),
     "NCCL_MAX_CTAS": ("1", "2"),
 }
-"""Of these the ones that cost half or more: LL sends a flag with each 4 B, a channel is a thread block."""
+"""Values of these that cost half or more: LL sends a flag with each 4 B, a channel is a thread block."""
 _HALVED: Final = 0.65
 
 
 def forced_choice(case: Examined) -> Iterator[Suspect]:
-    """Variables that hold NCCL back."""
+    """Variables that limit NCCL to a slower choice than its own."""
     forced = [
-        found
+        variable
         for name, pattern in _SLOWING.items()
-        if (found := case.setting(name)) and pattern.fullmatch(found[1])
+        if (variable := case.setting(name)) and pattern.fullmatch(variable[1])
     ]
     if not forced or (case.ratio is not None and case.ratio >= GOOD):
         return
@@ -205,7 +216,7 @@ def forced_choice(case: Examined) -> Iterator[Suspect]:
         LIKELY
         if is_half and any(name in _HALVING and value in _HALVING[name] for name, value, _ in forced)
         else POSSIBLE,
-        list(dict.fromkeys(str(each[2]) for each in forced)),
+        list(dict.fromkeys(str(setting[2]) for setting in forced)),
         "the same without them",
     )
 
@@ -214,15 +225,15 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
     """Traffic between rails."""
     facts, rails = case.facts, case.facts.rails
     cross = case.setting("NCCL_CROSS_NIC")
-    seen = facts.where.get("crossNic")
+    log_line = facts.where.get("crossNic")
     are_crossed = rails.known > 1 and 2 * rails.changed > rails.known
     several = (case.adapters or 0) > 1
-    if not several or not case.crosses or not ((cross and cross[1] != "0") or seen or are_crossed):
+    if not several or not case.crosses or not ((cross and cross[1] != "0") or log_line or are_crossed):
         return
     if case.ratio is not None and case.ratio >= GOOD:
         return
     evidence = [str(cross[2])] if cross else []
-    evidence += [str(seen)] if seen else []
+    evidence += [str(log_line)] if log_line else []
     if rails.changed and rails.where:
         count = f"{rails.changed} of {rails.known} connections leave by one adapter and arrive at another"
         evidence.append(f"{count}, first {rails.where}")
@@ -237,15 +248,15 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
 
 
 def hidden_topology(case: Examined) -> Iterator[Suspect]:
-    """NCCL cannot see PCIe, as in a virtual machine."""
+    """A PCIe topology that NCCL cannot read, as in a virtual machine."""
     hidden = [*filter(None, [case.facts.failures.get("could not read /sys")]), *case.facts.hardware.hidden]
     if not hidden:
         return
-    seen = hidden[0]
+    log_line = hidden[0]
     yield Suspect(
         "hidden-topology",
         "NCCL cannot read the PCIe topology, as in virtual machines, and takes defaults for its paths",
         LIKELY if case.ratio is None or case.ratio < GOOD else POSSIBLE,
-        [str(seen), *reached(case)],
+        [str(log_line), *reached(case)],
         "NCCL_TOPO_FILE of the provider, ATS and ACS as it says; NCCL_TOPO_DUMP_FILE shows what NCCL takes",
     )

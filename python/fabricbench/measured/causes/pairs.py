@@ -1,4 +1,7 @@
-"""Causes of a test of a pair of hosts: memory of GPUs, connections by rdma_cm, queue pairs."""
+"""Causes in a test of a pair of hosts: memory of GPUs, connections by rdma_cm, queue pairs.
+
+Rules: `gpu_memory`, `rdma_cm`, `compared_queue_pairs`, `one_queue_pair`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _GPU_OPTION = re.compile(r"--use_(?:cuda|rocm|hl|mlu)\S*(?: \d+)?")
 
 
 def gpu_memory(case: Examined) -> Iterator[Suspect]:
-    """A pair of hosts that moves data of GPUs: the way between GPU and adapter is part of the path."""
+    """A pair of hosts that moves data of GPUs: the link between GPU and adapter is part of the path."""
     memory = case.says("memory") or case.says("buffers")
     options = case.best.settings.get("options", "") if case.best else ""
     by_option = _GPU_OPTION.search(options)
@@ -70,7 +73,7 @@ def compared_queue_pairs(case: Examined) -> Iterator[Suspect]:
 
 
 def one_queue_pair(case: Examined) -> Iterator[Suspect]:
-    """Perftest with one queue pair; none if a better run of the file had as many."""
+    """Perftest with one queue pair; not if a better run of the file had as many."""
     compared = comparison(case)
     if compared is None or (QUEUE_PAIRS in compared.names and len(compared.names) > 1):
         yield from _few_queue_pairs(case, POSSIBLE, [])

@@ -1,4 +1,7 @@
-"""Causes that make a run no measurement of the network: errors, wrong values, ranks that are alone."""
+"""Causes that make a run no measurement of the network: errors, wrong values, single ranks, a single host.
+
+Rules: `wrong_values`, `failed`, `separate_processes`, `inside_a_host`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from fabricbench.measured.suspect import CERTAIN, Suspect
 
 
 def wrong_values(case: Examined) -> Iterator[Suspect]:
-    """Values that the benchmark's own check found wrong."""
+    """Results with wrong values by the benchmark's own check."""
     wrong = [point for point in case.points if point.wrong]
     if wrong:
         first = wrong[0]
@@ -32,19 +35,19 @@ def wrong_values(case: Examined) -> Iterator[Suspect]:
 def failed(case: Examined) -> Iterator[Suspect]:
     """A run that ended with an error."""
     facts = case.facts
-    completions = sorted(facts.completions.items(), key=lambda each: each[0] == _FLUSHED)
-    found: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
-    if not found and not facts.failed:
+    completions = sorted(facts.completions.items(), key=lambda completion: completion[0] == _FLUSHED)
+    errors: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
+    if not errors and not facts.failed:
         return
-    is_hang = not found and "Watchdog" in facts.failed[0].text
-    key = found[0][0] if found else "watchdog" if is_hang else None
-    sentence, tells = _ERRORS.get(key, _ERRORS[None])
-    lines = [*(seen for _, seen in found[:1]), *facts.failed[:1]]
-    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(str, lines))), tells)
+    is_hang = not errors and "Watchdog" in facts.failed[0].text
+    key = errors[0][0] if errors else "watchdog" if is_hang else None
+    sentence, test = _ERRORS.get(key, _ERRORS[None])
+    lines = [*(error_line for _, error_line in errors[:1]), *facts.failed[:1]]
+    yield Suspect("run-failed", sentence, CERTAIN, list(dict.fromkeys(map(str, lines))), test)
 
 
 _FLUSHED: Final = 5
-"""`IBV_WC_WR_FLUSH_ERR` of what was posted to a queue pair that had failed before."""
+"""`IBV_WC_WR_FLUSH_ERR`: completion of a request on a queue pair that had failed before."""
 
 
 _MEMORY: Final = (
@@ -98,15 +101,15 @@ _ERRORS: Final[Mapping[int | str | None, tuple[str, str]]] = {
         "the first `NCCL WARN` of all ranks: NCCL_DEBUG=WARN of every process in one file; `dmesg` for Xid",
     ),
 }
-"""By the call that failed, or `ibv_wc_status` of verbs."""
+"""Sentence and test of each error, by the call that failed or `ibv_wc_status` of verbs."""
 
 
 def separate_processes(case: Examined) -> Iterator[Suspect]:
-    """Processes that know nothing of each other: nccl-tests without MPI."""
+    """Unconnected processes, as of nccl-tests without MPI, or a single rank."""
     facts = case.facts
     ranks = {rank for rank, *_ in facts.devices}
-    alone = len(ranks) == 1 and len(facts.devices) == 1 and (facts.ranks or 1) == 1
-    # Of tables that were read each run has a rank 0 of its own.
+    is_single_rank = len(ranks) == 1 and len(facts.devices) == 1 and (facts.ranks or 1) == 1
+    # Each run with a table has its own rank 0.
     if facts.first_ranks > (max(facts.heads, 1) if case.points else 1):
         yield Suspect(
             "separate-processes",
@@ -118,7 +121,7 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
             ],
             "`make clean && make MPI=1`, then one list of ranks 0 to n-1 stands before one table",
         )
-    elif alone:
+    elif is_single_rank:
         yield Suspect(
             "one-rank",
             "one rank takes part: its bus bandwidth is 0 by definition, (n - 1) / n of it crosses anything",

@@ -1,4 +1,8 @@
-"""Runs of a file that differ in a setting: the two farthest apart, and the setting that separates them."""
+"""Causes in settings: runs of a file, or hosts of a run, that differ in one.
+
+Rules: `different_settings`, `hosts_differ`. `comparison` returns the two runs with the largest ratio of
+bandwidths, and the settings that separate them, as `Comparison`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ _FOLLOWS: Final[Mapping[str, Sequence[str]]] = {
     "network": ("NCCL_NET", "NCCL_IB_DISABLE", "NCCL_NET_PLUGIN"),
     "device": ("host",),
 }
-"""Settings that follow from others: where one of these differs as well, they are no second difference."""
+"""Settings that follow from others: they are no second difference if one of these differs too."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Comparison:
         low: The lower bandwidth [GB/s], and the settings of its run.
         high: The higher one, likewise.
         names: Settings that differ between both and may have an effect.
-        explains: Part of what is missing that the better run has.
+        explains: Fraction of the missing bandwidth that the better run reaches.
     """
 
     where: str
@@ -65,7 +69,7 @@ class Comparison:
         return described({name: run.get(name, "") for name in self.names} or run)
 
     def is_by(self, *names: str) -> bool:
-        """Tell whether one setting of some names alone separates the runs."""
+        """Return whether only one setting separates the runs, and it is one of these."""
         return len(self.names) == 1 and self.names[0] in names
 
 
@@ -82,15 +86,15 @@ def comparison(case: Examined) -> Comparison | None:
         return None
     size, placement = max(ratios, key=lambda key: ratios[key])
     (low, low_name), (high, high_name) = ends[size, placement]
-    other = max(
+    rate_of_fast_run = max(
         (runs[high_name].get((point.size_bytes, point.placement), 0.0) for point in case.large), default=0.0
     )
     explains = None
     if case.target and case.plateau and case.target > case.plateau:
-        explains = min(1.0, max(0.0, (other - case.plateau) / (case.target - case.plateau)))
+        explains = min(1.0, max(0.0, (rate_of_fast_run - case.plateau) / (case.target - case.plateau)))
     slow, fast = differs[low_name], differs[high_name]
-    where = f"{size} B{f', {placement}' if placement else ''}"
-    return Comparison(where, (low, slow), (high, fast), _separating(slow, fast), explains)
+    size_and_placement = f"{size} B{f', {placement}' if placement else ''}"
+    return Comparison(size_and_placement, (low, slow), (high, fast), _separating(slow, fast), explains)
 
 
 def _separating(slow: Mapping[str, str], fast: Mapping[str, str]) -> list[str]:
@@ -101,8 +105,8 @@ def _separating(slow: Mapping[str, str], fast: Mapping[str, str]) -> list[str]:
         if slow.get(name, "") != fast.get(name, "") and name not in _WITHOUT_EFFECT
     ]
     independent = [name for name in differing if not set(_FOLLOWS.get(name, ())) & set(differing)]
-    named = [name for name in independent if name != "options"]
-    return named or independent or differing
+    named_settings = [name for name in independent if name != "options"]
+    return named_settings or independent or differing
 
 
 def _runs(
@@ -124,25 +128,25 @@ def _runs(
     }, settings
 
 
-_NAMED_BY_OTHERS: Final = (QUEUE_PAIRS, RDMA_CM, MTU, *MEMORY)
+_WITH_OWN_CAUSE: Final = (QUEUE_PAIRS, RDMA_CM, MTU, *MEMORY)
 """Settings with a cause of their own, named by the rules of a pair of hosts."""
 
 
 def different_settings(case: Examined) -> Iterator[Suspect]:
     """Runs of a file that differ in a setting and in bandwidth."""
-    found = comparison(case)
-    if found is None:
+    pair = comparison(case)
+    if pair is None:
         return
-    is_one = len(found.names) == 1 and not found.is_by(*_NAMED_BY_OTHERS)
+    is_one = len(pair.names) == 1 and not pair.is_by(*_WITH_OWN_CAUSE)
     yield Suspect(
         "different-settings",
-        f"runs of this file differ in {found.names[0]} alone, and so does their bandwidth"
-        if len(found.names) == 1
+        f"runs of this file differ in {pair.names[0]} alone, and so does their bandwidth"
+        if len(pair.names) == 1
         else "runs of this file differ in a setting, and so does their bandwidth: they are no repetitions",
         LIKELY if is_one else POSSIBLE,
-        found.evidence,
+        pair.evidence,
         "the same run again, with only one of these settings changed at a time",
-        found.explains,
+        pair.explains,
     )
 
 
@@ -151,17 +155,17 @@ _VARIABLES_MAX: Final = 4
 
 def hosts_differ(case: Examined) -> Iterator[Suspect]:
     """Hosts of one run with other variables than the rest."""
-    found = list(case.facts.by_host.differing())
-    if not found:
+    differing = list(case.facts.by_host.differing())
+    if not differing:
         return
-    name, hosts, _ = found[0]
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    name, hosts, _ = differing[0]
+    more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
     who = f"{', '.join(hosts[:3])}{' and others' if len(hosts) > 3 else ''}"
     yield Suspect(
         "different-settings",
         f"{who} ran with another {name}{more} than the other hosts: a collective waits for its slowest host",
         LIKELY,
-        [evidence for *_, evidence in found[:_VARIABLES_MAX]],
+        [evidence for *_, evidence in differing[:_VARIABLES_MAX]],
         "the same run with the same variables on all hosts (`mpirun -x NAME`, `srun --export`; `env | grep "
         "NCCL_`, /etc/nccl.conf and ~/.nccl.conf of each host)",
     )

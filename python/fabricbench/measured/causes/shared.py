@@ -1,4 +1,4 @@
-"""Adapters that ranks of MPI share, where a file does not say how many ranks of a host send beyond it."""
+"""Rule `shared_adapters`: adapters that ranks of MPI share, if the number of ranks of a host is unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricbench.measured.examined import Examined, Point
 from fabricbench.measured.suspect import AS_EXPECTED, POSSIBLE, Suspect
 
 _FULL: Final = 0.85
-"""Part of what adapters carry from which on they are full: MPI's own headers and rates by the mean time."""
+"""Fraction of the payload rate at which adapters are full: MPI has headers, and rates use the mean time."""
 _ABOVE: Final = 1.02
 _NODES: Final = re.compile(r"\bsrun\b.*?\s(?:-N ?|--nodes[ =])(\d{1,4})\b")
 _HOSTS: Final = re.compile(r"(?:^|\s)(?:-H|--host|-host|-hosts)[ =](\S+)")
@@ -24,7 +24,7 @@ _BY_NODE: Final = re.compile(
 
 
 def shared_adapters(case: Examined) -> Iterator[Suspect]:
-    """Adapters that are full if all ranks of a host send beyond it, else that no rate is expected of them."""
+    """Adapters that are full if all ranks of a host send to other hosts; else no expected rate is known."""
     best, plateau, rate = case.best, case.plateau, case.line_rate
     if not _is_unknown(case) or best is None or plateau is None or rate is None:
         return
@@ -33,8 +33,8 @@ def shared_adapters(case: Examined) -> Iterator[Suspect]:
 
 def _full_port(case: Examined, best: Point, plateau: float, rate: float) -> Suspect | None:
     for local in _ranks_of_hosts(case):
-        each = (best.ranks - local) / (best.ranks - 1) if best.kind == "alltoall" else 1.0
-        carried = local * each * plateau
+        fraction = (best.ranks - local) / (best.ranks - 1) if best.kind == "alltoall" else 1.0
+        carried = local * fraction * plateau
         if _FULL * rate * case.payload_share <= carried <= _ABOVE * rate:
             by_node = _BY_NODE.search(_launch(case))
             return Suspect(
@@ -42,7 +42,7 @@ def _full_port(case: Examined, best: Point, plateau: float, rate: float) -> Susp
                 f"the adapters of a host are full if its {local} ranks share them and all send beyond it",
                 POSSIBLE,
                 [
-                    f"{local} ranks x {each * plateau:.4g} GB/s = {carried:.4g} GB/s of {rate:.4g} GB/s",
+                    f"{local} ranks x {fraction * plateau:.4g} GB/s = {carried:.4g} GB/s of {rate:.4g} GB/s",
                     *([f"neighbours are on different hosts by {by_node[0].strip()}"] if by_node else []),
                 ],
                 "tx bytes of the port over the time; ranks of neighbours on one host (`--map-by core`, srun "
@@ -63,7 +63,7 @@ def _unknown_share(best: Point, plateau: float, rate: float) -> Suspect:
 
 
 def _is_unknown(case: Examined) -> bool:
-    """Tell whether many ranks of MPI measured a rate, and what adapters carry of it is not known."""
+    """Return whether more than two ranks of MPI measured a rate whose load of adapters is unknown."""
     best = case.best
     return best is not None and is_mpi(case) and not case.is_latency and best.ranks > 2 and case.bound is None
 
@@ -75,15 +75,15 @@ def _launch(case: Examined) -> str:
 
 
 def _ranks_of_hosts(case: Examined) -> list[int]:
-    """Return how many ranks a host has, by the command, else all equal shares of two hosts or more."""
+    """Return the ranks of a host by the command, else each equal split of the ranks on two hosts or more."""
     ranks, options = case.best.ranks if case.best else 0, _launch(case)
     if nodes := _NODES.search(options):
-        known = ranks // int(nodes[1]) if int(nodes[1]) and ranks % int(nodes[1]) == 0 else 0
-    elif each := _EACH.search(options):
-        known = int(each[1])
+        ranks_per_host = ranks // int(nodes[1]) if int(nodes[1]) and ranks % int(nodes[1]) == 0 else 0
+    elif per_node := _EACH.search(options):
+        ranks_per_host = int(per_node[1])
     elif hosts := _HOSTS.search(options):
         count = len({host.split(":")[0] for host in hosts[1].split(",")})
-        known = ranks // count if ranks % count == 0 else 0
+        ranks_per_host = ranks // count if ranks % count == 0 else 0
     else:
         return [ranks // count for count in range(2, ranks // 2 + 1) if ranks % count == 0]
-    return [known] if 1 < known < ranks else []
+    return [ranks_per_host] if 1 < ranks_per_host < ranks else []

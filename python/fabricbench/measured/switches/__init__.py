@@ -1,4 +1,4 @@
-"""What switches counted, read from files that people keep; `reading.read` finds the form of a file.
+"""Readers of counters of switches and hosts from files; `reading.read` detects the form of a file.
 
-Nothing is computed here but differences. What a counter counts its vendor says (`fabricbench.counters`).
+Only differences are computed here. The meaning of each counter, by its vendor, is in `fabricbench.counters`.
 """

@@ -1,4 +1,7 @@
-"""Names the device or tool of counters that cannot be read, by lines and names that only it prints."""
+"""Detects counters of devices and tools that cannot be read, by lines and names that only they print.
+
+`of_text` and `of_json` return the form as `Foreign`, with a hint.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from fabricbench.measured.text import Document
 
 @dataclass(frozen=True)
 class Foreign:
-    """A form that is known and not read.
+    """A known form of counters that cannot be read.
 
     Attributes:
         name: The form, for the error.
-        text: A pattern of a line that it alone has.
+        text: A pattern of a line that no other form has.
         keys: A pattern of names in its JSON.
-        hint: How to get counters that are read from such a device.
+        hint: How to get readable counters from such a device.
     """
 
     name: str
@@ -108,15 +111,15 @@ _FORMS: Final[Sequence[Foreign]] = (
 
 
 def of_text(document: Document) -> Foreign | None:
-    """Return the form that a text has; none if it is none of them."""
+    """Return the known form of a text; none if no form matches."""
     texts = [line.text for line in document.lines]
-    return next((each for each in _FORMS if any(each.text.fullmatch(text) for text in texts)), None)
+    return next((form for form in _FORMS if any(form.text.fullmatch(text) for text in texts)), None)
 
 
 def of_json(values: Sequence[Any]) -> Foreign | None:
-    """Return the form of JSON by its names; none if it is none of them."""
+    """Return the known form of JSON by its names; none if no form matches."""
     names = set(_names(values, 0))
-    return next((each for each in _FORMS if any(each.keys.fullmatch(name) for name in names)), None)
+    return next((form for form in _FORMS if any(form.keys.fullmatch(name) for name in names)), None)
 
 
 _DEPTH_MAX: Final = 6
@@ -132,5 +135,5 @@ def _names(value: Any, depth: int) -> Iterator[str]:
             yield str(name)
             yield from _names(content, depth + 1)
     elif isinstance(value, list):
-        for each in value[:_NAMES_MAX]:
-            yield from _names(each, depth + 1)
+        for item in value[:_NAMES_MAX]:
+            yield from _names(item, depth + 1)

@@ -1,7 +1,8 @@
-"""Reads counters of hosts: `ethtool -S`, `rdma statistic` and files of `hw_counters` below /sys.
+"""Reader of counters of hosts: `ethtool -S`, `rdma statistic` and files of `hw_counters` below /sys.
 
-Names are those of a driver: a section is read as of the driver that has most of its names. An
-interface is named by the command line or the line above its section, a port by `mlx5_0/1` or its path.
+`read` is for text, `read_json` for `rdma -j`. Names are those of a driver: a section belongs to the driver
+that has most of its names. An interface is named by the command line or the line above its section, a port by
+`mlx5_0/1` or its path.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ ETHTOOL, RDMA, FILES = "ethtool -S", "rdma statistic", "hw_counters"
 """Forms, by the command or folder that gives them."""
 _SOURCES: Final = {ETHTOOL: ("ethtool",), RDMA: ("hw_counters", "rdma"), FILES: ("hw_counters", "rdma")}
 _DRIVERS: Final = {"mlx5": "mlx5", "bnxt": "bnxt_re", "rxe": "rxe", "irdma": "irdma"}
-"""Families by how the name of an RDMA device begins."""
+"""Families by the beginning of the name of an RDMA device."""
 _NO_NAME: Final = "adapter"
 _PROMPT: Final = re.compile(r"\[?[\w.-]+@([\w.-]{1,63})(?:[: ][^\]#$]{0,200})?\]?\s?[#$](?: .*)?")
 _COMMAND: Final = re.compile(r"\bethtool\s+(?:-S|--statistics)\s+([\w.@:-]{1,63})")
-_NAMED: Final = re.compile(
+_SECTION_NAME: Final = re.compile(
     r"\W*(?:(?:interface|iface|dev|device|nic):?\s+)?([A-Za-z][\w.@-]{0,62})\W*", re.IGNORECASE
 )
 """A line such as `=== eth0 ===` or `Interface: eth0`."""
@@ -44,7 +45,7 @@ _PAIR: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _LIFESPAN: Final = "lifespan"
-"""A file among `hw_counters` that counts nothing: how long the driver keeps a value that it read [ms]."""
+"""A file among `hw_counters` that is no counter: lifetime of a value in the driver's cache [ms]."""
 _STATE_TAGS: Final = ("state", "physical_state", "netdev")
 """Fields of `rdma link`, which has no counters."""
 
@@ -62,14 +63,14 @@ def read(document: Document) -> Reading | None:
     """Read every section of counters of a host; none if there is none.
 
     Raises:
-        MeasuredError: A section has no interface that tells it from others, or a row of it is cut off.
+        MeasuredError: One of several sections has no interface, or a row is cut off.
     """
     reading = Reading(document, "host", kind="host")
-    found = _Sections(reading)
+    collector = _Sections(reading)
     for line in document.lines:
         if line.text.strip():
-            found.take(line)
-    sections = [each for each in found.sections if each.cells] or _pairs(document.lines)
+            collector.take(line)
+    sections = [section for section in collector.sections if section.cells] or _pairs(document.lines)
     _require_names(document, sections)
     for section in sections:
         _require_whole(reading, section)
@@ -78,10 +79,10 @@ def read(document: Document) -> Reading | None:
 
 
 def read_json(document: Document, values: Sequence[Any]) -> Reading | None:
-    """Read `rdma -j statistic show`; none if it is nothing of that.
+    """Read `rdma -j statistic show`; none if it is another document.
 
     Raises:
-        MeasuredError: A value of a counter that is known is no number.
+        MeasuredError: A value of a known counter is no number.
     """
     entries = [each for value in values for each in (value if isinstance(value, list) else [value])]
     rows = [each for each in entries if isinstance(each, dict) and isinstance(each.get("ifname"), str)]
@@ -91,7 +92,7 @@ def read_json(document: Document, values: Sequence[Any]) -> Reading | None:
     reading = Reading(document, "host", kind="host")
     for row in rows:
         tags = {name: value for name, value in row.items() if name in _TAGS or isinstance(value, str)}
-        place = _port(
+        port_name = _port(
             str(row["ifname"]),
             row.get("port"),
             {k: v for k, v in tags.items() if k not in ("ifname", "port")},
@@ -101,7 +102,7 @@ def read_json(document: Document, values: Sequence[Any]) -> Reading | None:
             for name, value in row.items()
             if name not in tags and isinstance(value, int | float) and not isinstance(value, bool)
         ]
-        _add(reading, _Section(RDMA, place, [each for each in cells if each[0] != "port"]))
+        _add(reading, _Section(RDMA, port_name, [each for each in cells if each[0] != "port"]))
     return reading if reading.counts else None
 
 
@@ -135,8 +136,8 @@ def _port(device: str, port: object, tags: Mapping[str, object]) -> str:
 class _Sections:
     """Sections of a text, filled line by line.
 
-    State: the sections so far, the one that takes rows, the name that the lines above give to the next one,
-    and the counter whose value is in the next line.
+    State: the sections so far, the open one that receives rows, the name for the next one by the lines above
+    it, and the counter whose value is in the next line.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -147,7 +148,7 @@ class _Sections:
         self._pending = ""
 
     def take(self, line: Line) -> None:
-        """Read a line; one that is nothing of a section is skipped.
+        """Read a line; one outside all sections is skipped.
 
         Raises:
             MeasuredError: It names a second host, or has a name without a value.
@@ -167,7 +168,7 @@ class _Sections:
         elif path := _PATH.fullmatch(text):
             self._take_path(path, line)
         elif self._open is None or not self._take_row(self._open, line):
-            name = _NAMED.fullmatch(text)
+            name = _SECTION_NAME.fullmatch(text)
             self._above = name[1] if name else self._above
 
     def _begin(self, section: _Section) -> None:
@@ -177,7 +178,7 @@ class _Sections:
     def _take_path(self, path: re.Match[str], line: Line) -> None:
         """Read a path of a counter, with its value or above it."""
         port = f"{path[1]}/{path[2]}"
-        section = next((each for each in self.sections if each.place == port), None)
+        section = next((candidate for candidate in self.sections if candidate.place == port), None)
         if section is None:
             self._begin(section := _Section(FILES, port))
         if path[5] is None:
@@ -187,7 +188,7 @@ class _Sections:
             section.cells.append((path[4], path[5], line.number))
 
     def _take_row(self, section: _Section, line: Line) -> bool:
-        """Read a row of the open section; tell whether it is one."""
+        """Read a row of the open section; return whether the line is one."""
         text = line.text.strip()
         if section.form == FILES:
             if self._pending and _NUMBER.fullmatch(text):
@@ -205,12 +206,14 @@ class _Sections:
 
 
 def _is_cut(line: Line, lines: Sequence[Line]) -> bool:
-    """Tell whether a name without a value is the last text of a file."""
-    return bool(_CUT_ROW.fullmatch(line.text)) and not any(each.text.strip() for each in lines[line.number :])
+    """Return whether a line is a name without a value at the end of a file."""
+    return bool(_CUT_ROW.fullmatch(line.text)) and not any(
+        next_line.text.strip() for next_line in lines[line.number :]
+    )
 
 
-def _of_link(document: Document, line: Line, place: str, rest: str) -> list[_Section]:
-    """Read a line of `rdma statistic show`: names and values in turn; nothing if it is one of `rdma link`.
+def _of_link(document: Document, line: Line, port: str, rest: str) -> list[_Section]:
+    """Read a line of `rdma statistic show`: alternating names and values; empty for a line of `rdma link`.
 
     Raises:
         MeasuredError: Its last name has no value.
@@ -230,7 +233,7 @@ def _of_link(document: Document, line: Line, place: str, rest: str) -> list[_Sec
         index += 2
     if not cells or tags.keys() & set(_STATE_TAGS):
         return []
-    return [_Section(RDMA, _port(place, None, tags), cells)]
+    return [_Section(RDMA, _port(port, None, tags), cells)]
 
 
 def _pairs(lines: Sequence[Line]) -> list[_Section]:
@@ -251,13 +254,13 @@ def _pairs(lines: Sequence[Line]) -> list[_Section]:
 
 
 def _require_names(document: Document, sections: Sequence[_Section]) -> None:
-    """Name a single section without an interface, and refuse several of which one has none.
+    """Name a single section without an interface, and refuse several if one has none.
 
     Raises:
         MeasuredError: Two sections may be of one interface or of two.
     """
-    nameless = [each for each in sections if not each.place]
-    if nameless and len([each for each in sections if each.form == ETHTOOL]) > 1:
+    nameless = [section for section in sections if not section.place]
+    if nameless and len([section for section in sections if section.form == ETHTOOL]) > 1:
         line = nameless[0].cells[0][2] if nameless[0].cells else None
         hint = (
             "keep the command line `ethtool -S IFACE` above each section, or give one file for each interface"
@@ -265,12 +268,12 @@ def _require_names(document: Document, sections: Sequence[_Section]) -> None:
         raise document.error(
             line, "several NIC statistics, one of an interface without name", "their interfaces", hint
         )
-    for each in nameless:
-        each.place = _NO_NAME
+    for section in nameless:
+        section.place = _NO_NAME
 
 
 def _require_whole(reading: Reading, section: _Section) -> None:
-    """Leave out a counter in the last line of a file that has no line end: its value may be cut off."""
+    """Leave out a counter in the last line of a file if it has no line end: its value may be cut off."""
     document = reading.document
     last = section.cells[-1][2]
     text = document.text
@@ -285,8 +288,8 @@ def _add(reading: Reading, section: _Section) -> None:
     names = {name for name, _, _ in section.cells}
     family = _family(section.form, names)[0] or _by_device(section.place)
     reading.read_as(section.form)
-    known = sum(1 for name in names if family and _is_of(family, name))
-    if not known:
+    known_count = sum(1 for name in names if family and _is_of(family, name))
+    if not known_count:
         reading.notes.append(
             f"{section.place}: no driver is known that has these {len(names):,} names: they are listed "
             "without a meaning"
@@ -304,24 +307,26 @@ def _add(reading: Reading, section: _Section) -> None:
 
 
 def _family(form: str, names: Collection[str]) -> tuple[str, int]:
-    """Return the driver that most of some names are of, and how many; no driver where two have as many."""
+    """Return the driver with the most of some names, and their number; no driver if two have equally many."""
     scores: dict[str, int] = {}
     for name in names:
-        for family in {each.family for each in find(name) if each.source in _SOURCES[form]} - {_PORT_FAMILY}:
+        for family in {counter.family for counter in find(name) if counter.source in _SOURCES[form]} - {
+            _PORT_FAMILY
+        }:
             scores[family] = scores.get(family, 0) + 1
     best = max(scores.values(), default=0)
-    chosen = [family for family, score in scores.items() if score == best]
-    return (chosen[0] if len(chosen) == 1 else ""), best
+    best_families = [family for family, score in scores.items() if score == best]
+    return (best_families[0] if len(best_families) == 1 else ""), best
 
 
 _PORT_FAMILY: Final = "ib-port"
 """Counters of a port that every RDMA device has; they name no driver."""
 
 
-def _by_device(place: str) -> str:
-    return next((family for begin, family in _DRIVERS.items() if place.startswith(begin)), "")
+def _by_device(port: str) -> str:
+    return next((family for begin, family in _DRIVERS.items() if port.startswith(begin)), "")
 
 
 @cache
 def _is_of(family: str, name: str) -> bool:
-    return any(each.family == family for each in find(name))
+    return any(counter.family == family for counter in find(name))

@@ -1,4 +1,9 @@
-"""Counters of a switch as a file has them, and what they grew by between two files."""
+"""Counters of a switch or host in a file, and their growth between two files or moments.
+
+`Reading` has the counters of a file (`Count`); `compared` returns them as `SwitchCounters`, a list of
+`Change`; `totals` adds up changes by port. `parsed` reads the value of a cell, `definition` returns the
+meaning of a counter, `line_of` the line of a name in a JSON document.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from fabricbench.measured.text import Document, shown
 from fabricbench.words import one_line
 
 Value = int | float | None
-"""What a counter has; none where the device does not count it."""
+"""Value of a counter; none if the device does not count it."""
 
 HINT: Final = "the file may be cut off or edited: write what the switch says into a file once more"
 _NAME_MAX: Final = 200
@@ -26,11 +31,11 @@ _FLOAT: Final = re.compile(r"-?\d{1,20}(?:\.\d{0,20})?(?:[eE][+-]?\d{1,2})?", re
 _SCALES: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 """Of `utilities_common/netstat.py` of sonic-utilities."""
 _NOT_COUNTED: Final = ((1 << 64) - 1, -1)
-"""What chips give in place of a counter that they do not have."""
+"""Values that chips return for a counter that they do not have."""
 _NO_VALUE: Final = ("", "N/A", "-", "--", "---")
 _GAUGES: Final = ("depth", "rate")
 _GAUGE: Final = re.compile(r"WATERMARK|OCCUPANCY|_BER|UTIL|[BP]PS$|per-second|FLR")
-"""Names of unknown ones that do not only grow."""
+"""Names of counters without a definition that do not only grow."""
 
 
 def parsed(cell: object) -> Value:
@@ -56,20 +61,20 @@ def parsed(cell: object) -> Value:
 
 @cache
 def definition(family: str, vendor_name: str) -> Counter | None:
-    """Return what a counter of a switch is; none if it is not known."""
-    return next((each for each in find(vendor_name) if each.family == family), None)
+    """Return the definition of a counter; none if it is unknown."""
+    return next((counter for counter in find(vendor_name) if counter.family == family), None)
 
 
 @dataclass(frozen=True)
 class Count:
-    """What one counter of one port, queue, priority group or pool had.
+    """Value of one counter of one port, queue, priority group or pool.
 
     Attributes:
         value: Its value.
-        since: What the device says of when it was cleared; empty if it says nothing.
-        line: Its line; none where that is not known.
-        family: Whose name it is; empty for the family of its file.
-        moment: When it was read [ns since 1970]; none where the file does not say.
+        since: Time at which it was cleared, by the device; empty if the device gives none.
+        line: Its line; none if unknown.
+        family: Vendor family of its name; empty for the family of its file.
+        moment: Time at which it was read [ns since 1970]; none if the file has none.
     """
 
     value: Value
@@ -85,19 +90,19 @@ _Key = tuple[str, str]
 
 @dataclass
 class Reading:
-    """Counters of one switch or one host, as a file has them.
+    """Counters of one switch or one host in a file.
 
     Attributes:
         document: The file.
-        family: Whose names they are: `sonic`, `openconfig`, or `host` where each counter has its driver.
-        forms: What was read, such as `show pfc counters`.
+        family: Vendor family of the names: `sonic`, `openconfig`, or `host` if each counter has its driver.
+        forms: Names of the tables that were read, such as `show pfc counters`.
         host: Name of the switch or host; empty if the file does not have it.
         counts: The counters.
-        notes: What was left out.
+        notes: Parts that were left out.
         kind: `switch` or `host`.
-        scope: What stands before the name of each port: the switch, in a file of several. Empty of one.
-        moment: When what is being read was counted [ns since 1970]; none where the file does not say.
-        earlier: Of counters that the file has at several moments the earliest; `counts` has the latest.
+        scope: Prefix of the name of each port: the switch, in a file of several; otherwise empty.
+        moment: Time of the counters that are being read [ns since 1970]; none if the file has none.
+        earlier: Earliest value of counters that the file has at several moments; `counts` has the latest.
     """
 
     document: Document
@@ -117,61 +122,63 @@ class Reading:
         return self.host or Path(self.document.name).stem
 
     def at(self, host: str, line: int | None) -> None:
-        """Take a name of the switch.
+        """Set the name of the switch.
 
         Raises:
-            MeasuredError: The file has another one.
+            MeasuredError: The file has another name.
         """
         if self.host and one_line(host, _NAME_MAX) != self.host:
-            found = f"{shown(host)} after {shown(self.host)}"
+            host_names = f"{shown(host)} after {shown(self.host)}"
             hint = f"split the file: one for each {self.kind}"
-            raise self.document.error(line, found, f"the counters of one {self.kind}", hint)
+            raise self.document.error(line, host_names, f"the counters of one {self.kind}", hint)
         self.host = one_line(host, _NAME_MAX)
 
     def read_as(self, form: str) -> None:
-        """Note a form once."""
+        """Add a form to `forms`, once."""
         if form not in self.forms:
             self.forms.append(form)
 
     def add(
         self, place: str, vendor_name: str, cell: object, line: int | None, since: str = "", family: str = ""
     ) -> None:
-        """Take a counter; of one that is not known a text or nothing is none.
+        """Store a counter; one without a definition is skipped if it has no number.
 
         Raises:
-            MeasuredError: It is no number, or there was another one.
+            MeasuredError: A defined counter has no number, or the file has another value of it.
         """
         place, vendor_name = one_line(f"{self.scope}{place}", _NAME_MAX), one_line(vendor_name, _NAME_MAX)
-        known = definition(family or self.family, vendor_name)
+        counter = definition(family or self.family, vendor_name)
         try:
             value = parsed(cell)
         except ValueError:
-            if known is None:
+            if counter is None:
                 return
-            found = f"{shown(str(cell))} for {shown(vendor_name)} of {shown(place)}"
-            raise self.document.error(line, found, "a number or N/A", HINT) from None
-        if value is None and known is None:
+            conflict = f"{shown(str(cell))} for {shown(vendor_name)} of {shown(place)}"
+            raise self.document.error(line, conflict, "a number or N/A", HINT) from None
+        if value is None and counter is None:
             return
         key = (place, vendor_name)
         former = self.counts.get(key)
-        found_count = Count(value, one_line(since, _NAME_MAX), line, family, self.moment)
+        count = Count(value, one_line(since, _NAME_MAX), line, family, self.moment)
         if former is not None and former.moment != self.moment and None not in (former.moment, self.moment):
-            self._at_another_moment(key, former, found_count)
+            self._at_another_moment(key, former, count)
             return
         if former is not None and former.value != value:
-            where = "" if former.line is None else f" in line {former.line}"
-            found = f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{where}"
-            raise self.document.error(line, found, "each counter once", _TWICE_HINT)
-        self.counts[key] = found_count
+            position = "" if former.line is None else f" in line {former.line}"
+            conflict = (
+                f"{value} for {shown(vendor_name)} of {shown(place)}, which is {former.value}{position}"
+            )
+            raise self.document.error(line, conflict, "each counter once", _TWICE_HINT)
+        self.counts[key] = count
 
     def _at_another_moment(self, key: _Key, *counts: Count) -> None:
-        """Keep the earliest and the latest of a counter."""
-        known = [*counts, *([self.earlier[key]] if key in self.earlier else [])]
-        known.sort(key=lambda each: each.moment or 0)
-        self.earlier[key], self.counts[key] = known[0], known[-1]
+        """Store the earliest and the latest value of a counter."""
+        readings = [*counts, *([self.earlier[key]] if key in self.earlier else [])]
+        readings.sort(key=lambda count: count.moment or 0)
+        self.earlier[key], self.counts[key] = readings[0], readings[-1]
 
     def take(self, place: str, vendor_name: str, cell: object, names: Sequence[str], since: str = "") -> None:
-        """Take a counter of a JSON document, which stands below some names.
+        """Store a counter of a JSON document; `names` is its path there.
 
         Raises:
             MeasuredError: As `add`, with its line.
@@ -184,28 +191,28 @@ class Reading:
 
 
 def line_of(document: Document, names: Sequence[str]) -> int | None:
-    """Return the line of the last of some names, each after the one before, as far as text alone tells it."""
-    place = 0
+    """Return the line of the last of some names, each searched in the text after the one before."""
+    offset = 0
     for name in names:
-        found = document.text.find(f'{name}"', place)
-        place = place if found < 0 else found
-    return document.text.count("\n", 0, place) + 1 if place else None
+        match_offset = document.text.find(f'{name}"', offset)
+        offset = offset if match_offset < 0 else match_offset
+    return document.text.count("\n", 0, offset) + 1 if offset else None
 
 
 @dataclass(frozen=True)
 class Change:
-    """A counter of a switch, alone or between two files.
+    """A counter of a switch: its value in one file, or its growth between two.
 
     Attributes:
         place: Port, queue, priority group or pool.
         vendor_name: The vendor's name.
-        counter: What it counts; none if that is not known.
+        counter: Its definition; none if unknown.
         before: Value of the earlier file; none without one.
         after: Value of the file.
-        value: Its growth in units; without an earlier file, and of what does not only grow, the value of the
-            file. None where it is not known.
-        note: Why it is not.
-        least: What it grew by at least, in units, where it was cleared in between; none elsewhere.
+        value: Its growth in units; the value of the file without an earlier file, and for a counter that does
+            not only grow. None if unknown.
+        note: Reason for an unknown value.
+        least: Least growth in units if it was cleared between the files; none otherwise.
     """
 
     place: str
@@ -225,15 +232,15 @@ class Change:
 
 @dataclass(frozen=True)
 class SwitchCounters:
-    """What a switch counted.
+    """Counters of a switch or host, as differences if there is an earlier file.
 
     Attributes:
         switch: Its name.
         file: The file.
         before: The earlier file; empty without one.
-        forms: What was read.
+        forms: Names of the tables that were read.
         changes: Its counters, in the order of the file.
-        notes: What was left out or cannot be said.
+        notes: Parts that were left out or are uncertain.
         kind: `switch` or `host`.
     """
 
@@ -246,16 +253,16 @@ class SwitchCounters:
     kind: str = "switch"
 
     def named(self, *names: str) -> list[Change]:
-        """Return the counters of neutral names whose value is known; of `name_{p}` every priority."""
+        """Return the counters with these neutral names and a known value; `name_{p}` is every priority."""
         priorities = tuple(name.removesuffix("{p}") for name in names if name.endswith("{p}"))
         return [
-            each
-            for each in self.changes
-            if each.value is not None
-            and each.counter is not None
+            change
+            for change in self.changes
+            if change.value is not None
+            and change.counter is not None
             and (
-                each.name in names
-                or (each.name[-1:].isdigit() and each.name.rstrip("01234567") in priorities)
+                change.name in names
+                or (change.name[-1:].isdigit() and change.name.rstrip("01234567") in priorities)
             )
         ]
 
@@ -275,7 +282,7 @@ def compared(after: Reading, before: Reading | None) -> SwitchCounters:
         missing = len(before.counts.keys() - after.counts.keys())
         notes += [f"{missing:,} counters of {before.document.name} are no longer there"] if missing else []
     changes = [_change(after.family, key, count, before) for key, count in after.counts.items()]
-    fallen = sum(1 for each in changes if each.note == _FALLEN)
+    fallen = sum(1 for change in changes if change.note == _FALLEN)
     if fallen:
         notes.append(
             f"{fallen:,} of {len(changes):,} counters fell: the {after.kind} restarted, or was cleared"
@@ -287,12 +294,12 @@ def compared(after: Reading, before: Reading | None) -> SwitchCounters:
 def _first_moment(reading: Reading) -> Reading:
     """Return the counters of a file at the first of its moments."""
     document = Document(f"the first moment of {reading.document.name}", reading.document.text)
-    alone = {key: count for key, count in reading.counts.items() if key not in reading.earlier}
-    return replace(reading, document=document, counts={**alone, **reading.earlier}, earlier={})
+    single_moment = {key: count for key, count in reading.counts.items() if key not in reading.earlier}
+    return replace(reading, document=document, counts={**single_moment, **reading.earlier}, earlier={})
 
 
 def _span(reading: Reading) -> str:
-    """Say between which moments of a file counters grew."""
+    """Return the note on the span between the moments of a file."""
     latest = (reading.counts[key].moment or 0 for key in reading.earlier)
     earliest = (count.moment or 0 for count in reading.earlier.values())
     seconds = (max(latest) - min(earliest)) / 1e9
@@ -301,20 +308,23 @@ def _span(reading: Reading) -> str:
 
 def _require_same(after: Reading, before: Reading) -> None:
     name = after.document.name
-    one, hint = f"two files of one {after.kind}", f"give two files of one {after.kind}, by the same command"
+    expected, hint = (
+        f"two files of one {after.kind}",
+        f"give two files of one {after.kind}, by the same command",
+    )
     if after.host and before.host and after.host != before.host:
-        found = f"counters of {shown(after.host)}, and of {shown(before.host)} in {before.document.name}"
-        raise MeasuredError(name, None, found, one, hint)
+        difference = f"counters of {shown(after.host)}, and of {shown(before.host)} in {before.document.name}"
+        raise MeasuredError(name, None, difference, expected, hint)
     if not after.counts.keys() & before.counts.keys():
-        found = f"no counter that is in {before.document.name} as well"
-        raise MeasuredError(name, None, found, one, hint)
+        difference = f"no counter that is in {before.document.name} as well"
+        raise MeasuredError(name, None, difference, expected, hint)
 
 
 _FALLEN: Final = "less than before: cleared, restarted or wrapped"
 
 
 def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Change:
-    place, vendor_name = key
+    port, vendor_name = key
     counter = definition(count.family or family, vendor_name)
     former = None if before is None else before.counts.get(key)
     earlier = None if former is None else former.value
@@ -334,7 +344,7 @@ def _change(family: str, key: _Key, count: Count, before: Reading | None) -> Cha
     if counter is not None:
         value = None if value is None else value * counter.scale
         least = None if least is None else least * counter.scale
-    return Change(place, vendor_name, counter, earlier, count.value, value, note, least)
+    return Change(port, vendor_name, counter, earlier, count.value, value, note, least)
 
 
 def _growth(value: int | float, since: str, former: Count | None) -> tuple[Value, str]:
@@ -347,8 +357,8 @@ def _growth(value: int | float, since: str, former: Count | None) -> tuple[Value
 
 
 def totals(changes: Sequence[Change]) -> Mapping[str, int | float]:
-    """Return what each port, queue or pool has in sum, the most first."""
-    found: dict[str, int | float] = {}
-    for each in changes:
-        found[each.place] = found.get(each.place, 0) + (each.value or 0)
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    """Return the sum of the changes of each port, queue or pool, the largest first."""
+    sums: dict[str, int | float] = {}
+    for change in changes:
+        sums[change.place] = sums.get(change.place, 0) + (change.value or 0)
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))

@@ -1,10 +1,11 @@
-"""OpenConfig's counters as gNMI or RESTCONF answers: JSON of RFC 7951, names with or without module.
+"""Reader of OpenConfig's counters from gNMI or RESTCONF: JSON of RFC 7951, names with or without module.
 
-Read are `state/counters` and `statistics` of openconfig-interfaces and what augments it, and `queue/state` of
-openconfig-qos. The tree may begin anywhere: at the root, at `openconfig-interfaces:interfaces`, as RESTCONF
-answers (RFC 8040, 4.3), or at the path that goes with it, as `gnmic get` writes it (`source`, `updates` with
-`Path` and `values`) and pygnmi (`notification`, `update` with `path` and `val`). Of gnmic the formats `event`
-(a list of `tags` and `values`) and `flat` (lines of `PATH: VALUE`) are read too.
+`read` is for JSON, `has_flat` and `read_flat` for gnmic's format `flat` (lines of `PATH: VALUE`). The
+counters are `state/counters` and `statistics` of openconfig-interfaces and its augmentations, and
+`queue/state` of openconfig-qos. The tree may begin at the root, at `openconfig-interfaces:interfaces`, as in
+responses of RESTCONF (RFC 8040, 4.3), or at a path in the document, as from `gnmic get` (`source`, `updates`
+with `Path` and `values`) and pygnmi (`notification`, `update` with `path` and `val`). gnmic's format `event`
+(a list of `tags` and `values`) is read too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MODULE: Final = re.compile(r"^[A-Za-z_][\w.-]*:")
 _STEP: Final = re.compile(r"([^/\[]+)((?:\[(?:[^\]\\]|\\.)*\])*)")
 _KEY: Final = re.compile(r"\[[^=\]]*=((?:[^\]\\]|\\.)*)\]")
 _KEYS: Final = ("name", "interface-id", "index", "priority", "id")
-"""Leaves that tell the entries of a list apart."""
+"""Leaves that are keys of the entries of a list."""
 _META: Final = ("source", "subscription-name", "subscription_name", "target", "target_name")
 """Tags of gnmic that are no keys of a path."""
 _FLAT: Final = re.compile(
@@ -38,14 +39,14 @@ _ROOTS: Final = (
     *("/qos", "/qos/interfaces", "/qos/interfaces/interface", "/qos/interfaces/interface/output"),
     *("/qos/interfaces/interface/output/queues", "/qos/interfaces/interface/output/queues/queue"),
 )
-"""Where a tree may begin."""
+"""Paths at which a tree may begin."""
 
 _Step = tuple[str, str]
 """A name without its module, and the key of the entry; empty without one."""
 
 
 def read(document: Document, values: Sequence[Any]) -> Reading:
-    """Read every counter that a document has.
+    """Read every counter of a document.
 
     Raises:
         MeasuredError: It is nested too deep, a known counter has no number, or there are several switches.
@@ -68,7 +69,7 @@ def _is_events(value: Any) -> bool:
 
 
 def _sources(value: Any, depth: int) -> Iterator[str]:
-    """Yield the switches that answers of gnmic name."""
+    """Yield the switches that responses of gnmic name."""
     if isinstance(value, list) and depth < _SOURCES_DEPTH:
         for entry in value:
             yield from _sources(entry, depth + 1)
@@ -80,7 +81,7 @@ def _sources(value: Any, depth: int) -> Iterator[str]:
 
 
 def _at(reading: Reading, source: str, line: int | None, moment: Any, *, is_one: bool) -> None:
-    """Take the switch and the moment of what follows; in a file of several the switch goes before ports."""
+    """Set switch and moment of the next counters; with several switches, the switch is a prefix of ports."""
     if not is_one:
         reading.scope = f"{_host(source)}:" if source else ""
     elif source:
@@ -96,12 +97,12 @@ def _read_events(reading: Reading, events: Sequence[Any], *, is_one: bool) -> No
     """
     for event in events:
         tags = event.get("tags") if isinstance(event, dict) else None
-        held = event.get("values") if isinstance(event, dict) else None
+        values = event.get("values") if isinstance(event, dict) else None
         tags = {str(name): str(value) for name, value in tags.items()} if isinstance(tags, dict) else {}
         source = tags.get("source", "")
         moment = event.get("timestamp") if isinstance(event, dict) else None
         _at(reading, source, line_of(reading.document, (source,)), moment, is_one=is_one)
-        for path, value in held.items() if isinstance(held, dict) else ():
+        for path, value in values.items() if isinstance(values, dict) else ():
             names = [name for name, _ in _steps(str(path))]
             steps = tuple((name, key) for name, key in _tagged(names, tags))
             if _is_counter(steps):
@@ -118,9 +119,11 @@ def _tagged(names: Sequence[str], tags: Mapping[str, str]) -> Iterator[_Step]:
 def _place(steps: Sequence[_Step], tags: Mapping[str, str]) -> str:
     """Return the name of an object by its keys, and by tags that are no key of its path."""
     keys = [key for _, key in steps if key]
-    begun = tuple(f"{name}_" for name, _ in steps)
+    key_prefixes = tuple(f"{name}_" for name, _ in steps)
     others = [
-        f"{tag}={value}" for tag, value in tags.items() if tag not in _META and not tag.startswith(begun)
+        f"{tag}={value}"
+        for tag, value in tags.items()
+        if tag not in _META and not tag.startswith(key_prefixes)
     ]
     return ":".join((*keys, *others)) or "-"
 
@@ -132,15 +135,15 @@ def _host(source: str) -> str:
 
 
 def has_flat(document: Document) -> bool:
-    """Tell whether a text has a line of gnmic's format `flat`."""
+    """Return whether a text has a line of gnmic's format `flat`."""
     return any(_FLAT.fullmatch(line.text) for line in document.lines)
 
 
 def read_flat(document: Document) -> Reading:
-    """Read lines of `PATH: VALUE`, each of several targets with `[TARGET]` before it.
+    """Read lines of `PATH: VALUE`; with several targets each has `[TARGET]` before it.
 
     Raises:
-        MeasuredError: A known counter has no number, or there are several switches.
+        MeasuredError: A known counter has no number or two values, or there are several switches.
     """
     reading = Reading(document, "openconfig")
     matches = [(line, match) for line in document.lines if (match := _FLAT.fullmatch(line.text))]
@@ -152,8 +155,8 @@ def read_flat(document: Document) -> Reading:
         _at(reading, match[1] or "", line.number, None, is_one=is_one)
         steps = tuple(_steps(match[2]))
         if _is_counter(steps):
-            place = ":".join(key for _, key in steps if key) or "-"
-            reading.add(place, _name(steps), match[3].strip().strip('"'), line.number)
+            object_name = ":".join(key for _, key in steps if key) or "-"
+            reading.add(object_name, _name(steps), match[3].strip().strip('"'), line.number)
     if reading.counts:
         reading.read_as("OpenConfig")
     return reading
@@ -169,9 +172,13 @@ def _walk(reading: Reading, value: Any, path: tuple[_Step, ...], since: str, *, 
     elif isinstance(value, dict):
         _walk_object(reading, value, path, since, is_one=is_one)
     elif _is_counter(path):
-        place = ":".join(key for _, key in path if key) or "-"
+        object_name = ":".join(key for _, key in path if key) or "-"
         reading.take(
-            place, _name(path), value, [part for name, key in path for part in (key, name) if part], since
+            object_name,
+            _name(path),
+            value,
+            [part for name, key in path for part in (key, name) if part],
+            since,
         )
 
 
@@ -180,24 +187,24 @@ def _walk_object(
 ) -> None:
     if isinstance(source := value.get("source"), str) and "updates" in value:
         _at(reading, source, line_of(reading.document, (source,)), value.get("timestamp"), is_one=is_one)
-    told = value.get("Path", value.get("path"))
-    if isinstance(told, str):
+    update_path = value.get("Path", value.get("path"))
+    if isinstance(update_path, str):
         before = value.get("prefix")
-        begun = (*_steps(before if isinstance(before, str) else ""), *path, *_steps(told))
+        base = (*_steps(before if isinstance(before, str) else ""), *path, *_steps(update_path))
         inner = value.get("values", value.get("val"))
         inner = list(inner.values()) if "values" in value and isinstance(inner, dict) else [inner]
-        for each in inner:
-            _walk(reading, _unwrapped(each, begun), begun, since)
+        for content_of_path in inner:
+            _walk(reading, _unwrapped(content_of_path, base), base, since)
         return
     prefix = value.get("prefix")
-    begun = (*path, *_steps(prefix)) if isinstance(prefix, str) and not path else path
+    base = (*path, *_steps(prefix)) if isinstance(prefix, str) and not path else path
     cleared = value.get("last-clear")
     cleared = since if cleared in (None, "0", 0) else str(cleared)
     for name, content in value.items():
         bare = _MODULE.sub("", name)
         is_envelope = not path and bare in ("updates", "update", "notification", "notifications")
-        _walk_entries(reading, content, begun) if is_envelope else _walk(
-            reading, content, (*begun, (bare, "")), cleared
+        _walk_entries(reading, content, base) if is_envelope else _walk(
+            reading, content, (*base, (bare, "")), cleared
         )
 
 
@@ -207,7 +214,7 @@ def _walk_entries(reading: Reading, content: Any, path: tuple[_Step, ...]) -> No
 
 
 def _unwrapped(value: Any, path: Sequence[_Step]) -> Any:
-    """Return what stands below a path where its last name is said once more, as SONiC answers."""
+    """Return the value without an object that repeats the last name of its path, as SONiC's responses do."""
     if isinstance(value, dict) and len(value) == 1 and path:
         (name, content), *_ = value.items()
         if _MODULE.sub("", name) == path[-1][0]:
@@ -224,7 +231,7 @@ def _steps(path: str) -> Iterator[_Step]:
 
 
 def _key(entry: Any) -> str:
-    """Return what tells an entry of a list from others."""
+    """Return the key of an entry of a list; empty without one."""
     if not isinstance(entry, dict):
         return ""
     for holder in (entry, entry.get("state"), entry.get("config")):
@@ -243,13 +250,13 @@ def _is_counter(path: Sequence[_Step]) -> bool:
 
 
 def _name(path: Sequence[_Step]) -> str:
-    """Return the path of a counter without keys, from the root where that is known."""
+    """Return the path of a counter without keys, from the root if known."""
     return _full("/" + "/".join(name for name, _ in path))
 
 
 @cache
 def _full(bare: str) -> str:
-    """Return a path from the root: where it is a counter that is known, or else stands beside one."""
+    """Return a path from the root: the first at which it is a known counter, or else is next to one."""
     for root in _ROOTS:
         if definition("openconfig", f"{root}{bare}"):
             return f"{root}{bare}"
@@ -259,7 +266,7 @@ def _full(bare: str) -> str:
 
 @cache
 def _holders() -> frozenset[str]:
-    """Return the containers of the counters that are known."""
+    """Return the containers of the known counters."""
     return frozenset(
-        each.vendor_name.rpartition("/")[0] for each in counters() if each.family == "openconfig"
+        counter.vendor_name.rpartition("/")[0] for counter in counters() if counter.family == "openconfig"
     )

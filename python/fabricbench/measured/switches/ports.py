@@ -1,4 +1,4 @@
-"""Names of ports and patterns of them, as `--uplinks` takes them."""
+"""Names and patterns of ports for `--uplinks`: `is_among` matches a port, `expanded` expands a pattern."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _RANGE: Final = re.compile(r"(\d{1,6})\.\.(\d{1,6})(?:\.\.(\d{1,6}))?")
 _OUTER: Final = re.compile(r"[,|](?![^{(\[]*[})\]])")
 """Separators outside braces and brackets."""
 _EXPANDED_MAX: Final = 4096
-"""Names of a pattern; one with more is taken up to there."""
+"""Most names of a pattern; further ones are ignored."""
 
 
 def is_among(port: str, pattern: str) -> bool:
-    """Tell whether a port is one that a pattern names."""
-    return any(fnmatchcase(port, each) for each in expanded(pattern))
+    """Return whether a port matches a pattern."""
+    return any(fnmatchcase(port, shell_pattern) for shell_pattern in expanded(pattern))
 
 
 def expanded(pattern: str) -> list[str]:
-    """Return the shell patterns that a pattern with lists, braces or alternatives stands for."""
-    found: list[str] = []
+    """Return the shell patterns to which a pattern with lists, braces or alternatives expands."""
+    patterns: list[str] = []
     for part in _OUTER.split(pattern):
-        for each in _expand(part.strip()):
-            if len(found) >= _EXPANDED_MAX:
-                return found
-            if each:
-                found.append(each)
-    return found
+        for pattern_text in _expand(part.strip()):
+            if len(patterns) >= _EXPANDED_MAX:
+                return patterns
+            if pattern_text:
+                patterns.append(pattern_text)
+    return patterns
 
 
 def _expand(text: str) -> Iterator[str]:

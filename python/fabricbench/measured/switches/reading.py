@@ -1,4 +1,4 @@
-"""A file of counters of a switch or a host, read by the reader of its form."""
+"""`read` reads a file of counters of a switch or a host with the reader of its form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fabricbench.measured.switches.model import HINT, Reading
 from fabricbench.measured.text import Document
 
 MAX_FILE_BYTES: Final = 64 << 20
-"""A dump of COUNTERS_DB has some 2 KB for each queue."""
+"""Most bytes of a file: a dump of COUNTERS_DB has some 2 KB for each queue."""
 FORMS: Final = (
     "tables of SONiC (show interfaces counters, pfc counters, queue counters), its COUNTERS_DB, JSON of "
     "OpenConfig, or of a host `ethtool -S`, `rdma statistic` and hw_counters"
@@ -29,11 +29,11 @@ def read(name: str, data: bytes) -> Reading:
     """Read a file.
 
     Args:
-        name: What to call it in errors.
+        name: Its name in errors.
         data: Its bytes, perhaps packed by gzip.
 
     Raises:
-        MeasuredError: It holds no counters that can be read, those of several switches, or is cut off.
+        MeasuredError: It has no readable counters, has those of several switches, or is cut off.
     """
     document = Document.decoded(name, data, FORMS, _FORMS_HINT, MAX_FILE_BYTES)
     begin = _JSON.search(document.text)
@@ -41,21 +41,21 @@ def read(name: str, data: bytes) -> Reading:
     has_table = not is_json and sonic_text.has_table(document)
     if begin is None or has_table or openconfig.has_flat(document):
         reading = _text(document)
-        known = foreign.of_text(document)
+        foreign_format = foreign.of_text(document)
     else:
         above = document.text[: begin.start()].strip().rpartition("\n")[2]
         document, values = _documents(document, begin.start())
-        known = foreign.of_json(values)
+        foreign_format = foreign.of_json(values)
         reading = (
             sonic_json.read(document, values, above)
             or host_text.read_json(document, values)
-            or (None if known else openconfig.read(document, values))
+            or (None if foreign_format else openconfig.read(document, values))
         )
-    if known is not None and (reading is None or not reading.counts or reading.kind == "switch"):
-        raise document.error(None, known.name, FORMS, known.hint)
+    if foreign_format is not None and (reading is None or not reading.counts or reading.kind == "switch"):
+        raise document.error(None, foreign_format.name, FORMS, foreign_format.hint)
     if reading is None or not reading.counts:
-        left_out = f" ({reading.notes[0]})" if reading and reading.notes else ""
-        raise document.error(None, f"no counters{left_out}", FORMS, _FORMS_HINT)
+        omission = f" ({reading.notes[0]})" if reading and reading.notes else ""
+        raise document.error(None, f"no counters{omission}", FORMS, _FORMS_HINT)
     return reading
 
 
@@ -72,7 +72,7 @@ def _text(document: Document) -> Reading | None:
 
 
 def _documents(document: Document, start: int) -> tuple[Document, list[Any]]:
-    """Parse JSON; what a command prints in lines before and after it is left out."""
+    """Parse JSON without the lines of a command's output before and after it."""
     ends = [match.end() for match in _END.finditer(document.text, start)]
     end = ends[-1] if ends else len(document.text)
     if _JSON.search(document.text, end):

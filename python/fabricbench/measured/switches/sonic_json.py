@@ -1,9 +1,9 @@
-"""What SONiC writes as JSON: a dump of its COUNTERS_DB, and `-j` of `portstat`, `queuestat` and `wredstat`.
+"""Reader of SONiC's JSON: dumps of its COUNTERS_DB, and `-j` of `portstat`, `queuestat` and `wredstat`.
 
-A dump is that of `sonic-db-dump -n COUNTERS_DB -y`, which `show techsupport` has as `dump/COUNTERS_DB*.json`
+A dump is that of `sonic-db-dump -n COUNTERS_DB -y`, which is `dump/COUNTERS_DB*.json` in `show techsupport`
 (redis-dump-load: `{key: {"type": "hash", "value": {...}}}`), of the `redis-dump` in Ruby (a document for each
-key), or plain `{key: {...}}` as the tests of sonic-utilities have it. `COUNTERS:oid:0x...` has the counters
-of a port, queue, priority group or pool; `COUNTERS_*_NAME_MAP` gives their names (sonic-utilities,
+key), or plain `{key: {...}}` as in the tests of sonic-utilities. `COUNTERS:oid:0x...` has the counters of a
+port, queue, priority group or pool; `COUNTERS_*_NAME_MAP` has their names (sonic-utilities,
 `scripts/queuestat`).
 """
 
@@ -20,9 +20,9 @@ from fabricbench.measured.text import Document, shown
 _MAP: Final = re.compile(r"COUNTERS_(\w+)_NAME_MAP")
 _TYPES: Final = "COUNTERS_QUEUE_TYPE_MAP"
 _QUEUE_KINDS: Final = {"SAI_QUEUE_TYPE_MULTICAST": "MC", "SAI_QUEUE_TYPE_UNICAST_VOQ": "VOQ"}
-"""Kinds of queues that `show queue counters` names beside their number (sonic-utilities, `queuestat`)."""
+"""Kinds of queues that `show queue counters` prints before their number (sonic-utilities, `queuestat`)."""
 _NUMBERED: Final = ("PG", "QUEUE")
-"""Kinds of objects that are called by their port and a number."""
+"""Kinds of objects that are named by their port and a number."""
 _COUNTERS: Final = "COUNTERS:"
 _WATERMARKS: Final = "USER_WATERMARKS:"
 """Watermarks as `show` prints them; those below `COUNTERS:` are since the last poll."""
@@ -42,12 +42,12 @@ _WATERMARK_HINT: Final = "write the table without -j, whose title says it, or du
 
 
 def read(document: Document, values: Sequence[Any], above: str) -> Reading | None:
-    """Read what SONiC writes as JSON; none if it is nothing of that.
+    """Read SONiC's JSON; none if it is another document.
 
     Args:
         document: The file.
         values: Its JSON documents.
-        above: What is printed before them, such as when the counters were cleared.
+        above: The line before them, such as the time at which the counters were cleared.
 
     Raises:
         MeasuredError: A value of a known counter is no number.
@@ -56,11 +56,11 @@ def read(document: Document, values: Sequence[Any], above: str) -> Reading | Non
     if isinstance(first, list) and first and isinstance(first[0], dict) and "Port" in first[0]:
         expected = "JSON that says which watermark it is of"
         raise document.error(1, "watermarks by -j", expected, _WATERMARK_HINT)
-    hashes = _once(document, _hashes(values))
+    hashes = _unique_hashes(document, _hashes(values))
     if any(key.startswith((_COUNTERS, _WATERMARKS)) or _MAP.fullmatch(key) for key in hashes):
         return _dump(document, hashes)
-    tables = [each for value in values if isinstance(value, dict) for each in value.values()]
-    kinds = [_kind(each) for each in tables if isinstance(each, dict)]
+    tables = [table for value in values if isinstance(value, dict) for table in value.values()]
+    kinds = [_kind(table) for table in tables if isinstance(table, dict)]
     if not any(kinds):
         return None
     reading = Reading(document, "sonic")
@@ -83,21 +83,23 @@ def _hashes(values: Sequence[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield key, inner if isinstance(inner, dict) else content
 
 
-def _once(document: Document, hashes: Iterator[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+def _unique_hashes(
+    document: Document, hashes: Iterator[tuple[str, dict[str, Any]]]
+) -> dict[str, dict[str, Any]]:
     """Return hashes by their keys.
 
     Raises:
         MeasuredError: A key occurs twice with other fields, as in dumps of two chips in one file.
     """
-    found: dict[str, dict[str, Any]] = {}
+    hashes_by_key: dict[str, dict[str, Any]] = {}
     for key, content in hashes:
-        if found.setdefault(key, content) != content:
+        if hashes_by_key.setdefault(key, content) != content:
             line = document.text.count("\n", 0, document.text.rfind(f'{key}"')) + 1
             hint = "one file for each chip (`sonic-db-dump -n COUNTERS_DB` of a namespace) and each moment"
             raise document.error(
                 line, f"{shown(key)} a second time, with other fields", "each key once", hint
             )
-    return found
+    return hashes_by_key
 
 
 def _dump(document: Document, hashes: Mapping[str, Mapping[str, Any]]) -> Reading:
@@ -112,7 +114,9 @@ def _dump(document: Document, hashes: Mapping[str, Mapping[str, Any]]) -> Readin
     marked = {key.removeprefix(_WATERMARKS) for key in hashes if key.startswith(_WATERMARKS)}
     nameless = 0
     for key, content in hashes.items():
-        prefix = next((each for each in (_COUNTERS, _WATERMARKS) if key.startswith(each)), None)
+        prefix = next(
+            (candidate for candidate in (_COUNTERS, _WATERMARKS) if key.startswith(candidate)), None
+        )
         if prefix is None:
             continue
         oid = key.removeprefix(prefix)
@@ -134,10 +138,10 @@ def _place(kind: str, name: str, queue_kind: str) -> str:
 
 
 def _kind(content: Mapping[str, Any]) -> str:
-    """Return whose counters an object of `-j` has; empty if it is none."""
+    """Return the command whose `-j` wrote an object; empty if it is none."""
     if any(name in content for name in _OF_PORTS):
         return "show interfaces counters -j"
-    if any(isinstance(each, dict) and _OF_QUEUES.keys() & each.keys() for each in content.values()):
+    if any(isinstance(queue, dict) and _OF_QUEUES.keys() & queue.keys() for queue in content.values()):
         return "show queue counters --json"
     return ""
 
@@ -152,7 +156,7 @@ def _tables(reading: Reading, value: Any, cleared: str) -> None:
         for name, cell in content.items():
             if isinstance(cell, dict):
                 for counter, number in cell.items():
-                    known = _OF_QUEUES[counter] if counter in _OF_QUEUES else str(counter)
-                    reading.take(queue_place(port, name), known, number, (port, name, counter), since)
+                    counter_name = _OF_QUEUES[counter] if counter in _OF_QUEUES else str(counter)
+                    reading.take(queue_place(port, name), counter_name, number, (port, name, counter), since)
             elif name not in ("time", "cached_time"):
                 reading.take(port, port_counter(name), cell, (port, name), since)

@@ -1,9 +1,10 @@
-"""Tables that SONiC prints: `show interfaces counters`, `show pfc counters`, `show queue counters` and more.
+"""Reader of SONiC's tables: `show interfaces counters`, `show pfc counters`, `show queue counters` and more.
 
-Their forms are those of sonic-utilities, `doc/Command-Reference.md`: `utilities_common/portstat.py`,
-`scripts/pfcstat`, `queuestat`, `wredstat`, `watermarkstat`, `pg-drop` and `pfcwd/main.py`. All are printed as
-`tabulate` does with the format `simple`: a rule of hyphens below the head says where each column stands, and
-numbers end where it ends. A column that is the value of one counter of SAI gets its name.
+`has_table` detects them, `read` reads them; `port_counter`, `queue_place` and `cleared_at` also serve SONiC's
+JSON. The forms are those of sonic-utilities, `doc/Command-Reference.md`: `utilities_common/portstat.py`,
+`scripts/pfcstat`, `queuestat`, `wredstat`, `watermarkstat`, `pg-drop` and `pfcwd/main.py`. All are in the
+format `simple` of `tabulate`: a rule of hyphens below the head marks the columns, and numbers are aligned
+right. A column with the value of one counter of SAI gets the name of this counter.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _TITLES_BETWEEN: Final = re.compile(r"For namespace|Reminder:|.+:(?: \(Namespace
 _BARE_PROMPT: Final = re.compile(r"[$#>%]\s+\S")
 _COMMAND: Final = re.compile(r"(?:^|[#$>] |\s)(?:show\s|watermarkstat\b)")
 _PERSISTENT: Final = re.compile(r"\bpersistent-watermark\b|\bwatermarkstat\b.*\s-p\b")
-"""Commands whose watermarks are since another clearing, below titles that are the same."""
+"""Commands with the same titles, whose watermarks are cleared separately."""
 _INDEX: Final = re.compile(r"(PG|UC|MC|ALL|VOQ)(\d{1,5})")
 _BY_NUMBER: Final = ("UC", "ALL")
 _WITHIN: Final = re.compile(r"\S (?!N/A\b)[A-Za-z%]")
 """A blank within a cell, as of `1.2 MB/s`."""
 _NAMESPACE: Final = re.compile(r"\(Namespace (\S{1,40})\)|For namespace\s*([\w-]{0,40})\s*:?$")
-"""A chip of several, whose objects have names of their own: `asic0`."""
+"""Line that names one of several chips, such as `asic0`."""
 
 _FIRST_COLUMNS: Final = ("IFACE", "Port Rx", "Port Tx", "Port", "Pool", "QUEUE")
 _PORT: Final = {
@@ -90,20 +91,20 @@ _HISTORY: Final = {
     "Total RX Pause Time MS": "TOTAL_PAUSE_TIME_MS",
 }
 
-_Told = Iterator[tuple[str, str, str]]
+_RowCounters = Iterator[tuple[str, str, str]]
 """Port or queue, name and cell of each counter of a row."""
 
 
 def port_counter(column: str) -> str:
-    """Return the vendor's name of a column of `portstat`; the column where that is no single counter."""
+    """Return the vendor's name of a column of `portstat`; the column itself if it is no single counter."""
     name = _PORT.get(column.removesuffix("_PKTS"), column)
     return name.upper() if definition("sonic", name.upper()) else name
 
 
 def queue_place(port: str, queue: str) -> str:
-    """Return what a queue or priority group is called: `Ethernet0:3`, `Ethernet0:MC3`, `Ethernet0:PG3`.
+    """Return the name of a queue or priority group: `Ethernet0:3`, `Ethernet0:MC3`, `Ethernet0:PG3`.
 
-    Queues of unicast and those of all kinds have their number alone, as in COUNTERS_DB.
+    Queues of unicast and those of all kinds have only their number, as in COUNTERS_DB.
     """
     match = _INDEX.fullmatch(queue)
     return f"{port}:{match[2] if match and match[1] in _BY_NUMBER else queue}"
@@ -111,13 +112,13 @@ def queue_place(port: str, queue: str) -> str:
 
 @dataclass
 class _Chip:
-    """The chip that tables are of.
+    """The chip of the next tables.
 
-    A line `For namespace asic0:` is for all tables with a head like that of the first one below it, up to the
-    next such line or command.
+    A line `For namespace asic0:` applies to all tables with the same head as the first one below it, up to
+    the next such line or command.
 
     Attributes:
-        name: Beginning of the names of its objects, such as `asic0:`; empty of a switch with one chip.
+        name: Prefix of the names of its objects, such as `asic0:`; empty for a switch with one chip.
         head: The first two columns of its tables.
     """
 
@@ -125,21 +126,21 @@ class _Chip:
     head: tuple[str, ...] = ()
 
     def next(self, name: str | None, head: tuple[str, ...]) -> None:
-        """Take the name above a table, if there is one, and the table's head."""
+        """Set the name above a table, if there is one, and the table's head."""
         if name is not None or head != self.head:
             self.name, self.head = name or "", head
 
 
 @dataclass(frozen=True)
 class _Form:
-    """A table that is known: the command that prints it, and its reader of a row."""
+    """A known table: the command that prints it, and its reader of a row."""
 
     command: str
-    told: Callable[[Sequence[str]], _Told]
+    told: Callable[[Sequence[str]], _RowCounters]
 
 
 def _form(title: str, head: Sequence[str]) -> _Form | None:
-    """Return what a table is; none if that is not known."""
+    """Return the form of a table; none if it is unknown."""
     first, second = head[0], head[1] if len(head) > 1 else ""
     if first.upper() == "IFACE":
         return _Form("show interfaces counters", lambda cells: _ports(head, cells))
@@ -152,61 +153,61 @@ def _form(title: str, head: Sequence[str]) -> _Form | None:
         return _Form("show pfc counters --history", lambda cells: _history(head, cells))
     if first == "QUEUE" and second == "STATUS":
         return _Form("show pfcwd stats", lambda cells: _watchdog(head, cells))
-    named = next((_TITLES[each] for each in _TITLES if title.startswith(each)), None)
-    if named is not None and first in ("Port", "Pool"):
-        return _Form(named[0], lambda cells: _watermarks(named[1], head, cells))
+    title_form = next((_TITLES[beginning] for beginning in _TITLES if title.startswith(beginning)), None)
+    if title_form is not None and first in ("Port", "Pool"):
+        return _Form(title_form[0], lambda cells: _watermarks(title_form[1], head, cells))
     return None
 
 
-def _ports(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _ports(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[1:], cells[1:], strict=True):
         yield cells[0], port_counter(column), cell
 
 
-def _pauses(head: Sequence[str], cells: Sequence[str]) -> _Told:
-    way = head[0].split()[1].upper()
+def _pauses(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
+    direction = head[0].split()[1].upper()
     for column, cell in zip(head[1:], cells[1:], strict=True):
-        yield cells[0], f"SAI_PORT_STAT_PFC_{column.removeprefix('PFC')}_{way}_PKTS", cell
+        yield cells[0], f"SAI_PORT_STAT_PFC_{column.removeprefix('PFC')}_{direction}_PKTS", cell
 
 
-def _queues(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _queues(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[2:], cells[2:], strict=True):
         yield queue_place(cells[0], cells[1]), _QUEUE.get(column, column), cell
 
 
-def _history(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _history(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[2:], cells[2:], strict=True):
         if column in _HISTORY:
             yield cells[0], f"{_HISTORY[column]}_{cells[1].removeprefix('PFC')}", cell
 
 
-def _watchdog(head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _watchdog(head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[2:], cells[2:], strict=True):
         for name, part in zip(_WATCHDOG.get(column, ()), cell.split("/"), strict=False):
             yield cells[0], f"PFC_WD_QUEUE_STATS_{name}", part
 
 
-def _watermarks(name: str, head: Sequence[str], cells: Sequence[str]) -> _Told:
+def _watermarks(name: str, head: Sequence[str], cells: Sequence[str]) -> _RowCounters:
     for column, cell in zip(head[1:], cells[1:], strict=True):
         yield cells[0] if head[0] == "Pool" else queue_place(cells[0], column), name, cell
 
 
 def cleared_at(text: str) -> str:
-    """Return what a line says of when counters were cleared; empty if it says nothing."""
+    """Return the time at which counters were cleared by a line; empty if it has none."""
     match = _SINCE.fullmatch(text.strip())
     return (match[1] or match[2]).strip() if match else ""
 
 
 def has_table(document: Document) -> bool:
-    """Tell whether a text has a table as `tabulate` prints it."""
+    """Return whether a text has a table in the format of `tabulate`."""
     return any(_RULE.fullmatch(line.text) for line in document.lines)
 
 
 def read(document: Document) -> Reading:
-    """Read every table that is known.
+    """Read every known table.
 
     Raises:
-        MeasuredError: A row is cut off or no row, a cell is no number, or there are several switches.
+        MeasuredError: A row is cut off or malformed, a cell is no number, or there are several switches.
     """
     reading, index, kind, chip = Reading(document, "sonic"), 0, "", _Chip()
     lines = [line for line in document.lines if line.text.strip()]
@@ -226,13 +227,13 @@ def _is_head(lines: Sequence[Line], index: int) -> bool:
 
 
 def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str, chip: _Chip) -> int:
-    """Read the table whose head is at a place of the lines that are not empty; return the place after it.
+    """Read the table whose head is at an index of the lines that are not empty; return the index after it.
 
     Args:
-        reading: Gets its counters.
+        reading: Receives its counters.
         lines: The lines.
-        index: Place of its head.
-        kind: What stands before the names of its objects where it is of watermarks.
+        index: Index of its head.
+        kind: Prefix of the names of its objects in a table of watermarks.
         chip: The chip of the table before, by the same command.
     """
     document = reading.document
@@ -242,12 +243,12 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str, chip:
         text = lines[index].text.strip()
         if re.split("  +", text)[0] not in _FIRST_COLUMNS:
             if len(columns) > 1:  # else a line of hyphens below a line of text
-                told = f"line {lines[index].number}: no head that fits the rule below it, {shown(text)}"
-                reading.notes.append(f"{told}: left out; a terminal that is too narrow wraps lines")
+                message = f"line {lines[index].number}: no head that fits the rule below it, {shown(text)}"
+                reading.notes.append(f"{message}: left out; a terminal that is too narrow wraps lines")
             return index + 2
-        found = f"a head that does not fit the rule below it: {shown(text)}"
-        raise document.error(lines[index].number, found, "a head and a rule for each column", HINT)
-    title, since = _above(lines, index)
+        head_text = f"a head that does not fit the rule below it: {shown(text)}"
+        raise document.error(lines[index].number, head_text, "a head and a rule for each column", HINT)
+    title, since = _title_and_clearing(lines, index)
     form = _form(title, head)
     is_watermark = form is not None and form.command.partition("--")[0].rstrip().endswith(_WATERMARK_ENDS)
     chip.next(_namespace(lines, index), tuple(head[:2]))
@@ -255,18 +256,18 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str, chip:
     number = lines[index].number
     rows, index = _rows(document, lines, index, columns, is_known=form is not None)
     if form is None:
-        told = shown(", ".join(head))
-        reading.notes.append(f"line {number}: no table that is known, {told}: left out")
+        message = shown(", ".join(head))
+        reading.notes.append(f"line {number}: no table that is known, {message}: left out")
         return index
     reading.read_as(form.command)
     for line, cells in rows:
-        for place, name, cell in form.told(cells):
-            reading.add(f"{namespace}{place}", name, cell, line.number, since)
+        for object_name, name, cell in form.told(cells):
+            reading.add(f"{namespace}{object_name}", name, cell, line.number, since)
     return index
 
 
 def _namespace(lines: Sequence[Line], index: int) -> str | None:
-    """Return the namespace that the lines above a head name, as the beginning of a name; none without."""
+    """Return the namespace in the lines above a head, as a prefix of names; none without one."""
     for line in reversed(lines[max(0, index - 3) : index]):
         if _RULE.fullmatch(line.text):
             break
@@ -276,8 +277,8 @@ def _namespace(lines: Sequence[Line], index: int) -> str | None:
     return None
 
 
-def _above(lines: Sequence[Line], index: int) -> tuple[str, str]:
-    """Return the title above a head, and what is said there of when the counters were cleared."""
+def _title_and_clearing(lines: Sequence[Line], index: int) -> tuple[str, str]:
+    """Return the title above a head, and the time there at which the counters were cleared."""
     since = ""
     for line in reversed(lines[max(0, index - 2) : index]):
         text = line.text.strip()
@@ -295,14 +296,14 @@ def _rows(
     *,
     is_known: bool,
 ) -> tuple[list[tuple[Line, list[str]]], int]:
-    """Return the rows below a head, and the place of what follows them."""
+    """Return the rows below a head, and the index of the line after them."""
     spacing = lines[index + 1].number - lines[index].number
     rows: list[tuple[Line, list[str]]] = []
-    for place in range(index + 2, len(lines)):
-        line, text = lines[place], lines[place].text.strip()
+    for next_index in range(index + 2, len(lines)):
+        line, text = lines[next_index], lines[next_index].text.strip()
         is_prompt = _BARE_PROMPT.match(text) or _PROMPT.fullmatch(text)
-        if is_prompt or _is_head(lines, place) or cleared_at(text):
-            return rows, place
+        if is_prompt or _is_head(lines, next_index) or cleared_at(text):
+            return rows, next_index
         is_last = line is document.lines[-1]  # without a line feed, as of a file that is cut off
         cells = _cells(line.text, columns)
         if (cells is None or not all(cells)) and not is_last:
@@ -312,16 +313,16 @@ def _rows(
             rows.append((line, cells))
             continue
         is_row = bool(cells and cells[0] and is_last)
-        is_apart = line.number - lines[place - 1].number > spacing
-        if not is_known or _TITLES_BETWEEN.match(text) or (is_apart and not is_row):
-            return rows, place
-        found = f"{shown(text)} in a table of {len(columns)} columns"
-        raise document.error(line.number, found, "a cell in each column", HINT)
+        is_after_gap = line.number - lines[next_index - 1].number > spacing
+        if not is_known or _TITLES_BETWEEN.match(text) or (is_after_gap and not is_row):
+            return rows, next_index
+        row_text = f"{shown(text)} in a table of {len(columns)} columns"
+        raise document.error(line.number, row_text, "a cell in each column", HINT)
     return rows, len(lines)
 
 
 def _cells(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
-    """Cut a line at the columns; none if something stands between two of them."""
+    """Cut a line at the columns; none if there is text between two of them."""
     edges = [0, *(edge for span in columns for edge in span), len(text)]
     if any(
         text[start:end].strip() for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end
@@ -333,12 +334,12 @@ def _cells(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
 def _words(text: str, columns: Sequence[tuple[int, int]]) -> list[str] | None:
     """Cut a row with cells wider than their columns at its blanks; none if a word may be of another column.
 
-    Cells are two blanks apart. Where a wide one leaves one, a row has as many words as columns, none of them
-    a unit within a cell, and each is below the rule of its own column or the blanks next to it.
+    Two blanks separate cells. If a wide cell leaves only one, the row must have as many words as columns, no
+    unit within a cell, and each word below the rule of its own column or the blanks next to it.
     """
-    apart = re.split(" {2,}", text.strip())
-    if len(apart) == len(columns):
-        return apart
+    cells = re.split(" {2,}", text.strip())
+    if len(cells) == len(columns):
+        return cells
     words = list(re.finditer(r"\S+", text))
     if len(words) != len(columns) or _WITHIN.search(text.strip()):
         return None

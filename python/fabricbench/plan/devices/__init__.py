@@ -1,8 +1,8 @@
 """Configurations of real devices as fields of a plan: switches, cabling, hosts.
 
-`json_text` and `fragment` are what all share: a file that knows its lines, and what came of it.
-`sonic_tables` declares the tables of SONiC, `sonic_ports` reads them into one `sonic_port` after the other,
-`sonic_rules` says which field of a plan comes of what, `sonic_pools` which pools, and `sonic` does it;
-`switch_config` reads the files that a plan names, and `switch_values` gives it their values.
-`containerlab` and `nccl_topology` read cabling and hosts; `read` takes any file for what it is.
+All share `json_text`, a JSON file with the lines of its keys, and `fragment`, the fields read from a file.
+`sonic_tables` declares the tables of SONiC, `sonic_ports` reads them into a `sonic_port` for each port,
+`sonic_rules` derives fields of a plan and `sonic_pools` its pools, and `sonic` combines them; `redis_dump`
+reads dumps. `switch_config` reads the files that a plan names, `switch_values` fills the plan with values.
+`containerlab` and `nccl_topology` read cabling and hosts; `read` detects the format of any of these files.
 """

@@ -1,4 +1,4 @@
-"""What comes of a device's configuration: fields of a plan, and what no field stands for."""
+"""Fields of a plan from a device's file, with origins, warnings and omissions; their text forms."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Value:
 
     Attributes:
         field: Its dotted path.
-        value: What a plan has there.
-        origin: What it comes from, as the file names it.
+        value: Its value in a plan.
+        origin: Its origin, by the names of the file.
     """
 
     field: str
@@ -28,16 +28,16 @@ class Value:
 
 @dataclass(frozen=True)
 class Fragment:
-    """What a file gives to a plan.
+    """Fields of a plan from a file, with warnings and omissions.
 
     Attributes:
-        format: What kind of file it is.
+        format: Format of the file.
         source: Its name.
-        read: What was read of it, in words.
+        read: Summary of its content, in words.
         values: The fields.
-        warnings: What a plan has in another way than the file, so that results may differ.
-        left_out: What of the file is not modelled.
-        instead: Fields for a plan that does without some of those: one buffer in place of pools.
+        warnings: Differences between the plan and the file, so that results may differ.
+        left_out: Settings of the file that are not modelled.
+        instead: Fields for a plan without some of those: one buffer in place of pools.
     """
 
     format: str
@@ -50,16 +50,16 @@ class Fragment:
 
     @property
     def plan(self) -> dict[str, Any]:
-        """The fields as a plan has them: mappings in mappings."""
-        return nested((each.field, each.value) for each in self.values)
+        """The fields in the form of a plan: nested mappings."""
+        return nested((value.field, value.value) for value in self.values)
 
     def told(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
+        """Return the fragment as values for JSON."""
         return {
             "format": self.format,
             "source": self.source,
             "read": list(self.read),
-            "values": [vars(each) for each in self.values],
+            "values": [vars(value) for value in self.values],
             "plan": self.plan,
             "warnings": list(self.warnings),
             "not_modelled": list(self.left_out),
@@ -67,25 +67,25 @@ class Fragment:
 
 
 def nested(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return fields by their dotted paths as mappings in mappings."""
+    """Return fields by their dotted paths as nested mappings."""
     plan: dict[str, Any] = {}
     for field, value in values:
-        *around, name = field.split(".")
+        *parents, name = field.split(".")
         node = plan
-        for part in around:
+        for part in parents:
             node = node.setdefault(part, {})
         node[name] = value
     return plan
 
 
 def names_text(names: Sequence[str]) -> str:
-    """Write the names of ports, the first of many."""
+    """Return the names of ports as text, only the first of many."""
     shown = ", ".join(names[:_SHOWN])
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more ports"
 
 
 def value_text(value: object) -> str:
-    """Write the value of a field on one line."""
+    """Return the value of a field as text on one line."""
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(value).replace('"', "")
     return str(value)

@@ -1,4 +1,4 @@
-"""Reads JSON of devices: plain values, every key once, and the line of each key when it is asked for."""
+"""Reads JSON of devices: plain values, every key once, and the line of each key on request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JsonText:
     Attributes:
         source: Its name in errors.
         text: Its text.
-        data: What it holds.
+        data: Its content.
         sha256: Digest of its bytes.
     """
 
@@ -37,7 +37,7 @@ class JsonText:
     sha256: str
 
     def place(self, path: Sequence[str]) -> Place:
-        """Return where a key stands, or else the nearest one around it."""
+        """Return the location of a key, or of its nearest parent."""
         for end in range(len(path), 0, -1):
             if (line := self.lines.get(tuple(path[:end]))) is not None:
                 return Place(self.source, line, 1)
@@ -53,7 +53,7 @@ class JsonText:
 
 
 def _keys(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield each key of a JSON text with its line, by the keys and the places in lists from the top to it."""
+    """Yield each key of a JSON text with its line, as the path of keys and list indices from the top."""
     path: list[str] = []
     is_mapping: list[bool] = []
     line, last, is_key = 1, 0, False
@@ -103,31 +103,31 @@ def text_of(content: bytes, source: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        found = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
-        raise PlanError([Problem(Place(source, line, 1), "", found, "UTF-8 text")]) from error
+        actual = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
+        raise PlanError([Problem(Place(source, line, 1), "", actual, "UTF-8 text")]) from error
 
 
 def json_of(content: bytes, source: str) -> JsonText:
     """Read the bytes of a JSON file.
 
     Raises:
-        PlanError: They are no JSON mapping whose keys are there once.
+        PlanError: They are no JSON mapping, or a key is repeated.
     """
     text = text_of(content, source)
     try:
         data = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
         json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        place = Place(source, error.lineno, error.colno)
-        raise PlanError([Problem(place, "", f"text that is no JSON: {error.msg}", "JSON")]) from error
+        location = Place(source, error.lineno, error.colno)
+        raise PlanError([Problem(location, "", f"text that is no JSON: {error.msg}", "JSON")]) from error
     except UnicodeEncodeError as error:
-        found = "an escape of half a surrogate pair"
-        raise PlanError([Problem(Place(source), "", found, "text")]) from error
+        actual = "an escape of half a surrogate pair"
+        raise PlanError([Problem(Place(source), "", actual, "text")]) from error
     except _TwiceError as error:
         raise PlanError([_twice(text, source)]) from error
     except (ValueError, RecursionError) as error:
-        found = str(error) if type(error) is ValueError else "values nested too deeply"
-        raise PlanError([Problem(Place(source), "", found, "JSON, each key once")]) from error
+        actual = str(error) if type(error) is ValueError else "values nested too deeply"
+        raise PlanError([Problem(Place(source), "", actual, "JSON, each key once")]) from error
     if not isinstance(data, dict):
         raise PlanError([Problem(Place(source, 1, 1), "", "no mapping at the top", "tables by their names")])
     return JsonText(source, text, data, hashlib.sha256(content).hexdigest())
@@ -138,19 +138,19 @@ class _TwiceError(ValueError):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise _TwiceError
-    return found
+    return mapping
 
 
 def _twice(text: str, source: str) -> Problem:
-    """Return where a text has a key twice in one mapping."""
+    """Return the problem of a text with a key twice in one mapping."""
     lines: dict[tuple[str, ...], int] = {}
     for key, line in _keys(text):
         if key in lines:
-            found = f"the key {shorten(key[-1])} twice in one mapping, first in line {lines[key]}"
-            return Problem(Place(source, line, 1), "", found, "each key once")
+            actual = f"the key {shorten(key[-1])} twice in one mapping, first in line {lines[key]}"
+            return Problem(Place(source, line, 1), "", actual, "each key once")
         lines[key] = line
     return Problem(Place(source), "", "a key twice in one mapping", "each key once")
 

@@ -1,8 +1,8 @@
-"""Hosts as NCCL sees them (`NCCL_TOPO_DUMP_FILE`): GPUs, adapters with their speeds, NVLink, PCIe.
+"""Converts topologies of hosts by NCCL (`NCCL_TOPO_DUMP_FILE`): GPUs, adapters with speeds, NVLink, PCIe.
 
-Files that clouds give for `NCCL_TOPO_FILE` have GPUs and adapters as slots of PCIe with a class, without
-names and speeds. A host becomes a server of a rail-optimised fabric with a rail for each adapter; how many
-servers there are, and what is behind the rails, the file does not know.
+Files that clouds provide for `NCCL_TOPO_FILE` have GPUs and adapters as slots of PCIe with a class, without
+names and speeds. A host becomes a server of a rail-optimised fabric with a rail for each adapter; the number
+of servers, and the network behind the rails, are not in the file.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from fabricbench.words import counted
 
 FORMAT: Final = "NCCL topology"
 SERVERS: Final = 2
-"""Servers of the plan, where nobody says how many."""
+"""Default number of servers of the plan."""
 _ELEMENTS_MAX: Final = 20_000
 _DEPTH_MAX: Final = 64
 _SPINES_MAX: Final = 8
 _GPUS_MAX: Final = 1_024
 _MBPS: Final = 10**6
 _NVLINK: Final = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 20_000), (60, 18_000))
-"""Rate of one NVLink one way [MB/s], from the compute capability on: NCCL, `src/graph/topo.h`."""
+"""Rate of one NVLink per direction [MB/s], from the compute capability on: NCCL, `src/graph/topo.h`."""
 _PCI: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s(?: PCIe)?")
 _DUMP_HINT: Final = (
     "NCCL writes its GPUs and adapters once it has found them: set NCCL_TOPO_DUMP_FILE for a job of two hosts"
@@ -38,7 +38,7 @@ _GPU_CLASSES: Final = ("0x0302", "0x1200", "0x0300")
 _ADAPTER_CLASSES: Final = ("0x0207", "0x0280", "0x0200")
 """Classes of PCI by their first digits (PCI Code and ID Assignment), the likelier of two first: 3D
 controllers, processing accelerators and VGA; InfiniBand, other network controllers and Ethernet."""
-_KNOWN: Final = frozenset(
+_NCCL_TAGS: Final = frozenset(
     {"system", "cpu", "pci", "gpu", "nic", "net", "nvlink", "pcilink", "c2c", "xgmi", "gin"}
 )
 
@@ -52,14 +52,14 @@ class _Element:
     around: _Element | None = field(default=None, repr=False)
 
     def all(self, tag: str) -> Iterator[_Element]:
-        for each in self.inside:
-            if each.tag == tag:
-                yield each
-            yield from each.all(tag)
+        for child in self.inside:
+            if child.tag == tag:
+                yield child
+            yield from child.all(tag)
 
 
 class _Tree:
-    """Builds elements with their lines; without entities and without end."""
+    """Builds a tree of XML elements with their lines; refuses entities and limits count and depth."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -75,8 +75,8 @@ class _Tree:
         try:
             self._parser.Parse(text.encode(), True)
         except expat.ExpatError as error:
-            found = f"text that is no XML: {expat.ErrorString(error.code)}"
-            raise self._error(found, "XML of NCCL", error.lineno) from error
+            actual = f"text that is no XML: {expat.ErrorString(error.code)}"
+            raise self._error(actual, "XML of NCCL", error.lineno) from error
         return self.top.inside[0]
 
     def _start(self, tag: str, values: dict[str, str]) -> None:
@@ -94,17 +94,17 @@ class _Tree:
         raise self._error("a document type, which may hold entities", "XML of NCCL, which has none")
 
     def _error(self, found: str, allowed: str, line: int | None = None) -> PlanError:
-        place = Place(self.source, line or self._parser.CurrentLineNumber, 1)
-        return PlanError([Problem(place, "", found, allowed)])
+        location = Place(self.source, line or self._parser.CurrentLineNumber, 1)
+        return PlanError([Problem(location, "", found, allowed)])
 
 
 def fragment_of(text: str, source: str, servers: int | None = None) -> Fragment:
-    """Return the servers of a topology that NCCL has written.
+    """Return the servers of a topology written by NCCL.
 
     Args:
         text: The XML.
         source: Its name in errors.
-        servers: How many such hosts there are.
+        servers: Number of such hosts.
 
     Raises:
         PlanError: It is no topology of a host with GPUs and adapters.
@@ -118,9 +118,9 @@ class _Net:
 
     Attributes:
         name: Its name.
-        rate_bps: Its rate [bit/s]; none where the file does not have it.
-        slot: Its slot of PCIe; none where the file has none.
-        pci_bps: What the slowest PCIe on its way carries one way [bit/s]; none where NCCL does not know.
+        rate_bps: Its rate [bit/s]; none if the file does not have it.
+        slot: Its slot of PCIe; none if the file has none.
+        pci_bps: Rate per direction of the slowest PCIe link to it [bit/s]; none if the file has none.
     """
 
     name: str
@@ -130,7 +130,7 @@ class _Net:
 
 
 class _Host:
-    """A host as it is read."""
+    """Reads the GPUs, adapters and NVLinks of a host, and collects its problems."""
 
     def __init__(self, system: _Element, source: str) -> None:
         self.source = source
@@ -138,7 +138,9 @@ class _Host:
         if system.tag != "system":
             self._refuse(system, "", f"the element {shorten(system.tag)}", "system", _DUMP_HINT)
             raise PlanError(self.problems)
-        hosts = {each.values["host_hash"] for each in system.all("cpu") if "host_hash" in each.values}
+        hosts = {
+            element.values["host_hash"] for element in system.all("cpu") if "host_hash" in element.values
+        }
         if len(hosts) > 1:
             hint = "NCCL_MNNVL_ENABLE=0 keeps hosts that NVLink joins apart"
             self._refuse(system, "cpu", f"{len(hosts)} hosts by their host_hash", "one host", hint)
@@ -146,12 +148,12 @@ class _Host:
         self.system = system
         self.by_class: list[str] = []
         self.gpus = [*system.all("gpu"), *self._of_class("gpu", _GPU_CLASSES)]
-        found = [each for each in system.all("net") if each.values.get("coll") != "1"]
-        bare = [each for each in system.all("nic") if not any(each.all("net"))]
-        slots = self._of_class("net", _ADAPTER_CLASSES) if not bare else []
+        nets = [element for element in system.all("net") if element.values.get("coll") != "1"]
+        nics_without_net = [element for element in system.all("nic") if not any(element.all("net"))]
+        slots = self._of_class("net", _ADAPTER_CLASSES) if not nics_without_net else []
         self.apart: list[str] = []
-        usable = self._for_gpus(found)
-        self.nets = [self._net(each) for each in (*usable, *bare, *slots)]
+        usable = self._for_gpus(nets)
+        self.nets = [self._net(element) for element in (*usable, *nics_without_net, *slots)]
         self.merged = self._merged()
         self.nvlinks = self._scale_up()
         if not self.gpus:
@@ -164,21 +166,21 @@ class _Host:
             raise PlanError(self.problems)
 
     def _refuse(self, element: _Element, name: str, found: str, allowed: str, hint: str = "") -> None:
-        where = ".".join(part for part in (element.tag, name) if part)
-        self.problems.append(Problem(Place(self.source, element.line, 1), where, found, allowed, hint))
+        field_name = ".".join(part for part in (element.tag, name) if part)
+        self.problems.append(Problem(Place(self.source, element.line, 1), field_name, found, allowed, hint))
 
     def _of_class(self, tag: str, classes: Sequence[str]) -> list[_Element]:
-        """Return the slots of PCI whose class says what is in them, of the likeliest class that there is.
+        """Return the slots of PCI with the first of some classes that occurs.
 
-        A host whose GPUs, or adapters, are elements of their own has no others.
+        None for a host whose GPUs, or adapters, are elements of their own.
         """
         if any(self.system.all(tag)):
             return []
         for begin in classes:
             slots = [
-                each
-                for each in self.system.all("pci")
-                if each.values.get("class", "").lower().startswith(begin)
+                slot
+                for slot in self.system.all("pci")
+                if slot.values.get("class", "").lower().startswith(begin)
             ]
             if slots:
                 self.by_class.append(tag)
@@ -186,35 +188,35 @@ class _Host:
         return []
 
     def _for_gpus(self, nets: Sequence[_Element]) -> list[_Element]:
-        """Return the ports that GPUs use, and keep the names of the others.
+        """Return the ports that GPUs use, and store the names of the others.
 
         Next to adapters of RDMA, interfaces of sockets and adapters without GPU Direct RDMA (`gdr="0"`) are
         for the host: NCCL takes one kind of network, and of it the fastest that a GPU reaches.
         """
-        sockets = [each for each in nets if self._is_socket(each)]
-        rdma = [each for each in nets if not self._is_socket(each)]
+        sockets = [net for net in nets if self._is_socket(net)]
+        rdma = [net for net in nets if not self._is_socket(net)]
         if sockets and rdma:
-            self.apart += [f"{_name(each)} (sockets)" for each in sockets]
+            self.apart += [f"{_name(net)} (sockets)" for net in sockets]
             nets = rdma
-        direct = [each for each in nets if each.values.get("gdr") == "1"]
-        without = [each for each in nets if each.values.get("gdr") == "0"]
-        if direct and without:
-            self.apart += [f"{_name(each)} (no GPU Direct RDMA)" for each in without]
-            nets = [each for each in nets if each not in without]
+        direct = [net for net in nets if net.values.get("gdr") == "1"]
+        without_gpu_direct = [net for net in nets if net.values.get("gdr") == "0"]
+        if direct and without_gpu_direct:
+            self.apart += [f"{_name(net)} (no GPU Direct RDMA)" for net in without_gpu_direct]
+            nets = [net for net in nets if net not in without_gpu_direct]
         return list(nets)
 
     def _is_socket(self, net: _Element) -> bool:
-        """Tell whether a port is an interface of IP: NCCL gives those neither port nor GUID, or no slot."""
+        """Whether a port is an interface of IP: NCCL gives those neither port nor GUID, or no slot."""
         return net.values.get("port") == "0" and not net.values.get("guid", "").strip("0x")
 
     def _merged(self) -> list[str]:
-        """Join the ports of an adapter where that makes all adapters equally fast; return their names.
+        """Merge the ports of an adapter if that makes all adapters equally fast; return their names.
 
         A plan has one rate for all: an adapter of two ports next to one of one port with twice the rate.
         """
         groups = list(self._by_slot().values())
-        rates = [sum(each.rate_bps or 0 for each in nets) for nets in groups]
-        is_uneven = len({each.rate_bps for each in self.nets}) > 1
+        rates = [sum(net.rate_bps or 0 for net in nets) for nets in groups]
+        is_uneven = len({net.rate_bps for net in self.nets}) > 1
         if not is_uneven or len(set(rates)) > 1 or all(len(nets) == 1 for nets in groups):
             return []
         merged = [nets[0].name for nets in groups if len(nets) > 1]
@@ -224,8 +226,8 @@ class _Host:
     def _by_slot(self) -> dict[int, list[_Net]]:
         """Return the ports of each adapter, by their slot of PCIe."""
         ports: dict[int, list[_Net]] = {}
-        for each in self.nets:
-            ports.setdefault(id(each.slot or each), []).append(each)
+        for net in self.nets:
+            ports.setdefault(id(net.slot or net), []).append(net)
         return ports
 
     def _number(self, element: _Element, name: str, most: int, default: int | None = None) -> int:
@@ -240,8 +242,8 @@ class _Host:
             and 0 < int(text) <= most
         ):
             return int(text)
-        found = "nothing" if text is None else shorten(text)
-        self._refuse(element, name, found, f"a whole number from 1 to {most}")
+        actual = "nothing" if text is None else shorten(text)
+        self._refuse(element, name, actual, f"a whole number from 1 to {most}")
         return 1
 
     def _net(self, element: _Element) -> _Net:
@@ -249,16 +251,16 @@ class _Host:
         has_rate = element.tag == "net"
         rate = self._number(element, "speed", 3_200_000) * _MBPS if has_rate else None
         slots: list[_Element] = []
-        around: _Element | None = element if element.tag == "pci" else element.around
-        while around is not None:
-            if around.tag == "pci":
-                slots.append(around)
-            around = around.around
-        speeds = [speed for each in slots if (speed := self._pci(each)) is not None]
+        ancestor: _Element | None = element if element.tag == "pci" else element.around
+        while ancestor is not None:
+            if ancestor.tag == "pci":
+                slots.append(ancestor)
+            ancestor = ancestor.around
+        speeds = [speed for slot in slots if (speed := self._pci(slot)) is not None]
         return _Net(name, rate, slots[0] if slots else None, min(speeds, default=None))
 
     def _pci(self, element: _Element) -> int | None:
-        """Return what a slot carries one way [bit/s], behind its line code; none where NCCL does not know."""
+        """Return the rate of a slot per direction [bit/s], without line code; none if the file has none."""
         speed, width = element.values.get("link_speed", ""), element.values.get("link_width", "")
         if not speed or not width or speed == "Unknown speed" or width in ("0", "255"):
             return None
@@ -272,10 +274,10 @@ class _Host:
         return int(gigatransfers * 10**9) * lanes * code[0] // code[1]
 
     def _scale_up(self) -> int | None:
-        """Return what NVLink gives a GPU one way [bit/s], the least of them; none without NVLink."""
+        """Return the least NVLink rate of a GPU per direction [bit/s]; none without NVLink."""
         rates = []
         for gpu in self.gpus:
-            count = sum(self._number(each, "count", 64) for each in gpu.inside if each.tag == "nvlink")
+            count = sum(self._number(link, "count", 64) for link in gpu.inside if link.tag == "nvlink")
             sm = self._number(gpu, "sm", 1_000, 0)
             rate = next((rate for least, rate in _NVLINK if sm >= least), None)
             if count and rate:
@@ -283,7 +285,7 @@ class _Host:
         return min(rates) if rates and len(rates) == len(self.gpus) else None
 
     def fragment(self, servers: int | None) -> Fragment:
-        rates = Counter(each.rate_bps for each in self.nets if each.rate_bps is not None)
+        rates = Counter(net.rate_bps for net in self.nets if net.rate_bps is not None)
         rate = rates.most_common(1)[0][0] if rates else None
         rails, count = len(self.nets), servers or SERVERS
         topology: dict[str, Any] = (
@@ -320,10 +322,10 @@ class _Host:
         )
 
     def _adapters(self) -> str:
-        """Return how many adapters and ports there are, and their names."""
+        """Return the number of adapters and ports, and their names, as text."""
         groups = self._by_slot().values()
         names = ", ".join(
-            nets[0].name if len({each.name for each in nets}) == 1 else ", ".join(each.name for each in nets)
+            nets[0].name if len({net.name for net in nets}) == 1 else ", ".join(net.name for net in nets)
             for nets in groups
         )
         ports = f" with {counted(len(self.nets), 'port')}" if len(groups) < len(self.nets) else ""
@@ -342,8 +344,10 @@ class _Host:
             yield f"the file is of one host: {SERVERS} servers here, or as many as `--servers` says"
         yield "what joins the adapters is not in the file: a switch for each rail, full bandwidth between"
         if rate is not None and len(rates) > 1:
-            told = ", ".join(f"{units.human_rate(each)} of {count}" for each, count in sorted(rates.items()))
-            yield f"adapters differ: {told}; the plan has one rate for all: {units.human_rate(rate)}"
+            rate_counts = ", ".join(
+                f"{units.human_rate(rate_bps)} of {count}" for rate_bps, count in sorted(rates.items())
+            )
+            yield f"adapters differ: {rate_counts}; the plan has one rate for all: {units.human_rate(rate)}"
         yield from self._narrow_slots()
         rails, gpus = len(self.nets), len(self.gpus)
         if rails != gpus and gpus % rails == 0:
@@ -353,35 +357,35 @@ class _Host:
             yield f"{gpus} GPUs and {counted(rails, 'adapter')}: a rank for each adapter here"
 
     def _told_by_class(self, rate: int | None) -> Iterator[str]:
-        """Say which devices go by their class of PCI, and what the file then does not have."""
+        """Yield warnings of devices identified by their class of PCI, and of values missing then."""
         if "gpu" in self.by_class:
             yield "GPUs are those by their class of PCI, as in a file for NCCL_TOPO_FILE: NVLink is not in it"
         if "net" in self.by_class:
             yield "adapters are those by their class of PCI, as in a file for NCCL_TOPO_FILE"
         if rate is None:
-            most = min((each.pci_bps for each in self.nets if each.pci_bps is not None), default=None)
-            bound = f"; PCIe carries {units.human_rate(most)} at the most" if most else ""
+            slot_bps = min((net.pci_bps for net in self.nets if net.pci_bps is not None), default=None)
+            bound = f"; PCIe carries {units.human_rate(slot_bps)} at the most" if slot_bps else ""
             yield f"the rate of adapters is not in the file: give `fabric.topology.host_link`{bound}"
 
     def _narrow_slots(self) -> Iterator[str]:
-        """Tell of slots that carry less than the ports of their adapter together."""
-        alike: dict[tuple[int, int], list[str]] = {}
+        """Yield warnings of slots slower than the ports of their adapter together."""
+        names_by_rates: dict[tuple[int, int], list[str]] = {}
         for nets in self._by_slot().values():
-            rate, pci = sum(each.rate_bps or 0 for each in nets), nets[0].pci_bps
+            rate, pci = sum(net.rate_bps or 0 for net in nets), nets[0].pci_bps
             if pci is not None and pci < rate:
-                alike.setdefault((pci, rate), []).append(" and ".join(each.name for each in nets))
-        for (pci, rate), names in alike.items():
-            told = f"PCIe carries {units.human_rate(pci)} of {units.human_rate(rate)}"
-            yield f"{', '.join(names)}: {told}, behind the line code: `fabric.nic.impairments`"
+                names_by_rates.setdefault((pci, rate), []).append(" and ".join(net.name for net in nets))
+        for (pci, rate), names in names_by_rates.items():
+            rates_text = f"PCIe carries {units.human_rate(pci)} of {units.human_rate(rate)}"
+            yield f"{', '.join(names)}: {rates_text}, behind the line code: `fabric.nic.impairments`"
 
     def _left_out(self) -> Iterator[str]:
         yield "cpu, pci: memory, PCIe switches and the way between a GPU and its adapter"
-        tags = {each.tag for gpu in self.gpus for each in _everything(gpu)}
+        tags = {element.tag for gpu in self.gpus for element in _everything(gpu)}
         if self.nvlinks is not None and len(self.nets) != len(self.gpus):
             yield "nvlink: the scale-up network, as GPUs share adapters"
         elif self.nvlinks is None and tags & {"nvlink", "xgmi"}:
             yield "nvlink, xgmi: the scale-up network, whose rate is not known of every GPU"
-        other = sorted({each.tag for each in _everything(self.system)} - _KNOWN)
+        other = sorted({element.tag for element in _everything(self.system)} - _NCCL_TAGS)
         if other:
             yield f"{', '.join(map(shorten, other[:8]))}: no element that is known"
 
@@ -393,5 +397,5 @@ def _name(element: _Element) -> str:
 
 def _everything(element: _Element) -> Iterator[_Element]:
     yield element
-    for each in element.inside:
-        yield from _everything(each)
+    for child in element.inside:
+        yield from _everything(child)

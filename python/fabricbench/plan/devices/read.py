@@ -1,4 +1,4 @@
-"""A file of a real device, read by what it is."""
+"""Reads a file of a real device as fields of a plan, by its format."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ CONTAINERLAB: Final = "containerlab"
 NCCL: Final = "nccl"
 _HEAD_BYTES: Final = 4096
 _BRACE: Final = re.compile(rb"(?m)^\s*\{\s*$")
-"""Begins JSON below something else, such as the prompt of a shell."""
+"""Beginning of JSON below other text, such as the prompt of a shell."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a user says beside the file.
+    """Options of the user for a file.
 
     Attributes:
-        format: What the file is; none to go by what it looks like.
+        format: Format of the file; none to detect it.
         data_dscp: DSCP of RDMA data.
         cnp_dscp: DSCP of CNPs.
-        priority: Priority of RDMA data, where no DSCP says it.
-        servers: How many hosts there are as the file's.
+        priority: Priority of RDMA data, if no DSCP determines it.
+        servers: Number of hosts like that of the file.
     """
 
     format: str | None = None
@@ -44,7 +44,7 @@ def read_device(content: bytes, source: str, asked: Asked) -> Fragment:
     """Read the bytes of a file of a device as fields of a plan.
 
     Raises:
-        PlanError: Something in it is wrong.
+        PlanError: It has errors.
     """
     kind = asked.format or _kind(content)
     if kind == SONIC:

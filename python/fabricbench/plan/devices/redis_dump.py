@@ -1,4 +1,4 @@
-"""Dumps of SONiC's CONFIG_DB as its `config_db.json`: keys `TABLE|KEY` of Redis become tables and entries.
+"""Converts dumps of SONiC's CONFIG_DB to its `config_db.json`: keys `TABLE|KEY` to tables and entries.
 
 Forms: `sonic-db-dump -n CONFIG_DB`, which `show techsupport` has as `dump/CONFIG_DB.json` (redis-dump-load,
 `{key: {"type": "hash", "value": {...}}}`), plain `{key: {...}}`, and `redis-dump` in Ruby (a document for
@@ -39,14 +39,14 @@ class RedisDump(JsonText):
 
     Attributes:
         dump: The dump as JSON.
-        lines_by_key: The line of each key, where the dump has a document for each.
+        lines_by_key: The line of each key, if the dump has a document for each.
     """
 
     dump: JsonText
     lines_by_key: dict[str, int]
 
     def place(self, path: Sequence[str]) -> Place:
-        """Return where a key is in the dump, or else the nearest one around it."""
+        """Return the location of a key in the dump, or of its nearest parent."""
         if len(path) < 2:
             first = next((key for key in self._keys if path and key.startswith(f"{path[0]}{_BAR}")), "")
             return self.dump.place((first,)) if first in self.dump.data else Place(self.source)
@@ -68,7 +68,7 @@ def configuration_of(content: bytes, source: str) -> JsonText:
     """Read a configuration: `config_db.json`, or a dump of CONFIG_DB.
 
     Raises:
-        PlanError: It is neither, or a key is there twice.
+        PlanError: It is neither, or a key is repeated.
     """
     hashes = _documents(content, source)
     if hashes is not None:
@@ -79,9 +79,9 @@ def configuration_of(content: bytes, source: str) -> JsonText:
     if not keys or len(keys) * 2 < len(file.data):
         return file
     if not any(_BAR in key for key in keys):
-        found = f"keys of APPL_DB, such as {keys[0][:40]}"
+        actual = f"keys of APPL_DB, such as {keys[0][:40]}"
         hint = "`sonic-db-dump -n CONFIG_DB`, or /etc/sonic/config_db.json"
-        raise PlanError([Problem(file.place((keys[0],)), "", found, "keys of CONFIG_DB", hint)])
+        raise PlanError([Problem(file.place((keys[0],)), "", actual, "keys of CONFIG_DB", hint)])
     return _configuration(file, list(_hashes(file.data)))
 
 
@@ -110,8 +110,8 @@ def _documents(content: bytes, source: str) -> list[_Hash] | None:
         if not isinstance(value, dict) or not isinstance(value.get("key"), str) or "type" not in value:
             return None
         if value["key"] in lines:
-            found = f"the key {value['key'][:60]} twice, first in line {lines[value['key']]}"
-            raise PlanError([Problem(Place(source, number, 1), "", found, "each key once")])
+            actual = f"the key {value['key'][:60]} twice, first in line {lines[value['key']]}"
+            raise PlanError([Problem(Place(source, number, 1), "", actual, "each key once")])
         lines[value["key"]] = number
         if isinstance(value.get("value"), dict) and _BAR in value["key"]:
             hashes.append(_Hash(value["key"], value["value"], number))
@@ -120,9 +120,9 @@ def _documents(content: bytes, source: str) -> list[_Hash] | None:
 
 def _configuration(file: JsonText, hashes: Sequence[_Hash]) -> RedisDump:
     tables: dict[str, Any] = {}
-    for each in hashes:
-        table, _, key = each.key.partition(_BAR)
-        fields = {name.removesuffix(_LIST): value for name, value in each.fields.items()}
+    for entry in hashes:
+        table, _, key = entry.key.partition(_BAR)
+        fields = {name.removesuffix(_LIST): value for name, value in entry.fields.items()}
         tables.setdefault(table, {})[key] = fields
-    lines = {each.key: each.line for each in hashes if each.line is not None}
+    lines = {entry.key: entry.line for entry in hashes if entry.line is not None}
     return RedisDump(file.source, file.text, tables, file.sha256, file, lines)

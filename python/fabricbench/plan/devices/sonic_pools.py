@@ -1,9 +1,9 @@
-"""SONiC's buffer tables as the pools of a plan: the pool of each priority group and queue, and its limits.
+"""Converts SONiC's buffer tables to the pools of a plan: accounts of priority groups and queues, pool sizes.
 
 A frame counts for its priority group at its ingress and for its queue at its egress. BUFFER_PG and
 BUFFER_QUEUE give either a profile, and the profile a pool. A pool of a plan has the priorities whose groups,
-or queues, are in it; those whose profile differs from that of most have one of their own. Lossless groups go
-by `pfc`.
+or queues, are in it; priorities whose profile differs from the most frequent one have a profile of their own.
+Lossless groups have the limits of `pfc`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from fabricbench.plan.devices.sonic_tables import PRIORITIES
 
 INGRESS: Final = "ingress"
 EGRESS: Final = "egress"
-_WORKED_OUT: Final = "ingress_lossless_pool"
-"""Pool of the lossless groups whose profile SONiC works out, which its buffer manager names so."""
+_COMPUTED_POOL: Final = "ingress_lossless_pool"
+"""Pool of the lossless groups whose profile SONiC's buffer manager computes, as it names it."""
 _TABLES: Final = {INGRESS: ("BUFFER_PG", "priority group"), EGRESS: ("BUFFER_QUEUE", "queue")}
-_TOLD_MAX: Final = 8
+_WARNINGS_MAX: Final = 8
 
 
 @dataclass(frozen=True)
 class Account:
-    """What the group, or the queue, of a traffic class has at a port.
+    """Buffer account of the priority group, or the queue, of a traffic class at a port.
 
     Attributes:
         pool: Name of its pool.
-        reserved_bytes: What is kept for it [bytes].
-        limit: What it may hold beyond, `alpha` or `bytes` and how much; none if the pool alone is a limit.
+        reserved_bytes: Its reserve [bytes].
+        limit: Limit beyond the reserve, `alpha` or `bytes` and the value; none if only the pool limits it.
     """
 
     pool: str
@@ -45,13 +45,13 @@ class Account:
 
 @dataclass
 class Pools:
-    """Pools of a plan, and what is to be said of them.
+    """Pools of a plan, with their origin, warnings and omissions.
 
     Attributes:
-        value: As `fabric.switch.buffer.pools`; none where the file does not say enough for pools.
-        origin: Where their sizes stand.
-        warnings: What differs from port to port.
-        left_out: What they leave out.
+        value: As `fabric.switch.buffer.pools`; none if the file does not define pools completely.
+        origin: Fields of SONiC with their sizes.
+        warnings: Differences between ports.
+        left_out: Settings that the pools do not model.
     """
 
     value: dict[str, list[dict[str, Any]]] | None = None
@@ -67,7 +67,7 @@ def pools_of(sonic: Sonic, lossless: Sequence[int]) -> Pools:
         sonic: The configuration.
         lossless: Traffic classes that a plan has as lossless priorities.
     """
-    return _Made(sonic, frozenset(lossless)).pools()
+    return _PoolBuilder(sonic, frozenset(lossless)).pools()
 
 
 def profile_of(port: Port, side: str, traffic_class: int) -> Entry | None:
@@ -83,7 +83,7 @@ def ratio_of(power: int) -> int | str:
 
 
 def size_text(size_bytes: int) -> str | int:
-    """Write a size as a plan has it."""
+    """Return a size as a plan writes it."""
     return units.format_size(size_bytes) if size_bytes else 0
 
 
@@ -92,7 +92,7 @@ def overcommitted(sonic: Sonic) -> Iterator[str]:
 
     Reserves are the sizes of the profiles of priority groups and queues; a profile without a pool has none.
     """
-    for side, (table, what) in _TABLES.items():
+    for side, (table, resource) in _TABLES.items():
         reserves: Counter[str] = Counter()
         for port in sonic.ports:
             for profile in (port.groups if side == INGRESS else port.buffers).values():
@@ -102,49 +102,62 @@ def overcommitted(sonic: Sonic) -> Iterator[str]:
             size = sonic.tables["BUFFER_POOL"][name].get("size")
             if size is not None and reserved > size:
                 yield (
-                    f"BUFFER_POOL|{name}: {reserved:,} bytes are reserved for each {what} of "
+                    f"BUFFER_POOL|{name}: {reserved:,} bytes are reserved for each {resource} of "
                     f"{len(sonic.ports)} ports ({table}), more than its size, {size:,}: a plan with switches "
                     "of as many ports is refused"
                 )
 
 
-class _Made:
-    """The pools, as they are found."""
+class _PoolBuilder:
+    """Builds the pools of a plan from a configuration."""
 
     def __init__(self, sonic: Sonic, lossless: frozenset[int]) -> None:
         self.sonic, self.lossless = sonic, lossless
         self.found = Pools()
 
     def pools(self) -> Pools:
-        found = self.found
+        result = self.found
         accounts = {side: self._accounts(side) for side in (INGRESS, EGRESS)}
-        used = {each.pool for side in accounts.values() for each in side.values() if each is not None}
+        used = {
+            account.pool for side in accounts.values() for account in side.values() if account is not None
+        }
         sizes = {name: self._pool(name).get("size") for name in used}
-        homeless = [each for each in self.lossless if accounts[INGRESS].get(each) is None]
-        if not used or not all(sizes.values()) or homeless or self._is_one_buffer(accounts, used):
-            return Pools()  # what is said of pools that are there is said by the rules of one buffer
-        found.value = {}
+        lossless_without_pool = [
+            priority for priority in self.lossless if accounts[INGRESS].get(priority) is None
+        ]
+        if (
+            not used
+            or not all(sizes.values())
+            or lossless_without_pool
+            or self._is_one_buffer(accounts, used)
+        ):
+            return Pools()  # the rules of a single buffer then convert the pools of the file
+        result.value = {}
         for side in (INGRESS, EGRESS):
             pools = [self._written(side, name, accounts[side]) for name in self._names(side, accounts)]
             if pools:
-                found.value[side] = pools
-        names = dict.fromkeys(pool["name"] for side in found.value.values() for pool in side)
-        found.origin = " + ".join(f"BUFFER_POOL|{name}: size" for name in names)
-        found.left_out += self._left_out(accounts, used)
-        return found
+                result.value[side] = pools
+        names = dict.fromkeys(pool["name"] for side in result.value.values() for pool in side)
+        result.origin = " + ".join(f"BUFFER_POOL|{name}: size" for name in names)
+        result.left_out += self._left_out(accounts, used)
+        return result
 
     def _is_one_buffer(self, accounts: dict[str, dict[int, Account | None]], used: set[str]) -> bool:
-        """Whether it is a buffer that all share, with one threshold of lossy queues at the most.
+        """Whether it is a single shared buffer, with at most one threshold of lossy queues.
 
-        Its pool is one for both sides, or of the ingress side alone; what is not lossless has no reserve.
+        Its pool is for both sides, or only for the ingress side; lossy groups and queues have no reserve.
         """
         pool = self._pool(next(iter(used)))
         paused = {
-            each for each in range(PRIORITIES) if any(port.is_lossless(each) for port in self.sonic.ports)
+            account
+            for account in range(PRIORITIES)
+            if any(port.is_lossless(account) for port in self.sonic.ports)
         }
-        groups = {number for number, each in accounts[INGRESS].items() if each is not None}
-        queues = {number: each for number, each in accounts[EGRESS].items() if each is not None}
-        limits = {each for each in queues.values() if each.limit is None or each.limit[0] == "bytes"}
+        groups = {number for number, account in accounts[INGRESS].items() if account is not None}
+        queues = {number: account for number, account in accounts[EGRESS].items() if account is not None}
+        limits = {
+            account for account in queues.values() if account.limit is None or account.limit[0] == "bytes"
+        }
         return (
             len(used) == 1
             and not pool.get("xoff")
@@ -152,40 +165,42 @@ class _Made:
             and paused.isdisjoint(queues)
             and len(set(queues.values())) <= 1
             and not limits
-            and not any(each.reserved_bytes for each in queues.values())
+            and not any(account.reserved_bytes for account in queues.values())
             and (not queues or pool.get("type") == "both")
         )
 
     def _names(self, side: str, accounts: dict[str, dict[int, Account | None]]) -> list[str]:
         """Return the pools of a side in the order of the file."""
-        own = {each.pool for each in accounts[side].values() if each is not None}
-        return [each.key for each in self.sonic.entries("BUFFER_POOL") if each.key in own]
+        used_names = {account.pool for account in accounts[side].values() if account is not None}
+        return [pool.key for pool in self.sonic.entries("BUFFER_POOL") if pool.key in used_names]
 
     def _pool(self, name: str) -> Entry:
         pool: Entry = self.sonic.tables["BUFFER_POOL"][name]
         return pool
 
     def _accounts(self, side: str) -> dict[int, Account | None]:
-        """Return what each traffic class has at most ports, and say at which it has something else."""
+        """Return the account of each traffic class at most ports, and warn of ports with another."""
         others: dict[tuple[str, str], list[str]] = {}
         chosen: dict[int, Account | None] = {}
         for traffic_class in range(PRIORITIES):
             ports: dict[Account | None, list[str]] = {}
             for port in self.sonic.ports:
                 ports.setdefault(self._account(port, side, traffic_class), []).append(port.name)
-            most = max(ports, key=lambda each: len(ports[each]), default=None)
-            chosen[traffic_class] = most
+            usual_account = max(ports, key=lambda account: len(ports[account]), default=None)
+            chosen[traffic_class] = usual_account
             for other, names in ports.items():
-                if other != most:
-                    told = f"{_text(other)} at {names_text(names)}"
-                    others.setdefault((told, _text(most)), []).append(str(traffic_class))
-        table, what = _TABLES[side]
-        for (told, taken), classes in list(others.items())[:_TOLD_MAX]:
+                if other != usual_account:
+                    text = f"{_text(other)} at {names_text(names)}"
+                    others.setdefault((text, _text(usual_account)), []).append(str(traffic_class))
+        table, kind = _TABLES[side]
+        for (text, usual_text), classes in list(others.items())[:_WARNINGS_MAX]:
             self.found.warnings.append(
-                f"{table}: {what} of priority {', '.join(classes)}: {told}; {PLAN_HOLDS_ONE}: {taken}"
+                f"{table}: {kind} of priority {', '.join(classes)}: {text}; {PLAN_HOLDS_ONE}: {usual_text}"
             )
-        if len(others) > _TOLD_MAX:
-            self.found.warnings.append(f"{table}: {len(others) - _TOLD_MAX} more differences between ports")
+        if len(others) > _WARNINGS_MAX:
+            self.found.warnings.append(
+                f"{table}: {len(others) - _WARNINGS_MAX} more differences between ports"
+            )
         return chosen
 
     def _account(self, port: Port, side: str, traffic_class: int) -> Account | None:
@@ -193,62 +208,73 @@ class _Made:
         is_lossless = side == INGRESS and traffic_class in self.lossless
         if profile is None:
             group = port.group_of(traffic_class)
-            is_worked_out = side == INGRESS and group in port.groups and port.is_lossless(traffic_class)
-            has_pool = _WORKED_OUT in self.sonic.tables.get("BUFFER_POOL", {})
-            return Account(_WORKED_OUT) if is_worked_out and has_pool else None
+            is_computed = side == INGRESS and group in port.groups and port.is_lossless(traffic_class)
+            has_pool = _COMPUTED_POOL in self.sonic.tables.get("BUFFER_POOL", {})
+            return Account(_COMPUTED_POOL) if is_computed and has_pool else None
         name = profile.get("pool")
         if name is None:
             return None
-        # What a lossless group has is said by `pfc`, and so is what differs.
+        # `pfc` has the reserve and limit of a lossless group, and warns of differences.
         return Account(name) if is_lossless else Account(name, profile.get("size") or 0, _limit(profile))
 
     def _written(self, side: str, name: str, accounts: dict[int, Account | None]) -> dict[str, Any]:
-        """Return a pool as a plan has it."""
+        """Return a pool in the form of a plan."""
         entry = self._pool(name)
-        own = {number: each for number, each in accounts.items() if each is not None and each.pool == name}
-        written: dict[str, Any] = {
+        accounts_of_pool = {
+            number: account
+            for number, account in accounts.items()
+            if account is not None and account.pool == name
+        }
+        pool: dict[str, Any] = {
             "name": name,
             "size": size_text(entry.get("size")),
-            "priorities": list(own),
+            "priorities": list(accounts_of_pool),
         }
-        judged = {
-            number: each for number, each in own.items() if side == EGRESS or number not in self.lossless
+        limited_accounts = {
+            number: account
+            for number, account in accounts_of_pool.items()
+            if side == EGRESS or number not in self.lossless
         }
-        if side == INGRESS and len(judged) < len(own):
+        if side == INGRESS and len(limited_accounts) < len(accounts_of_pool):
             if entry.get("xoff"):
-                written["headroom"] = size_text(entry.get("xoff"))
+                pool["headroom"] = size_text(entry.get("xoff"))
             else:
-                written["headroom_in_size"] = True
-        counts = Counter(judged.values())
-        main = counts.most_common(1)[0][0] if counts else Account(name)
-        written |= _profile(main)
+                pool["headroom_in_size"] = True
+        counts = Counter(limited_accounts.values())
+        usual_account = counts.most_common(1)[0][0] if counts else Account(name)
+        pool |= _profile(usual_account)
         profiles = [
-            {"priorities": [number for number, each in judged.items() if each == other]} | _profile(other)
-            for other in counts
-            if other != main
+            {
+                "priorities": [
+                    number for number, account in limited_accounts.items() if account == other_account
+                ]
+            }
+            | _profile(other_account)
+            for other_account in counts
+            if other_account != usual_account
         ]
         if profiles:
-            written["profiles"] = profiles
-        return written
+            pool["profiles"] = profiles
+        return pool
 
     def _left_out(self, accounts: dict[str, dict[int, Account | None]], used: set[str]) -> Iterator[str]:
-        unused = [each.key for each in self.sonic.entries("BUFFER_POOL") if each.key not in used]
+        unused = [pool.key for pool in self.sonic.entries("BUFFER_POOL") if pool.key not in used]
         if unused:
             yield f"BUFFER_POOL: {', '.join(unused)}: nothing that the plan carries is in it"
-        for side, (table, what) in _TABLES.items():
-            bare = [str(number) for number, each in accounts[side].items() if each is None]
+        for side, (table, kind) in _TABLES.items():
+            bare = [str(number) for number, account in accounts[side].items() if account is None]
             if bare:
-                yield f"{table}: no pool for the {what} of priority {', '.join(bare)}: the buffer limits it"
+                yield f"{table}: no pool for the {kind} of priority {', '.join(bare)}: the buffer limits it"
         yield from self._shared_groups()
         yield from self._other_lossless()
         if self._has_reserves_beside():
             yield "BUFFER_POOL: size: holds reserves and headroom, as in SAI; on Spectrum they are beside it"
 
     def _shared_groups(self) -> Iterator[str]:
-        """Tell of classes that share a group that keeps something for itself."""
+        """Yield the traffic classes that share a priority group with a profile."""
         shared: set[int] = set()
         for port in self.sonic.ports:
-            groups = [port.group_of(each) for each in range(PRIORITIES)]
+            groups = [port.group_of(traffic_class) for traffic_class in range(PRIORITIES)]
             for group, profile in port.groups.items():
                 if groups.count(group) > 1 and profile is not None:
                     shared.add(group)
@@ -257,16 +283,16 @@ class _Made:
             yield f"TC_TO_PRIORITY_GROUP_MAP: classes that share group {numbers}: each has its own here"
 
     def _other_lossless(self) -> Iterator[str]:
-        """Tell of lossless priorities that differ: `pfc` is one for all."""
+        """Yield the lossless priorities with different profiles: a plan has one `pfc` for all."""
         for port in self.sonic.ports:
-            profiles = {profile_of(port, INGRESS, each) for each in self.lossless}
+            profiles = {profile_of(port, INGRESS, priority) for priority in self.lossless}
             if len(profiles) > 1:
                 numbers = ", ".join(map(str, sorted(self.lossless)))
                 yield f"BUFFER_PG: profiles of priorities {numbers} that differ: all have that of data here"
                 return
 
     def _has_reserves_beside(self) -> bool:
-        """Whether the switch is of a kind whose pools are what is left of the memory beside all reserves."""
+        """Whether the pools of this kind of switch exclude all reserves."""
         return any(name in self.sonic.metadata("platform") for name in ("mlnx", "nvidia"))
 
 
@@ -278,17 +304,17 @@ def _text(account: Account | None) -> str:
 
 
 def _profile(account: Account) -> dict[str, Any]:
-    """Return the fields of a pool, or of a profile of it, that are not as by default."""
-    found: dict[str, Any] = {}
+    """Return the fields of a pool, or of a profile of it, that differ from their defaults."""
+    fields: dict[str, Any] = {}
     if account.reserved_bytes:
-        found["reserved"] = size_text(account.reserved_bytes)
+        fields["reserved"] = size_text(account.reserved_bytes)
     if account.limit is not None:
-        found["limit"] = dict((account.limit,))
-    return found
+        fields["limit"] = dict((account.limit,))
+    return fields
 
 
 def _limit(profile: Entry) -> tuple[str, int | str] | None:
-    """SAI: 2^n times what is free of the pool, or so many bytes, of which 0 are no limit."""
+    """Return a limit by SAI: 2^n times the free part of the pool, or bytes, where 0 is no limit."""
     if (power := profile.get("dynamic_th")) is not None:
         return "alpha", ratio_of(power)
     if size := profile.get("static_th"):

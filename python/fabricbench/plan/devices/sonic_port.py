@@ -1,4 +1,4 @@
-"""What holds for one port of a switch of SONiC, and the entries of tables that say so."""
+"""Port of a switch of SONiC with its settings, entries of tables, and WRED curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Entry:
     Attributes:
         table: The table.
         key: Its key.
-        values: Its fields that are read, as what they are.
+        values: Its fields that are read, with their types.
     """
 
     table: str
@@ -26,20 +26,20 @@ class Entry:
         return self.values.get(name)
 
     def name(self, field_name: str) -> str:
-        """Name a field as SONiC's tools do."""
+        """Return the name of a field as in SONiC's tools."""
         return f"{self.table}|{self.key}: {field_name}"
 
 
 @dataclass(frozen=True)
 class Port:
-    """What holds for one port.
+    """Settings of one port.
 
     Attributes:
         name: Its name.
-        speed_bps: Its rate [bit/s]; none if the file does not say.
-        mtu: Largest IP packet [bytes]; none if the file does not say.
+        speed_bps: Its rate [bit/s]; none if it is not in the file.
+        mtu: Largest IP packet [bytes]; none if it is not in the file.
         paused: PFC priorities that it pauses and obeys (`pfc_enable`).
-        groups: Profile of each priority group; none where SONiC works it out (`NULL`).
+        groups: Profile of each priority group; none if SONiC computes it (`NULL`).
         queues: Entry of QUEUE of each queue.
         buffers: Profile of each queue.
         maps: Entry of each map by the field of PORT_QOS_MAP that names it, as numbers.
@@ -59,21 +59,21 @@ class Port:
     watched: tuple[int, ...] | None = None
 
     def class_of(self, dscp: int) -> int | None:
-        """Return the traffic class of a DSCP; none where the port has no map for it."""
+        """Return the traffic class of a DSCP; none if the port has no map for it."""
         return self.maps.get("dscp_to_tc_map", {}).get(dscp)
 
     def group_of(self, traffic_class: int) -> int:
-        """Return the priority group of a traffic class; the same number where no map says."""
+        """Return the priority group of a traffic class; the same number without a map."""
         return self.maps.get("tc_to_pg_map", {}).get(traffic_class, traffic_class)
 
     def queue_of(self, traffic_class: int) -> int:
-        """Return the queue of a traffic class; the same number where no map says."""
+        """Return the queue of a traffic class; the same number without a map."""
         return self.maps.get("tc_to_queue_map", {}).get(traffic_class, traffic_class)
 
     def pausing(self, traffic_class: int) -> tuple[int, ...]:
         """Return the PFC priorities that pause a traffic class."""
         group, groups = self.group_of(traffic_class), self.maps.get("pfc_to_pg_map", {})
-        return tuple(each for each in self.paused if groups.get(each, each) == group)
+        return tuple(priority for priority in self.paused if groups.get(priority, priority) == group)
 
     def stopped_by(self, priority: int) -> int:
         """Return the queue that a pause of a PFC priority stops."""
@@ -85,13 +85,13 @@ class Port:
 
 
 def has_worked_out_headroom(profile: Entry) -> bool:
-    """Whether SONiC works out the headroom of a profile, which has no more than a threshold."""
+    """Whether SONiC computes the headroom of a profile, which has only a threshold."""
     return profile.get("headroom_type") == "dynamic" and "xoff" not in profile.values
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What a WRED profile does with frames of a colour.
+    """Curve of a WRED profile for frames of a colour.
 
     Attributes:
         low: Least queue at which frames are marked or dropped [bytes].
@@ -116,11 +116,11 @@ def marks(profile: Entry, colour: str) -> bool:
 
 
 def curve_of(profile: Entry, colour: str) -> Curve | None:
-    """Return what a WRED profile does with frames of a colour; none if it lets all pass.
+    """Return the curve of a WRED profile for a colour; none if all its frames pass.
 
     One that is neither switched on nor covered by ECN is off, and its probability is 100 %, as in SAI.
     """
-    low, high = (profile.get(f"{colour}_{each}_threshold") for each in ("min", "max"))
+    low, high = (profile.get(f"{colour}_{bound}_threshold") for bound in ("min", "max"))
     is_on = marks(profile, colour) or profile.get(f"wred_{colour}_enable") == "true"
     if not is_on or low is None or high is None:
         return None

@@ -1,8 +1,8 @@
-"""Which field of a plan comes of what in SONiC: one rule for each, in `SWITCH_RULES` and `PORT_RULES`.
+"""Rules that derive fields of a plan from SONiC's configuration, in `SWITCH_RULES` and `PORT_RULES`.
 
-What SONiC has for each port, a plan has once for all switches. A rule looks at one port and the traffic class
-of RDMA data; `sonic` takes what most ports agree on and says which differ. A new field of the model is a rule
-more here, and one sentence less in `left_out_of`.
+SONiC has a value for each port, a plan one for all switches. A rule reads one port and the traffic class of
+RDMA data; `sonic` takes the value of most ports and warns of those that differ. A new field of the model is
+one more rule here, and one sentence less in `left_out_of`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from fabricbench.words import counted
 
 _DYNAMIC: Final = "DEFAULT_LOSSLESS_BUFFER_PARAMETER"
 QUANTUM_LEAST: Final = 8 << 10
-"""Quantum of the smallest weight [bytes]: a full frame has its turn at once."""
+"""Quantum of the smallest weight [bytes]: enough for a full frame in each round."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule found.
+    """Value that a rule derives, with its origin.
 
     Attributes:
-        value: The value as a plan has it.
-        origin: Where it stands, as SONiC's tools name it.
+        value: The value in the form of a plan.
+        origin: Table, key and field, as SONiC's tools name them.
     """
 
     value: Any
@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a rule of ports looks at.
+    """Input of a rule of ports: the file, a port and the traffic class of data.
 
     Attributes:
         sonic: The file.
@@ -68,40 +68,40 @@ def wred_of(sonic: Sonic, port: Port, traffic_class: int) -> Entry | None:
 
 
 def curves_of(profile: Entry) -> tuple[Curve | None, ...]:
-    """Return what a WRED profile does with frames of each colour.
+    """Return the curve of a WRED profile for each colour.
 
-    One that ECN covers and that the file has nothing else about is as green.
+    A colour with ECN but without fields of its own has the curve of green.
     """
     green = curve_of(profile, COLOURS[0])
 
     def of(colour: str) -> Curve | None:
-        is_told = any(colour in name.split("_") for name in profile.values)
-        return curve_of(profile, colour) if is_told or not marks(profile, colour) else green
+        has_own_fields = any(colour in name.split("_") for name in profile.values)
+        return curve_of(profile, colour) if has_own_fields or not marks(profile, colour) else green
 
     return tuple(map(of, COLOURS))
 
 
 def _buffer_size(sonic: Sonic) -> Found | None:
-    """The whole memory: the pools of the ingress side with their headroom, or an egress pool that is larger.
+    """Return the whole memory: the ingress pools with their headroom, or an egress pool that is larger.
 
     Pools of the egress side overlap: each may be the whole memory.
     """
-    pools = [each for each in sonic.entries("BUFFER_POOL") if each.get("type") in ("ingress", "both")]
-    parts = [each.get(name) for each in pools for name in ("size", "xoff")]
-    if not pools or any(each.get("size") is None for each in pools):
+    pools = [pool for pool in sonic.entries("BUFFER_POOL") if pool.get("type") in ("ingress", "both")]
+    parts = [pool.get(name) for pool in pools for name in ("size", "xoff")]
+    if not pools or any(pool.get("size") is None for pool in pools):
         return None
     origin = " + ".join(
-        each.name(name) for each in pools for name in ("size", "xoff") if each.get(name) is not None
+        pool.name(name) for pool in pools for name in ("size", "xoff") if pool.get(name) is not None
     )
-    size = sum(each for each in parts if each)
-    largest = max(sonic.entries("BUFFER_POOL"), key=lambda each: each.get("size") or 0)
+    size = sum(part for part in parts if part)
+    largest = max(sonic.entries("BUFFER_POOL"), key=lambda pool: pool.get("size") or 0)
     if largest.get("size") > size:
         size, origin = largest.get("size"), largest.name("size")
     return Found(units.format_size(size), origin) if size else None
 
 
 def _lossy_alpha(subject: Subject) -> Found | None:
-    """SAI: 2^n times what is free of the pool, for a queue that is not lossless."""
+    """Return the limit of a lossy queue by SAI: 2^n times the free part of the pool."""
     for traffic_class in range(PRIORITIES):
         profile = subject.port.buffers.get(subject.port.queue_of(traffic_class))
         if (
@@ -129,9 +129,9 @@ def _xoff(subject: Subject) -> Found | None:
 
 
 def _xon_offset(subject: Subject) -> Found | None:
-    """SAI: a pause ends at max(xon, threshold - xon_offset), at xon alone where there is no xon_offset.
+    """Return the resume offset. SAI: a pause ends at max(xon, threshold - xon_offset), without offset at xon.
 
-    Below a threshold that moves, xon is no offset: without xon_offset a pause ends at the threshold.
+    Below a dynamic threshold, xon is no offset: without xon_offset a pause ends at the threshold.
     """
     profile = subject.group
     if profile is None or has_worked_out_headroom(profile):
@@ -146,15 +146,15 @@ def _xon_offset(subject: Subject) -> Found | None:
 
 
 def _reserved(subject: Subject) -> Found | None:
-    """`size` holds the headroom too, unless ports share a headroom pool or it is the smaller."""
+    """Return `size` without the headroom that it includes, unless the headroom is shared or larger."""
     profile = subject.group
     if profile is None or profile.get("size") is None:
         return None
     size, headroom = profile.get("size"), profile.get("xoff") or 0
     pool = subject.sonic.tables.get("BUFFER_POOL", {}).get(profile.get("pool") or "")
-    apart = bool(pool is not None and pool.get("xoff")) or size < headroom
-    origin = profile.name("size") if apart else f"{profile.name('size')} - xoff"
-    reserved = size if apart else size - headroom
+    excludes_headroom = bool(pool is not None and pool.get("xoff")) or size < headroom
+    origin = profile.name("size") if excludes_headroom else f"{profile.name('size')} - xoff"
+    reserved = size if excludes_headroom else size - headroom
     return Found(units.format_size(reserved) if reserved else 0, origin)
 
 
@@ -181,18 +181,26 @@ def _watchdog(subject: Subject) -> Found | None:
 
 
 def _scheduling(subject: Subject) -> Found | None:
-    """Quanta in the ratio of the weights, none below a full frame; none where some queue goes first.
+    """Return quanta in the ratio of the weights, at least a full frame each; none with a strict queue.
 
     A queue without a scheduler has that of the least weight, so that weights are the same when written back.
     """
-    written = {each: entry.get("weight") or 1 for each, entry in _schedulers(subject.sonic, subject.port)}
-    if not written or is_strict(subject.sonic, subject.port) is not False:
+    weight_by_class = {
+        traffic_class: entry.get("weight") or 1
+        for traffic_class, entry in _schedulers(subject.sonic, subject.port)
+    }
+    if not weight_by_class or is_strict(subject.sonic, subject.port) is not False:
         return None
-    common = gcd(*written.values())
-    least = min(written.values()) // common
+    common = gcd(*weight_by_class.values())
+    least = min(weight_by_class.values()) // common
     unit = -(-QUANTUM_LEAST // least)
-    weights = {each: written[each] // common if each in written else least for each in range(PRIORITIES)}
-    quanta = {str(each): units.format_size(weight * unit) for each, weight in weights.items()}
+    weights = {
+        traffic_class: weight_by_class[traffic_class] // common if traffic_class in weight_by_class else least
+        for traffic_class in range(PRIORITIES)
+    }
+    quanta = {
+        str(traffic_class): units.format_size(weight * unit) for traffic_class, weight in weights.items()
+    }
     names = ", ".join(dict.fromkeys(entry.key for _, entry in _schedulers(subject.sonic, subject.port)))
     return Found({"dwrr": {"quantum": quanta}}, f"SCHEDULER|{names}: weight")
 
@@ -205,7 +213,7 @@ def _schedulers(sonic: Sonic, port: Port) -> Iterator[tuple[int, Entry]]:
 
 
 def is_strict(sonic: Sonic, port: Port) -> bool | None:
-    """Whether the queues of a port go by their number; none where some do and some do not."""
+    """Whether the queues of a port have strict priority; none if only some have."""
     kinds = {entry.get("type") == "strict" for _, entry in _schedulers(sonic, port)}
     return kinds.pop() if len(kinds) == 1 else (True if not kinds else None)
 
@@ -213,7 +221,7 @@ def is_strict(sonic: Sonic, port: Port) -> bool | None:
 SWITCH_RULES: Final[tuple[tuple[str, Callable[[Sonic], Found | None]], ...]] = (
     ("fabric.switch.buffer.size", _buffer_size),
 )
-"""A field, and what finds it in the whole file."""
+"""A field, and the rule that derives it from the whole file."""
 PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
     ("fabric.switch.buffer.lossy_alpha", _lossy_alpha),
     ("fabric.switch.scheduling", _scheduling),
@@ -223,36 +231,36 @@ PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], Found | None]], ...]] = (
     ("fabric.switch.pfc.headroom", _headroom),
     ("fabric.switch.pfc.watchdog", _watchdog),
 )
-"""A field, and what finds it at a port. Priorities of PFC and the thresholds of ECN are in `sonic`: they are
-about several classes, and about several speeds."""
+"""A field, and the rule that derives it from a port. Priorities of PFC and thresholds of ECN are in `sonic`:
+they concern several classes, and several speeds."""
 
 
 def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
-    """Yield what fields that are read mean beyond what the model has.
+    """Yield the effects of fields that the model leaves out.
 
     Args:
         sonic: The configuration.
         data: Traffic class of RDMA data.
-        has_pools: Its pools are read as such, not as one buffer.
+        has_pools: Its pools are read as pools, not as one buffer.
     """
     if not has_pools:
         yield from _left_out_of_pools(sonic)
     subjects = [Subject(sonic, port, data) for port in sonic.ports]
-    profiles = {each.group.key: each.group for each in subjects if each.group is not None}
+    profiles = {subject.group.key: subject.group for subject in subjects if subject.group is not None}
     for profile in profiles.values():
         if profile.get("xon") and "static_th" not in profile.values:
             yield f"{profile.name('xon')}: {profile.get('xon')}, the least level at which a pause ends"
-    if any(each.group is None and each.port.is_lossless(data) for each in subjects):
+    if any(subject.group is None and subject.port.is_lossless(data) for subject in subjects):
         yield "BUFFER_PG: profiles that SONiC works out by itself: headroom is `auto` here"
     yield from _left_out_of_queues(sonic, has_pools=has_pools)
-    bare = {
-        each
+    priorities_without_scheduler = {
+        priority
         for port in sonic.ports
         if is_strict(sonic, port) is False
-        for each in set(range(PRIORITIES)) - {number for number, _ in _schedulers(sonic, port)}
+        for priority in set(range(PRIORITIES)) - {number for number, _ in _schedulers(sonic, port)}
     }
-    if bare:
-        numbers = ", ".join(map(str, sorted(bare)))
+    if priorities_without_scheduler:
+        numbers = ", ".join(map(str, sorted(priorities_without_scheduler)))
         yield f"QUEUE: no scheduler for priority {numbers}: the least weight of the others here, 1 in SAI"
     if any(entry.get("type") == "wrr" for port in sonic.ports for _, entry in _schedulers(sonic, port)):
         yield "SCHEDULER: WRR counts frames; queues take turns by bytes here"
@@ -260,33 +268,36 @@ def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
         yield "PFC_WD: action alert, which changes no frame: there is no watchdog here"
     used = {profile.key for port in sonic.ports for profile in port.groups.values() if profile is not None}
     used |= {profile.key for port in sonic.ports for profile in port.buffers.values() if profile is not None}
-    if unused := [each.key for each in sonic.entries("BUFFER_PROFILE") if each.key not in used]:
+    if unused := [profile.key for profile in sonic.entries("BUFFER_PROFILE") if profile.key not in used]:
         shown = ", ".join(unused[:4]) + (" ..." if len(unused) > 4 else "")
         yield f"BUFFER_PROFILE: {counted(len(unused), 'profile')} of no priority group or queue: {shown}"
 
 
 def _left_out_of_pools(sonic: Sonic) -> Iterator[str]:
     pools = sonic.entries("BUFFER_POOL")
-    ingress = [each for each in pools if each.get("type") in ("ingress", "both")]
+    ingress = [pool for pool in pools if pool.get("type") in ("ingress", "both")]
     if len(ingress) > 1:
-        yield f"BUFFER_POOL: {', '.join(each.key for each in ingress)} are one memory here, shared by all"
-    for each in ingress:
-        if each.get("xoff"):
-            yield f"{each.name('xoff')}: a headroom pool that ports share; each has its whole headroom here"
-        if each.get("size") is None:
-            yield f"{each.name('size')}: worked out by SONiC; give `fabric.switch.buffer`"
-    if egress := [each.key for each in pools if each.get("type") == "egress"]:
+        yield f"BUFFER_POOL: {', '.join(pool.key for pool in ingress)} are one memory here, shared by all"
+    for pool in ingress:
+        if pool.get("xoff"):
+            yield f"{pool.name('xoff')}: a headroom pool that ports share; each has its whole headroom here"
+        if pool.get("size") is None:
+            yield f"{pool.name('size')}: worked out by SONiC; give `fabric.switch.buffer`"
+    if egress := [pool.key for pool in pools if pool.get("type") == "egress"]:
         yield f"BUFFER_POOL: limits of egress pools ({', '.join(egress)})"
 
 
 def _left_out_of_queues(sonic: Sonic, *, has_pools: bool) -> Iterator[str]:
     lossy, lossless, reserves, fixed, mixed, shared = (set[str]() for _ in range(6))
     for port in sonic.ports:
-        queues = [port.queue_of(each) for each in range(PRIORITIES)]
-        shared |= {str(each) for each in queues if queues.count(each) > 1}
-        for each in range(PRIORITIES):
-            profile, group = port.buffers.get(queues[each]), port.groups.get(port.group_of(each))
-            is_lossless = port.is_lossless(each)
+        queues = [port.queue_of(traffic_class) for traffic_class in range(PRIORITIES)]
+        shared |= {str(traffic_class) for traffic_class in queues if queues.count(traffic_class) > 1}
+        for traffic_class in range(PRIORITIES):
+            profile, group = (
+                port.buffers.get(queues[traffic_class]),
+                port.groups.get(port.group_of(traffic_class)),
+            )
+            is_lossless = port.is_lossless(traffic_class)
             if profile is not None:
                 (lossless if is_lossless else fixed if "static_th" in profile.values else reserves).add(
                     profile.key
@@ -295,14 +306,14 @@ def _left_out_of_queues(sonic: Sonic, *, has_pools: bool) -> Iterator[str]:
                 lossy.add(group.key)
         if is_strict(sonic, port) is None:
             mixed.add(port.name)
-    for names, what in (
+    for names, setting in (
         (lossy, "BUFFER_PG: thresholds of lossy priority groups"),
         (lossless, "BUFFER_QUEUE: thresholds and reserves of lossless queues"),
         (fixed, "BUFFER_QUEUE: fixed thresholds of lossy queues"),
         (reserves, "BUFFER_QUEUE: reserves (`size`) of lossy queues"),
     ):
         if names and not has_pools:
-            yield f"{what}: {', '.join(sorted(names))}"
+            yield f"{setting}: {', '.join(sorted(names))}"
     if mixed:
         yield f"SCHEDULER: strict and weighted queues at {counted(len(mixed), 'port')}: all strict here"
     if shared:

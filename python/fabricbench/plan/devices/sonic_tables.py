@@ -1,8 +1,8 @@
-"""The tables of SONiC's `config_db.json` that bear on what a plan models: fields, kinds, what is left out.
+"""Tables of SONiC's `config_db.json` that affect the modelled traffic: fields, kinds, omissions.
 
 Kinds and limits are those of SONiC's YANG models (`sonic-buffer-pool`, `sonic-buffer-profile`,
 `sonic-wred-profile`, `sonic-port-qos-map`, `sonic-pfcwd`, `sonic-scheduler`, `sonic-port`) and of SAI
-(`saibuffer.h`, `saiwred.h`). A field is read, has no effect on traffic, or is not modelled and says why.
+(`saibuffer.h`, `saiwred.h`). A field is read, has no effect on traffic, or is not modelled for a reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 BYTES_MAX: Final = 2**40
-"""Largest buffer or threshold that is taken for one [bytes]."""
+"""Largest valid buffer or threshold [bytes]."""
 PRIORITIES: Final = 8
 TRAFFIC_CLASSES: Final = 16
 """Traffic classes of SAI; SONiC's own maps of dual ToR use 8. Those from 8 on are no priority of a plan."""
@@ -25,7 +25,7 @@ COLOURS: Final = ("green", "yellow", "red")
 
 @dataclass(frozen=True)
 class Kind:
-    """What the text of a field may be.
+    """Kind of a field's text: its allowed values and its parser.
 
     Attributes:
         allowed: In words.
@@ -43,8 +43,8 @@ class Field:
     """A field of a table.
 
     Attributes:
-        kind: What it may be; none of text that nothing is made of.
-        left_out: Why it is not modelled; empty of what is read, and of what has no effect.
+        kind: Its kind; none for text that is not used.
+        left_out: Reason why it is not modelled; empty if it is read, or has no effect.
     """
 
     kind: Kind | None = None
@@ -80,21 +80,21 @@ def reference(*tables: str) -> Kind:
     """Return the kind of the name of an entry, also in the older form `[TABLE|name]`."""
 
     def read(text: str) -> str:
-        bare = text.removeprefix("[").removesuffix("]") if text.startswith("[") else text
+        name = text.removeprefix("[").removesuffix("]") if text.startswith("[") else text
         for table in tables:
-            bare = bare.removeprefix(f"{table}|")
-        if not bare or "|" in bare:
+            name = name.removeprefix(f"{table}|")
+        if not name or "|" in name:
             raise ValueError(text)
-        return bare
+        return name
 
     return Kind(f"the name of an entry of {tables[0]}", read, tables[0])
 
 
 def _priorities(text: str) -> tuple[int, ...]:
-    values = [each.strip() for each in text.split(",")] if text.strip() else []
-    if any(len(each) != 1 or each not in "01234567" for each in values):
+    values = [part.strip() for part in text.split(",")] if text.strip() else []
+    if any(len(part) != 1 or part not in "01234567" for part in values):
         raise ValueError(text)
-    return tuple(sorted({int(each) for each in values}))
+    return tuple(sorted({int(part) for part in values}))
 
 
 PRIORITY_LIST: Final = Kind('priorities 0 to 7, such as "3,4"', _priorities)
@@ -108,8 +108,8 @@ def _read(kind: Kind) -> Field:
     return Field(kind)
 
 
-def _not(why: str, kind: Kind | None = None) -> Field:
-    return Field(kind, why)
+def _not(reason: str, kind: Kind | None = None) -> Field:
+    return Field(kind, reason)
 
 
 TABLES: Final[Mapping[str, Mapping[str, Field]]] = {
@@ -211,7 +211,7 @@ MAPS: Final[Mapping[str, tuple[str, int, int]]] = {
     "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP": ("PFC priority", PRIORITIES - 1, PRIORITIES - 1),
     "MAP_PFC_PRIORITY_TO_QUEUE": ("PFC priority", PRIORITIES - 1, QUEUES_MAX - 1),
 }
-"""Tables whose entries map numbers to numbers: what is mapped, its largest, and the largest value."""
+"""Tables whose entries map numbers to numbers: kind of the key, largest key, and largest value."""
 
 NO_TRAFFIC: Final = frozenset(
     {
@@ -251,4 +251,4 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "SWITCH_HASH": "the hash; give `fabric.load_balancing`",
     "FG_NHG": "fine-grained ECMP",
 }
-"""Tables that change traffic and that the model has nothing for."""
+"""Tables that change traffic and that are not modelled, with the reason."""

@@ -1,7 +1,7 @@
-"""`fabric.switch.config`: a plan whose switches are set up as a file of SONiC says.
+"""`fabric.switch.config`: configures the switches of a plan from files of SONiC.
 
-The values of the file take the place of defaults, as those of a host profile do: what the plan, a variant
-or an override writes wins. A record has the values (`values`), so that a stored trial needs no file.
+The values of a file replace defaults, as those of a host profile do; values that the plan, a variant or an
+override writes have priority. A record has the values (`values`), so that a stored trial needs no file.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from fabricbench.words import close_match_hint, counted, one_line
 
 _NAME: Final = ".".join(map(str, CONFIG))
 _LOSSLESS: Final = "fabric.switch.pfc.priorities"
-"""What all switches have alike: one that pauses another needs to be obeyed."""
+"""Field that must be equal for all switches: a switch must obey the pauses of its neighbours."""
 FILES_MAX: Final = 256
 _SHOWN: Final = 4
 NAME_LENGTH_MAX: Final = 4096
 _IP_BYTES: Final = 20 + 8 + 12 + 16 + 4
-"""What a first packet of RoCEv2 has beside payload: IPv4, UDP, BTH, RETH and ICRC [bytes]."""
+"""Bytes of a first packet of RoCEv2 without payload: IPv4, UDP, BTH, RETH and ICRC [bytes]."""
 _MTU, _RATE = 4096, "400Gbps"
-"""Defaults of `transport.mtu` and of the rates of links, where a plan writes none."""
+"""Defaults of `transport.mtu` and of the rates of links."""
 _LINKS: Final = frozenset({"host_link", "fabric_link", "core_link", "link"})
 
 Dscp = Annotated[int, Field(ge=0, le=DSCP_MAX)]
@@ -57,15 +57,15 @@ def _is_name(value: object) -> bool:
 
 
 def _files(value: object) -> Any:
-    """Read the name of a file, a list of names, or names by the switches that they are of."""
+    """Check the name of a file, a list of names, or names by their switches."""
     names: Any = [value] if isinstance(value, str) else value
     if isinstance(names, dict) and all(map(_is_name, names)):
         names = list(names.values())
     if isinstance(names, list | tuple) and 0 < len(names) <= FILES_MAX and all(map(_is_name, names)):
         return value if isinstance(value, dict) else tuple(names)
-    found = f"a list of {len(names)}" if isinstance(value, list) else units.describe(value)
+    actual = f"a list of {len(names)}" if isinstance(value, list) else units.describe(value)
     allowed = f"the name of a file or folder, a list of up to {FILES_MAX}, or `{{leaf*: FILE, spine*: FILE}}`"
-    raise units.UnitError(found, allowed)
+    raise units.UnitError(actual, allowed)
 
 
 class SwitchConfig(ShortModel):
@@ -132,7 +132,7 @@ class Configured:
     Attributes:
         document: The plan.
         record: `fabric.switch.config` with the values; none if a file was not read.
-        warnings: What to know about it.
+        warnings: Its warnings.
     """
 
     document: Document
@@ -141,24 +141,24 @@ class Configured:
 
 
 @dataclass(frozen=True)
-class _Given:
-    """A file, and what it gives to the plan."""
+class _ReadFile:
+    """A file that has been read, and its fields for the plan."""
 
     sonic: Sonic
     fragment: Fragment
 
     @property
     def values(self) -> dict[str, tuple[Any, Place]]:
-        """Its values, those of a plan without pools included, each with its place in the file."""
+        """Its values, including those of a plan without pools, each with its location in the file."""
         values = (*self.fragment.values, *self.fragment.instead)
-        return {each.field: (each.value, _place(self.sonic, each.origin)) for each in values}
+        return {value.field: (value.value, _place(self.sonic, value.origin)) for value in values}
 
 
 class Configurations:
     """The configurations that a plan and its variants name, each file read once."""
 
     def __init__(self, plan_path: Path) -> None:
-        """Take the file of the plan, next to which they are."""
+        """Set the file of the plan; names are relative to its folder."""
         self._plan_path = plan_path
         self._read: dict[str, Sonic] = {}
 
@@ -166,59 +166,73 @@ class Configurations:
         """Return a plan, or a variant of one, with the values of its configuration where it has none.
 
         Raises:
-            PlanError: A file cannot be read, or something in it is wrong or contradicts the plan.
+            PlanError: A file cannot be read, has errors, or contradicts the plan.
         """
-        written = document.value(CONFIG)
-        config = written if isinstance(written, dict) and "file" in written else {"file": written}
+        config_value = document.value(CONFIG)
+        config = (
+            config_value
+            if isinstance(config_value, dict) and "file" in config_value
+            else {"file": config_value}
+        )
         try:
             files = _files(config.get("file"))
         except units.UnitError:
-            return Configured(document)  # the check of the fields says what is wrong with anything else
+            return Configured(document)  # the check of the fields reports any other value
         if isinstance(config.get("values"), dict):
-            return Configured(_recorded(config, document))
+            return Configured(_with_record(config, document))
         files = self._by_switch(files)
-        carried = _carried(config, document)
+        carried = _priorities_of(config, document)
         names = list(files.values() if isinstance(files, dict) else files)
-        given = [_Given(sonic, fragment_of(sonic, carried)) for sonic in self._files(names, document)]
+        read_files = [_ReadFile(sonic, fragment_of(sonic, carried)) for sonic in self._files(names, document)]
         problems = [
-            problem for each in given for problem in _contradictions(each.sonic, each.fragment, document)
+            problem
+            for read_file in read_files
+            for problem in _contradictions(read_file.sonic, read_file.fragment, document)
         ]
-        problems += _disagreements(given, document, is_for_each=isinstance(files, dict))
+        problems += _different_values(read_files, document, is_for_each=isinstance(files, dict))
         if problems:
             raise PlanError(problems)
-        by_name = dict(zip(dict.fromkeys(names), given, strict=True))
-        values = given[0].values
+        by_name = dict(zip(dict.fromkeys(names), read_files, strict=True))
+        values = read_files[0].values
         record: dict[str, Any] = {
             **{name: config[name] for name in ("data_dscp", "cnp_dscp") if name in config},
             "file": files if isinstance(files, dict) else config["file"],
-            "sha256": ", ".join(each.sonic.file.sha256 for each in given),
+            "sha256": ", ".join(read_file.sonic.file.sha256 for read_file in read_files),
             "values": {field: value for field, (value, _) in values.items()},
-            "not_modelled": list(dict.fromkeys(told for each in given for told in each.fragment.left_out)),
-            "differs": list(dict.fromkeys(told for each in given for told in each.fragment.warnings)),
+            "not_modelled": list(
+                dict.fromkeys(text for read_file in read_files for text in read_file.fragment.left_out)
+            ),
+            "differs": list(
+                dict.fromkeys(text for read_file in read_files for text in read_file.fragment.warnings)
+            ),
         }
         configured = filled(document, values)
         if isinstance(files, dict):
-            own = {switches: by_name[name].values for switches, name in files.items()}
+            values_by_switches = {switches: by_name[name].values for switches, name in files.items()}
             record["others"] = {
-                switches: {field: value for field, (value, _) in each.items()}
-                for switches, each in own.items()
+                switches: {field: value for field, (value, _) in read_file.items()}
+                for switches, read_file in values_by_switches.items()
             }
-            configured = with_settings(configured, document, own)
-        warnings = [warning for each in given for warning in _warnings(each.sonic, each.fragment, document)]
+            configured = with_settings(configured, document, values_by_switches)
+        warnings = [
+            warning
+            for read_file in read_files
+            for warning in _warnings(read_file.sonic, read_file.fragment, document)
+        ]
         return Configured(configured, record, tuple(warnings))
 
     def _by_switch(self, files: Any) -> Any:
-        """Return the files of a folder by the names of their switches; anything else as it is."""
+        """Return the files of a folder by the names of their switches; any other value unchanged."""
         folder = self._plan_path.parent / files[0] if isinstance(files, tuple) and len(files) == 1 else None
         if folder is None or self._plan_path == NO_FILE or "\0" in files[0] or not _is_folder(folder):
             return files
-        found = {path.stem: f"{files[0]}/{path.name}" for path in sorted(folder.glob("*.json"))}
-        if 0 < len(found) <= FILES_MAX:
-            return found
+        files_by_switch = {path.stem: f"{files[0]}/{path.name}" for path in sorted(folder.glob("*.json"))}
+        if 0 < len(files_by_switch) <= FILES_MAX:
+            return files_by_switch
         problem = Problem(
             Place(str(folder)),
             _NAME,
-            f"{len(found)} files *.json",
+            f"{len(files_by_switch)} files *.json",
             f"1 to {FILES_MAX}, `NAME.json` of each switch",
         )
         raise PlanError([problem])
@@ -233,8 +247,8 @@ class Configurations:
                 hint = (
                     f"`fabricbench convert {shown}` writes its values for a plan; or run the plan from a file"
                 )
-                found = f'"{shown}" of a plan that is no file'
-                raise PlanError([document.problem(CONFIG, found, "a file next to the plan", hint)])
+                actual = f'"{shown}" of a plan that is no file'
+                raise PlanError([document.problem(CONFIG, actual, "a file next to the plan", hint)])
             path = self._plan_path.parent / name
             try:
                 is_file = path.is_file()
@@ -257,7 +271,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def uncovered(document: Document, describe: Callable[[], Any]) -> Iterator[Problem]:
-    """Yield that a plan with a file for each switch has none for some, or one for none.
+    """Yield the switches without a file, and the files without a switch, of a plan with a file for each.
 
     Args:
         document: The plan.
@@ -267,37 +281,44 @@ def uncovered(document: Document, describe: Callable[[], Any]) -> Iterator[Probl
     settings = document.value(SETTINGS)
     if config is None or not isinstance(settings, list):
         return
-    names = [name for each in settings for name in each["switches"]]
-    beginnings = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+    names = [name for entry in settings for name in entry["switches"]]
+    prefixes = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
     switches = [node["name"] for node in describe()["nodes"] if node["kind"] == "switch"]
     for name in names:
-        begins = name.removesuffix("*") if name.endswith("*") else None
-        if not any(each == name or (begins is not None and each.startswith(begins)) for each in switches):
-            found = f"a file for {shorten(name)}, which no switch is named"
+        prefix = name.removesuffix("*") if name.endswith("*") else None
+        if not any(entry == name or (prefix is not None and entry.startswith(prefix)) for entry in switches):
+            actual = f"a file for {shorten(name)}, which no switch is named"
             shown = ", ".join(switches[:_SHOWN]) + (" ..." if len(switches) > _SHOWN else "")
-            yield document.problem(CONFIG, found, shown, close_match_hint(name, switches))
-    bare = [each for each in switches if each not in names and not each.startswith(beginnings)]
-    if bare:
-        shown = ", ".join(bare[:_SHOWN]) + (f" and {len(bare) - _SHOWN} more" if len(bare) > _SHOWN else "")
+            yield document.problem(CONFIG, actual, shown, close_match_hint(name, switches))
+    switches_without_file = [
+        entry for entry in switches if entry not in names and not entry.startswith(prefixes)
+    ]
+    if switches_without_file:
+        shown = ", ".join(switches_without_file[:_SHOWN]) + (
+            f" and {len(switches_without_file) - _SHOWN} more" if len(switches_without_file) > _SHOWN else ""
+        )
         allowed = "a file for every switch, or `*` for all others"
         yield document.problem(CONFIG, f"no file for {shown}", allowed)
 
 
 def override_of(record: Mapping[str, Any], variant: str = "") -> str:
-    """Write a record as the override that gives a plan its values."""
+    """Return a record as an override that sets its values in a plan."""
     field = f"variants.{variant}.set.{_NAME}" if variant else _NAME
     return f"{field}={json.dumps(record)}"
 
 
-def _recorded(config: Mapping[str, Any], document: Document) -> Document:
-    """Return a plan with the values of a record, each at the place of the record."""
+def _with_record(config: Mapping[str, Any], document: Document) -> Document:
+    """Return a plan with the values of a record, each with the location of the record."""
     place = document.place(CONFIG)
     others = config.get("others")
-    own = others if isinstance(others, dict) else {}
-    every = [config["values"], *(each for each in own.values() if isinstance(each, dict))]
+    values_by_switches = others if isinstance(others, dict) else {}
+    all_values = [
+        config["values"],
+        *(switch_values for switch_values in values_by_switches.values() if isinstance(switch_values, dict)),
+    ]
     problems = [
         document.problem((*CONFIG, "values"), f"the field {shorten(str(name))}", ", ".join(sorted(FIELDS)))
-        for values in every
+        for values in all_values
         for name in values
         if name not in FIELDS
     ]
@@ -308,42 +329,51 @@ def _recorded(config: Mapping[str, Any], document: Document) -> Document:
         return {name: (value, place) for name, value in values.items()}
 
     configured = filled(document, placed(config["values"]))
-    if not own:
+    if not values_by_switches:
         return configured
-    settings = {switches: placed(each) for switches, each in own.items() if isinstance(each, dict)}
+    settings = {
+        switches: placed(switch_values)
+        for switches, switch_values in values_by_switches.items()
+        if isinstance(switch_values, dict)
+    }
     return with_settings(configured, document, settings)
 
 
-def _disagreements(given: Sequence[_Given], document: Document, *, is_for_each: bool) -> Iterator[Problem]:
-    """Yield the fields that files give different values, unless the plan has its own.
+def _different_values(
+    read_files: Sequence[_ReadFile], document: Document, *, is_for_each: bool
+) -> Iterator[Problem]:
+    """Yield the fields with different values in several files, unless the plan has its own.
 
     Args:
-        given: The files.
+        read_files: The files.
         document: The plan.
-        is_for_each: Each switch has its file: only what holds for all of them has to agree.
+        is_for_each: Each switch has its file: only fields of all switches have to be equal.
     """
     first, *others = [
-        ({each.field: each.value for each in one.fragment.values}, one.fragment.source) for one in given
+        ({value.field: value.value for value in read_file.fragment.values}, read_file.fragment.source)
+        for read_file in read_files
     ]
     for values, source in others:
         for field in dict.fromkeys((*first[0], *values)):
             if is_for_each and field.startswith("fabric.switch.") and field != _LOSSLESS:
                 continue
-            one, other = (value_text(each.get(field, "nothing")) for each in (first[0], values))
+            first_text, other_text = (
+                value_text(field_values.get(field, "nothing")) for field_values in (first[0], values)
+            )
             path = tuple(field.split("."))
-            if one != other and is_open(opened(document, path, document.place(CONFIG)), path):
-                found = f"{field} of {one} in {first[1]} and of {other} in {source}"
+            if first_text != other_text and is_open(opened(document, path, document.place(CONFIG)), path):
+                actual = f"{field} of {first_text} in {first[1]} and of {other_text} in {source}"
                 allowed = "files that agree, as a list of them is for switches that are set up alike"
                 hint = f"write `{field}` into the plan"
                 if is_for_each:
                     allowed = "files that agree on what holds for all switches"
                 else:
                     hint += ", or give each switch its own: `file: {leaf*: FILE, spine*: FILE}`"
-                yield document.problem(CONFIG, found, allowed, hint)
+                yield document.problem(CONFIG, actual, allowed, hint)
 
 
-def _carried(config: Mapping[str, Any], document: Document) -> Carried:
-    """Return which priorities the plan writes, and which others it uses."""
+def _priorities_of(config: Mapping[str, Any], document: Document) -> Carried:
+    """Return the priorities of data and CNPs in the plan, and those of its other traffic."""
 
     def priority(*path: str | int) -> int | None:
         value = document.value(path)
@@ -357,7 +387,7 @@ def _carried(config: Mapping[str, Any], document: Document) -> Carried:
         others.add(6 if cnps is None else cnps)
     tcp = document.value(("tcp",))
     others |= {
-        priority("tcp", each, "priority") or 0 for each in range(len(tcp) if isinstance(tcp, list) else 0)
+        priority("tcp", index, "priority") or 0 for index in range(len(tcp) if isinstance(tcp, list) else 0)
     }
     dscps = {
         name: config[name]
@@ -373,51 +403,56 @@ def _carried(config: Mapping[str, Any], document: Document) -> Carried:
 
 
 def _place(sonic: Sonic, origin: str) -> Place:
-    """Return where in the file a value comes from."""
+    """Return the location of a value in the file."""
     entry, _, field = origin.partition(" + ")[0].partition(": ")
     return sonic.file.place((*entry.split("|", 1), field.partition(" ")[0]))
 
 
 def _contradictions(sonic: Sonic, fragment: Fragment, document: Document) -> Iterator[Problem]:
-    """Yield what the plan writes and the switches cannot carry."""
+    """Yield the fields of the plan that contradict the configuration of the switches."""
     path: FieldPath = ("transport", "priorities", "data")
     written = document.value(path)
-    given = next((each for each in fragment.values if each.field == "transport.priorities.data"), None)
-    if given is not None and type(written) is int and written != given.value:
-        found = (
-            f"{written}, while {sonic.file.source} takes {given.origin.replace(': ', ' ')} to {given.value}"
+    value = next(
+        (field_value for field_value in fragment.values if field_value.field == "transport.priorities.data"),
+        None,
+    )
+    if value is not None and type(written) is int and written != value.value:
+        actual = (
+            f"{written}, while {sonic.file.source} takes {value.origin.replace(': ', ' ')} to {value.value}"
         )
-        yield document.problem(path, found, f"{given.value}, or no `data_dscp`")
-    for name, what in (("pfc", "PFC"), ("ecn", "WRED")):
-        is_given = any(each.field.startswith(f"fabric.switch.{name}.") for each in fragment.values)
-        if not is_given and document.value((*SWITCH, name)) in ("on", True):
-            found = f"on, while {sonic.file.source} has no {what} for the priority of data"
+        yield document.problem(path, actual, f"{value.value}, or no `data_dscp`")
+    for name, feature in (("pfc", "PFC"), ("ecn", "WRED")):
+        has_feature = any(
+            field_value.field.startswith(f"fabric.switch.{name}.") for field_value in fragment.values
+        )
+        if not has_feature and document.value((*SWITCH, name)) in ("on", True):
+            actual = f"on, while {sonic.file.source} has no {feature} for the priority of data"
             allowed = "`off`, a mapping of its own, or data in another priority"
-            yield document.problem((*SWITCH, name), found, allowed)
+            yield document.problem((*SWITCH, name), actual, allowed)
     mtu = document.value(("transport", "mtu"))
     mtu = _MTU if mtu is None else mtu
-    taken = [port.mtu for port in sonic.ports if port.mtu is not None]
-    if type(mtu) is int and taken and min(taken) < mtu + _IP_BYTES:
-        found = f"{mtu}, with packets of {mtu + _IP_BYTES} bytes"
-        allowed = f"packets up to the mtu of PORT in {sonic.file.source}, {min(taken)} bytes"
-        yield document.problem(("transport", "mtu"), found, allowed)
+    port_mtus = [port.mtu for port in sonic.ports if port.mtu is not None]
+    if type(mtu) is int and port_mtus and min(port_mtus) < mtu + _IP_BYTES:
+        actual = f"{mtu}, with packets of {mtu + _IP_BYTES} bytes"
+        allowed = f"packets up to the mtu of PORT in {sonic.file.source}, {min(port_mtus)} bytes"
+        yield document.problem(("transport", "mtu"), actual, allowed)
 
 
 def _warnings(sonic: Sonic, fragment: Fragment, document: Document) -> Iterator[Problem]:
-    for each in fragment.warnings:
-        yield document.problem(CONFIG, each)
+    for text in fragment.warnings:
+        yield document.problem(CONFIG, text)
     speeds = {port.speed_bps for port in sonic.ports if port.speed_bps}
     rates = set(_rates(document.value(("fabric", "topology")))) or {units.parse_rate(_RATE)}
     if speeds and not rates <= speeds:
-        other = ", ".join(units.format_rate(each) for each in sorted(rates - speeds))
-        ports = ", ".join(units.format_rate(each) for each in sorted(speeds))
-        found = f"ports of {ports}, while links of the plan have {other}"
-        yield document.problem(CONFIG, found, hint="set the rates of `fabric.topology`")
+        other = ", ".join(units.format_rate(rate) for rate in sorted(rates - speeds))
+        ports = ", ".join(units.format_rate(rate) for rate in sorted(speeds))
+        actual = f"ports of {ports}, while links of the plan have {other}"
+        yield document.problem(CONFIG, actual, hint="set the rates of `fabric.topology`")
     if fragment.left_out:
         shown = one_line(str(sonic.file.source), 200)
-        found = f"{counted(len(fragment.left_out), 'setting')} that the model leaves out"
+        actual = f"{counted(len(fragment.left_out), 'setting')} that the model leaves out"
         hint = f"`fabricbench convert {shown}` lists them, and so does the report"
-        yield document.problem(CONFIG, found, hint=hint)
+        yield document.problem(CONFIG, actual, hint=hint)
 
 
 def _rates(node: Any, name: str = "") -> Iterator[int]:
@@ -427,7 +462,7 @@ def _rates(node: Any, name: str = "") -> Iterator[int]:
         try:
             yield units.parse_rate(rate)
         except units.UnitError:
-            return  # the check of the fields says so
+            return  # the check of the fields reports it
     elif isinstance(node, dict):
         for key, child in node.items():
             yield from _rates(child, key)

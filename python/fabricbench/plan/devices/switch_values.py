@@ -1,4 +1,4 @@
-"""The values of a configuration in a plan: each where the plan has none of its own."""
+"""Fills a plan with the values of a configuration, where it has none of its own."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ CONFIG: Final[FieldPath] = ("fabric", "switch", "config")
 SWITCH: Final[FieldPath] = CONFIG[:2]
 SETTINGS: Final[FieldPath] = ("fabric", "switch_settings")
 _SECTIONS: Final[dict[str, Any]] = {"buffer": {}, "scheduling": "strict", "pfc": "off", "ecn": "off"}
-"""What switches have each for itself, as it is where neither file nor plan says anything."""
+"""Sections that each switch has for itself, with their defaults."""
 _THRESHOLDS: Final = frozenset({"kmin", "kmax", "pmax", "reference_rate", "wred"})
 
 
 def filled(document: Document, values: Mapping[str, tuple[Any, Place]]) -> Document:
     """Return a plan with values where it has none of its own.
 
-    The pools of a file divide its buffer: a plan that has a buffer of its own has none of them.
+    The pools of a file divide its buffer: a plan with a buffer of its own gets none of them.
     """
-    left_out = POOLS if _has_own_buffer(document) else LOSSY_ALPHA if POOLS in values else ""
+    unused_field = POOLS if _has_own_buffer(document) else LOSSY_ALPHA if POOLS in values else ""
     for name, (value, place) in values.items():
         path = tuple(name.split("."))
-        if name == left_out:
+        if name == unused_field:
             continue
         document = opened(document, path, place)
         if is_open(document, path):
             document = put(document, list(path), Written(value, place, "{} {}"))
-    return document if left_out == POOLS else _without_headroom(document)
+    return document if unused_field == POOLS else _without_headroom(document)
 
 
 def _has_own_buffer(document: Document) -> bool:
-    """Tell whether a plan says itself how large the buffer is or how it is divided, or has no such buffer."""
+    """Whether a plan sets the size or division of the buffer itself, or has no such buffer."""
     buffer = document.value((*SWITCH, "buffer"))
-    own = buffer if isinstance(buffer, dict) else {"size": buffer}
-    has_own = any(own.get(name) is not None for name in ("size", "lossy_alpha", "pools"))
+    buffer_fields = buffer if isinstance(buffer, dict) else {"size": buffer}
+    has_own = any(buffer_fields.get(name) is not None for name in ("size", "lossy_alpha", "pools"))
     scheduled = document.value((*SWITCH, "scheduled"))
     link_layer = document.value(("fabric", "link_layer"))
     is_other = scheduled not in (None, "off", False) or link_layer not in (None, "ethernet")
@@ -51,32 +51,32 @@ def _without_headroom(document: Document) -> Document:
     pools = document.value(path)
     if document.value((*SWITCH, "pfc")) not in (None, "off", False) or not isinstance(pools, list):
         return document
-    bare = [
+    pools_without_headroom = [
         {name: value for name, value in pool.items() if not name.startswith("headroom")} for pool in pools
     ]
-    return put(document, list(path), Written(bare, document.place(path), "{} {}"))
+    return put(document, list(path), Written(pools_without_headroom, document.place(path), "{} {}"))
 
 
 def with_settings(
     base: Document, document: Document, own: Mapping[str, Mapping[str, tuple[Any, Place]]]
 ) -> Document:
-    """Return a plan that has been filled with the settings of one file, with those of each beside them.
+    """Return a plan with the values of one file, and with the settings of each file for its switches.
 
     Args:
         base: The plan with the values of the first file.
-        document: The plan without.
-        own: The values of each file, by the switches that it is of.
+        document: The plan without them.
+        own: The values of each file, by its switches.
     """
     if document.value(SETTINGS) is not None:
-        found = "settings of switches beside a configuration of each"
-        raise PlanError([document.problem(SETTINGS, found, "one of them")])
+        actual = "settings of switches beside a configuration of each"
+        raise PlanError([document.problem(SETTINGS, actual, "one of them")])
     settings: list[dict[str, Any]] = []
     places: dict[FieldPath, Place] = {}
     for number, (switches, values) in enumerate(own.items()):
-        one = filled(document, values)
-        sections = {name: one.value((*SWITCH, name)) for name in _SECTIONS}
-        given = {name: value for name, value in sections.items() if value is not None}
-        settings.append({"switches": [switches], **_SECTIONS, **given})
+        filled_plan = filled(document, values)
+        sections = {name: filled_plan.value((*SWITCH, name)) for name in _SECTIONS}
+        written_sections = {name: value for name, value in sections.items() if value is not None}
+        settings.append({"switches": [switches], **_SECTIONS, **written_sections})
         for field, (_, place) in values.items():
             path = tuple(field.split("."))
             if path[:2] == SWITCH:
@@ -86,24 +86,26 @@ def with_settings(
 
 
 def opened(document: Document, path: tuple[str, ...], place: Place) -> Document:
-    """Return a plan with a mapping where it has a short form: `pfc: on`, or `buffer: 32MB`."""
-    around = path[:3]
-    value = document.value(around)
+    """Return a plan with a mapping in place of a short form: `pfc: on`, or `buffer: 32MB`."""
+    parent_path = path[:3]
+    value = document.value(parent_path)
     if len(path) < 4 or value is None or isinstance(value, dict):
         return document
-    if around[2] == "buffer" and isinstance(value, str | int):
-        return put(document, list(around), Written({"size": value}, document.place(around), "{} {}"))
-    if value in ("on", True) and around[2] in ("pfc", "ecn"):
-        return put(document, list(around), Written({}, place, "{} {}"))
+    if parent_path[2] == "buffer" and isinstance(value, str | int):
+        return put(
+            document, list(parent_path), Written({"size": value}, document.place(parent_path), "{} {}")
+        )
+    if value in ("on", True) and parent_path[2] in ("pfc", "ecn"):
+        return put(document, list(parent_path), Written({}, place, "{} {}"))
     return document
 
 
 def is_open(document: Document, path: tuple[str, ...]) -> bool:
-    """Tell whether a field is not written, and what it is part of is a mapping if it is."""
+    """Whether a field is not written, and each of its parents is a mapping or not written."""
     if document.value(path) is not None:
         return False
-    around = [document.value(path[:end]) for end in range(1, len(path))]
-    if not all(each is None or isinstance(each, dict) for each in around):
+    parents = [document.value(path[:end]) for end in range(1, len(path))]
+    if not all(parent is None or isinstance(parent, dict) for parent in parents):
         return False
     has_preset = document.value(("fabric", "switch", "ecn", "preset")) is not None
     return not (has_preset and path[:3] == ("fabric", "switch", "ecn") and path[-1] in _THRESHOLDS)

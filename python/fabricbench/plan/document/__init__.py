@@ -1,5 +1,5 @@
-"""The plan as it is written: its file, its YAML with the place of every field, and changes to it for one run.
+"""The plan as written: its file, its YAML with the location of every field, and overrides for one run.
 
-`shipped` finds the file, `document` (with `nodes`) reads it, `overrides` changes fields, `validate` words
-what the models refuse. `published` reads the table of published results that a plan names.
+`shipped` finds the file, `document` (with `nodes`) reads it, `overrides` changes fields, `validate` turns
+errors of the models into problems. `published` reads the table of published results that a plan names.
 """

@@ -1,6 +1,6 @@
-"""Reads YAML text into plain values that remember the line and column of every field.
+"""Document of a plan: plain values read from YAML, with the line and column of every field.
 
-`nodes` does the reading; this is what comes out of it, and the errors of files.
+`nodes` parses the text; this module has the document, and reads files and texts with their errors.
 """
 
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ FILE_BYTES_MAX: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Document:
-    """A plan as written: plain values, and where each was written.
+    """A plan as written: plain values, and the location of each.
 
     Attributes:
-        source: The file it came from, as the user named it.
+        source: Its file, as the user named it.
         text: Its text.
         data: Mappings, lists, strings, numbers, booleans and none.
-        places: Where the key (or list item) of each path was written.
-        value_places: Where its value was written.
+        places: Location of the key (or list item) of each path.
+        value_places: Location of its value.
     """
 
     source: str
@@ -35,10 +35,10 @@ class Document:
     value_places: dict[FieldPath, Place] = field(repr=False)
 
     def place(self, path: FieldPath) -> Place:
-        """Return where `path` was written, or else the nearest field around it."""
+        """Return the location of `path`, or else of the nearest parent."""
         while path and path not in self.places:
             path = path[:-1]
-        # A mapping begins below its key, and the place of an empty value is wherever the text goes on.
+        # A mapping begins below its key, and the location of an empty value is that of the following text.
         if isinstance(self.value(path), dict | list | None):
             return self.places.get(path, Place(self.source, 1, 1))
         return self.value_places[path]
@@ -60,8 +60,11 @@ class Document:
         return Problem(self.place(path), dotted(path), found, allowed, hint)
 
     def problems(self, field_problems: Iterable[FieldProblem]) -> list[Problem]:
-        """Return problems of fields with the place of each in the file."""
-        return [self.problem(each.path, each.found, each.allowed, each.hint) for each in field_problems]
+        """Return problems of fields with the location of each in the file."""
+        return [
+            self.problem(field_problem.path, field_problem.found, field_problem.allowed, field_problem.hint)
+            for field_problem in field_problems
+        ]
 
 
 def read_file(path: Path, source: str) -> Document:
@@ -85,8 +88,8 @@ def read_file(path: Path, source: str) -> Document:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        found = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
-        raise PlanError([Problem(Place(source, line, 1), "", found, "UTF-8 text")]) from error
+        actual = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
+        raise PlanError([Problem(Place(source, line, 1), "", actual, "UTF-8 text")]) from error
     return read_text(text, source)
 
 
@@ -109,8 +112,8 @@ def read_text(text: str, source: str) -> Document:
     if builder.problems:
         raise PlanError(builder.problems)
     if not isinstance(data, dict):
-        found = f"{kind_name(data)} at the top"
-        raise PlanError([Problem(builder.value_places[()], "", found, "a mapping of fields", hint)])
+        actual = f"{kind_name(data)} at the top"
+        raise PlanError([Problem(builder.value_places[()], "", actual, "a mapping of fields", hint)])
     return Document(source, text, data, builder.places, builder.value_places)
 
 
@@ -118,7 +121,7 @@ def read_value(text: str, source: str) -> Any:
     """Read one YAML value, such as that of an override; none for empty text.
 
     Raises:
-        PlanError: It is no YAML. Its place is `source`, without a line.
+        PlanError: It is no YAML. Its location is `source`, without a line.
     """
     try:
         root = compose(text, source)

@@ -1,7 +1,7 @@
-"""Turns YAML into plain values with the place of each, and bounds what it builds before it builds it.
+"""Turns YAML into plain values with the location of each, within limits of count and depth.
 
-ruamel.yaml composes the text into nodes. The values are built from them here, so that nothing in a plan can
-build objects.
+ruamel.yaml composes the text into nodes. The values are built from them here, so that a plan cannot create
+objects. Limits are checked before a value is built.
 """
 
 import math
@@ -19,16 +19,16 @@ from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 VALUES_MAX: Final = 50_000
 """Most values in a plan, those that aliases repeat included: they are read within a few seconds."""
 _NODES_MAX: Final = 60_000
-"""Most values as they are written, keys included."""
+"""Most values in the text, keys included."""
 DEPTH_MAX: Final = 32
 """Deepest nesting; the plan's own fields need 5."""
 _INTEGER_DIGITS_MAX: Final = 40
 _NO_TEXT: Final = re.compile(
     "[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f\\ud800-\\udfff\\ufffe\\uffff]"
 )
-"""Characters that no YAML text may hold as they are (YAML 1.2.2, 5.1), and no value here as an escape.
+"""Characters that a YAML text may not hold unescaped (YAML 1.2.2, 5.1), and a value here not as an escape.
 
-Their complement, as the standard has it, takes 5 ms to compile.
+Their complement, as in the standard, takes 5 ms to compile.
 """
 _TAG_PREFIX: Final = "tag:yaml.org,2002:"
 
@@ -40,15 +40,15 @@ def kind_name(value: object) -> str:
 
 
 def shorten(text: str, length_max: int = 60) -> str:
-    """Put text that a user wrote in quotes, on one line and not too long."""
+    """Return text of a user in quotes, on one line and shortened."""
     text = text if len(text) <= length_max else f"{text[: length_max - 3]}..."
     return '"' + text.replace("\n", "\\n") + '"'
 
 
 def first_no_text(text: str) -> str:
-    """Return the first character that no text holds, such as NUL or half of a surrogate pair, if any."""
-    found = _NO_TEXT.search(text)
-    return found[0] if found else ""
+    """Return the first character that is invalid in text, such as NUL or half of a surrogate pair, if any."""
+    match = _NO_TEXT.search(text)
+    return match[0] if match else ""
 
 
 def told_character(character: str) -> str:
@@ -57,7 +57,7 @@ def told_character(character: str) -> str:
 
 
 class _RefusedError(Exception):
-    """More nodes or deeper nesting than a plan can have, or a character that there is not."""
+    """More nodes or deeper nesting than a plan can have, or an escape beyond Unicode."""
 
     def __init__(self, found: str, allowed: str, line: int, column: int) -> None:
         super().__init__(found)
@@ -74,7 +74,7 @@ class _BoundedComposer(Composer):
         self._nodes = 0
 
     def get_single_node(self) -> Any:
-        """Compose the only node of a text; an escape beyond Unicode is refused where it stands."""
+        """Compose the only node of a text; an escape beyond Unicode is refused with its location."""
         try:
             return super().get_single_node()
         except (ValueError, OverflowError) as error:  # of `chr`, which the scanner trusts
@@ -85,7 +85,7 @@ class _BoundedComposer(Composer):
             ) from error
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Compose one node and what is in it."""
+        """Compose one node and its children."""
         self._depth += 1
         self._nodes += 1
         if self._depth > DEPTH_MAX + 1:
@@ -108,16 +108,16 @@ def compose(text: str, source: str) -> Any:
     try:
         return yaml.compose(text)
     except _RefusedError as error:
-        place = Place(source, error.line, error.column)
-        raise PlanError([Problem(place, "", error.found, error.allowed)]) from error
+        location = Place(source, error.line, error.column)
+        raise PlanError([Problem(location, "", error.found, error.allowed)]) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source)
-        found = ", ".join(part for part in (error.problem, error.context) if part)
-        raise PlanError([Problem(place, "", f"text that is no YAML: {found}")]) from error
+        location = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source)
+        reason = ", ".join(part for part in (error.problem, error.context) if part)
+        raise PlanError([Problem(location, "", f"text that is no YAML: {reason}")]) from error
     except ReaderError as error:
-        place = Place(source, text.count("\n", 0, error.position) + 1)
-        raise PlanError([Problem(place, "", told_character(chr(error.character)), "text")]) from error
+        location = Place(source, text.count("\n", 0, error.position) + 1)
+        raise PlanError([Problem(location, "", told_character(chr(error.character)), "text")]) from error
     except YAMLError as error:
         raise PlanError([Problem(Place(source), "", f"text that is no YAML: {error}")]) from error
 
@@ -169,8 +169,8 @@ class Builder:
                 self._refuse(key_node, path, "a key that is a list or a mapping", "names")
                 continue
             key = str(key_node.value)
-            if wrong := first_no_text(key):
-                self._refuse(key_node, path, f"{told_character(wrong)} in a key", "text")
+            if bad_character := first_no_text(key):
+                self._refuse(key_node, path, f"{told_character(bad_character)} in a key", "text")
                 continue
             line = key_node.start_mark.line + 1
             if key in first_lines:
@@ -185,8 +185,8 @@ class Builder:
     def _scalar(self, node: Any, path: FieldPath) -> Any:
         """Return the value of a scalar by its tag."""
         tag = _tag(node)
-        if wrong := first_no_text(str(node.value)):
-            return self._refuse(node, path, told_character(wrong), "text")
+        if bad_character := first_no_text(str(node.value)):
+            return self._refuse(node, path, told_character(bad_character), "text")
         try:
             return _scalar_value(tag, node.value)
         except ValueError:
@@ -207,7 +207,7 @@ def _tag(node: Any) -> str:
 
 
 def _scalar_value(tag: str, text: Any) -> Any:
-    """Return the value of a scalar; ValueError when it is not of the kind its tag says."""
+    """Return the value of a scalar; ValueError if it is not of the kind of its tag."""
     if not isinstance(text, str):
         raise ValueError(tag)
     if tag in ("str", "timestamp", "merge", "value"):

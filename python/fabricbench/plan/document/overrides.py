@@ -1,4 +1,4 @@
-"""Overrides: `-s transport.ack_every=4` changes a field of a plan for one run, a variant some for its own."""
+"""Overrides, which change fields of a plan: `-s transport.ack_every=4` for a run, or those of a variant."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,14 +14,14 @@ _FORM = "FIELD=VALUE, such as transport.ack_every=4 or jobs.0.ranks=0-3"
 
 @dataclass(frozen=True)
 class Written:
-    """A value that replaces a field, and where it was written.
+    """A value that replaces a field, and its location.
 
     Attributes:
         value: The value.
-        place: Where the override stands.
-        example: How to write the override of a whole mapping, with `{}` for its field and a key in it.
-        places: Where the keys within the value stand, by their path below it; those left out at `place`.
-        value_places: The same of their values.
+        place: Location of the override.
+        example: Form of an override of a whole mapping, with `{}` for its field and a key in it.
+        places: Location of the keys within the value, by their path below it; others are at `place`.
+        value_places: The same for their values.
     """
 
     value: Any
@@ -32,15 +32,15 @@ class Written:
 
 
 def apply_overrides(document: Document, overrides: Iterable[str]) -> Document:
-    """Return the document with each override applied in turn.
+    """Return the document with all overrides applied in order.
 
     A field is named by its dotted path, with list items by their number from 0 or by their name; the value is
-    YAML. Fields that are not written in the plan are added, so that every field with a default can be given.
-    Problems with an overridden value name the override as their place.
+    YAML. Fields that are not written in the plan are added, so that every field with a default can be set.
+    Problems with an overridden value have the override as their location.
 
     Raises:
-        PlanError: An override has not the form FIELD=VALUE, or names a list item that is not there or a field
-            inside a single value.
+        PlanError: An override has not the form FIELD=VALUE, or names a list item that does not exist or a
+            field inside a single value.
     """
     problems: list[Problem] = []
     for override in overrides:
@@ -56,8 +56,8 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> Document:
 def _apply(document: Document, override: str) -> Document:
     """Return the document with one override applied."""
     source = f"-s {override}"
-    if wrong := first_no_text(override):
-        raise PlanError([Problem(Place(source), "", told_character(wrong), "text")])
+    if bad_character := first_no_text(override):
+        raise PlanError([Problem(Place(source), "", told_character(bad_character), "text")])
     name, equals, text = override.partition("=")
     parts = name.strip().split(".")
     if not equals or not all(parts):
@@ -70,7 +70,7 @@ def put(document: Document, parts: list[str], written: Written) -> Document:
     """Return the document with the field at a dotted path replaced.
 
     Raises:
-        PlanError: The path names a list item that is not there, or a field inside a single value, or goes
+        PlanError: The path names a list item that does not exist, or a field inside a single value, or is
             deeper than any plan.
     """
     if len(parts) > DEPTH_MAX:
@@ -84,41 +84,43 @@ def resolved(document: Document, name: str, place: Place) -> FieldPath:
     """Return the path of the field that a dotted path names, with list items by their numbers.
 
     Raises:
-        PlanError: It names a list item that is not there or a field inside a single value; at `place`.
+        PlanError: It names a list item that does not exist or a field inside a single value; at `place`.
     """
     return _replaced(document.data, name.split("."), Written(None, place, "{}: {{{}: ...}}"))[1]
 
 
-def _replaced(node: Any, parts: list[str], written: Written, done: FieldPath = ()) -> tuple[Any, FieldPath]:
+def _replaced(
+    node: Any, parts: list[str], written: Written, parent_path: FieldPath = ()
+) -> tuple[Any, FieldPath]:
     """Return a copy of `node` with the value at `parts` replaced, and the path of the value."""
     if not parts:
-        return written.value, done
+        return written.value, parent_path
     if isinstance(node, list):
-        index = _index(node, parts[0], written, done)
-        child, path = _replaced(node[index], parts[1:], written, (*done, index))
+        index = _index(node, parts[0], written, parent_path)
+        child, path = _replaced(node[index], parts[1:], written, (*parent_path, index))
         return [*node[:index], child, *node[index + 1 :]], path
-    if isinstance(node, str) and done:
+    if isinstance(node, str) and parent_path:
         from fabricbench.plan.meanings import named_mapping
 
-        meant = named_mapping(done, node)
-        node = node if meant is None else meant
+        full_form = named_mapping(parent_path, node)
+        node = node if full_form is None else full_form
     if node is not None and not isinstance(node, dict):
-        raise PlanError([_inside_single_value(node, parts, written, done)])
+        raise PlanError([_inside_single_value(node, parts, written, parent_path)])
     mapping: dict[str, Any] = node or {}
-    key, *rest = _dotted_key(mapping, parts) if _has_dotted_keys(done, parts) else parts
-    child, path = _replaced(mapping.get(key), rest, written, (*done, key))
+    key, *rest = _dotted_key(mapping, parts) if _has_dotted_keys(parent_path, parts) else parts
+    child, path = _replaced(mapping.get(key), rest, written, (*parent_path, key))
     return {**mapping, key: child}, path
 
 
 def _has_dotted_keys(path: FieldPath, parts: list[str]) -> bool:
-    """Tell whether keys at a path are dotted paths, as of the fields that a variant sets or a sweep has."""
+    """Whether keys at a path are dotted paths, like the fields that a variant sets or a sweep has."""
     if path == ("sweep",):
         return parts[0] not in _OWN_KEYS_OF_SWEEP
     return path == ("sweep", "zip") or (len(path) == 3 and path[0] == "variants" and path[2] == "set")
 
 
 def _dotted_key(mapping: Mapping[str, Any], parts: list[str]) -> list[str]:
-    """Return parts of which the first is a dotted path: one that is there, or else all of them."""
+    """Join the first parts to a dotted key: the longest existing one, or else all parts."""
     for count in range(len(parts), 0, -1):
         if ".".join(parts[:count]) in mapping:
             return [".".join(parts[:count]), *parts[count:]]
@@ -139,25 +141,27 @@ def _index(items: list[Any], part: str, written: Written, path: FieldPath) -> in
 
 
 def _inside_single_value(node: object, parts: list[str], written: Written, path: FieldPath) -> Problem:
-    """Describe an override of a field inside text or a number."""
+    """Return the problem of an override of a field inside text or a number."""
     found = f"the field {shorten(parts[0])} inside {shorten(str(node))}, which is {kind_name(node)}"
     hint = f"give the whole mapping: {written.example.format(dotted(path), parts[0])}"
     return Problem(written.place, dotted(path), found, "fields inside mappings", hint)
 
 
 def _moved(document: Document, data: dict[str, Any], path: FieldPath, written: Written) -> Document:
-    """Return the document with new data, of which the value at `path` was written elsewhere."""
+    """Return the document with new data, and with the locations of the new value at `path`."""
 
-    def kept(places: Mapping[FieldPath, Place], within: Mapping[FieldPath, Place]) -> dict[FieldPath, Place]:
-        outside = {other: at for other, at in places.items() if other[: len(path)] != path}
-        # Mappings that the override created on its way are the override's too.
+    def merged(
+        old_locations: Mapping[FieldPath, Place], value_locations: Mapping[FieldPath, Place]
+    ) -> dict[FieldPath, Place]:
+        outside = {other: location for other, location in old_locations.items() if other[: len(path)] != path}
+        # Parent mappings that the override created have its location, too.
         created = {path[:end] for end in range(1, len(path)) if path[:end] not in document.places}
-        inside = {(*path, *below): at for below, at in within.items()}
+        inside = {(*path, *sub_path): location for sub_path, location in value_locations.items()}
         return outside | dict.fromkeys(created | {path}, written.place) | inside
 
     return replace(
         document,
         data=data,
-        places=kept(document.places, written.places),
-        value_places=kept(document.value_places, written.value_places),
+        places=merged(document.places, written.places),
+        value_places=merged(document.value_places, written.value_places),
     )

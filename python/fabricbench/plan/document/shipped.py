@@ -1,4 +1,4 @@
-"""Finds what is shipped, in an installed package as in a source tree: plans, suites, published tables."""
+"""Finds shipped plans, suites and published tables, in an installed package or a source tree."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,13 +13,13 @@ _PUBLISHED: Final = _PLANS / "published"
 _SUITES: Final = _PLANS / "suites"
 
 NO_FILE: Final = Path("<no file>")
-"""Stands for the file of a plan that was not read from one: nothing lies beside it."""
+"""Path of a plan that was not read from a file: relative names in it cannot be resolved."""
 
 
 def shipped_plans() -> dict[str, Path]:
     """Return the shipped plans by name, in the order of the names."""
-    found = (path for path in _PLANS.glob("*/*.yaml") if path.parent != _SUITES)
-    return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
+    plan_paths = (path for path in _PLANS.glob("*/*.yaml") if path.parent != _SUITES)
+    return {path.stem: path for path in sorted(plan_paths, key=lambda path: path.stem)}
 
 
 def shipped_suites() -> dict[str, Path]:
@@ -57,20 +57,20 @@ def find_suite(name: str) -> tuple[Path, str]:
     return _find(name, suites, "suite", f"shipped are: {', '.join(suites)}")
 
 
-def _find(name: str, shipped: Mapping[str, Path], noun: str, otherwise: str) -> tuple[Path, str]:
+def _find(name: str, shipped: Mapping[str, Path], noun: str, default_hint: str) -> tuple[Path, str]:
     path = Path(name)
     is_plain = path.name == name and path.suffix not in (".yaml", ".yml")
     if is_plain and name in shipped:
         return shipped[name], name
     if name and "\0" not in name and _may_be_there(path):
         return path, name
-    hint = close_match_hint(path.stem, shipped) or otherwise
+    hint = close_match_hint(path.stem, shipped) or default_hint
     allowed = f"a shipped {noun}'s name, or a file"
     raise PlanError([Problem(Place(name or '""'), "", f"no such {noun}", allowed, hint)])
 
 
 def _may_be_there(path: Path) -> bool:
-    """Tell whether a file exists; of one that cannot be looked at, reading it says why."""
+    """Whether a file exists; true if that cannot be checked, as reading it then gives the reason."""
     try:
         return path.exists()
     except OSError:
@@ -79,8 +79,8 @@ def _may_be_there(path: Path) -> bool:
 
 def find_published(name: str, plan_path: Path) -> Path | None:
     """Find a table of published results: next to the plan, or else shipped; none if there is none."""
-    beside = plan_path.parent / name
+    local_path = plan_path.parent / name
     with suppress(OSError):  # as a name that is too long
-        if plan_path != NO_FILE and "\0" not in name and beside.is_file():
-            return beside
+        if plan_path != NO_FILE and "\0" not in name and local_path.is_file():
+            return local_path
     return published_tables().get(name)

@@ -1,4 +1,4 @@
-"""Reads documents as models, and writes pydantic's errors as problems: path, found, allowed and hint.
+"""Reads documents as models, and converts pydantic's errors to problems: path, found, allowed and hint.
 
 Also finds models, names and meanings of the fields at a path, for hints, overrides and sweeps.
 """
@@ -28,7 +28,7 @@ _TAGGED: Final[tuple[FieldPath, ...]] = (
 )
 """Fields that have several forms; pydantic puts the form's tag after them into the path of an error."""
 _TAGGED_ITEMS: Final[tuple[FieldPath, ...]] = (("fabric", "failures"),)
-"""Lists of items that have several forms; the tag comes after the place in the list."""
+"""Lists of items that have several forms; the tag follows the index in the list."""
 _TAGGED_IN_ITEMS: Final[tuple[tuple[str, str], ...]] = (("jobs", "data_size"), ("jobs", "message_size"))
 """Lists of items, and fields of an item that have several forms."""
 
@@ -65,7 +65,7 @@ def read_model(document: Document, model: type[_Model]) -> _Model:
     """Read the fields of a document as a model.
 
     Raises:
-        PlanError: With everything that is wrong with them, by line.
+        PlanError: With all their errors, by line.
     """
     try:
         return model.model_validate(document.data)
@@ -102,33 +102,33 @@ def _field_problem(details: ErrorDetails, model: type[PlanModel]) -> FieldProble
         hint = "name the field by its whole path, with a list: fabric.switch.ecn.kmin: [100KB, 400KB]"
     if kind == "string_type" and not isinstance(value, list | dict | NoneType):
         hint = f'put it in quotes: "{value}"'
-    found = f"{context['actual_length']} items" if kind == "too_long" else _shown(value)
-    return FieldProblem(path, found, allowed, hint)
+    actual = f"{context['actual_length']} items" if kind == "too_long" else _shown(value)
+    return FieldProblem(path, actual, allowed, hint)
 
 
 def _value_problem(path: FieldPath, value: object, error: ValueError) -> FieldProblem:
-    """Describe what one of the plan's own parsers refused."""
-    found = getattr(error, "found", _shown(value))
-    return FieldProblem(path, found, getattr(error, "allowed", str(error)), getattr(error, "hint", ""))
+    """Return the problem of a value that one of the plan's own parsers refused."""
+    actual = getattr(error, "found", _shown(value))
+    return FieldProblem(path, actual, getattr(error, "allowed", str(error)), getattr(error, "hint", ""))
 
 
 def _unknown_key(loc: FieldPath, model: type[PlanModel]) -> FieldProblem:
     """Describe a key that the mapping does not have."""
     key = str(loc[-1])
-    known = field_names(models_at(loc[:-1], model)[0])
-    hint = close_match_hint(key, known) or _home_hint(key, model)
-    return FieldProblem(_document_path(loc), UNKNOWN_KEY, ", ".join(known), hint)
+    names = field_names(models_at(loc[:-1], model)[0])
+    hint = close_match_hint(key, names) or _home_hint(key, model)
+    return FieldProblem(_document_path(loc), UNKNOWN_KEY, ", ".join(names), hint)
 
 
 def _home_hint(key: str, model: type[PlanModel]) -> str:
-    """Say where in a document a key belongs, if it belongs anywhere."""
+    """Return a hint to the mappings that have a key; empty if there are none."""
     top = f"the top of the {'plan' if model is Plan else 'file'}"
     homes = [dotted(path[:-1]) or top for path in field_paths(model) if path[-1] == key]
     return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
 
 
 def with_known_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
-    """Return data with the names that a validation did not know, but for their spelling, as they are.
+    """Return data with names of another spelling, which a validation refused, replaced by the known names.
 
     It is the same object if there are none.
     """
@@ -139,9 +139,9 @@ def with_known_names(data: dict[str, Any], error: ValidationError) -> dict[str, 
             names = _QUOTED.findall(details["ctx"]["expected"])
         elif details["type"] == "union_tag_invalid" and isinstance(value, dict):
             path, value, names = (*path, "kind"), value.get("kind"), _kinds_at(path)
-        known = same_name(value, names)
-        if known is not None and known != value:
-            data = _replaced(data, path, known)
+        matching_name = same_name(value, names)
+        if matching_name is not None and matching_name != value:
+            data = _replaced(data, path, matching_name)
     return data
 
 
@@ -165,12 +165,12 @@ def _unknown_kind(path: FieldPath, value: Any) -> FieldProblem:
     if not isinstance(value, dict):
         return FieldProblem(path, _shown(value), f"a mapping whose kind is {allowed}")
     kind = value.get("kind")
-    found = _shown(kind) if "kind" in value else "nothing"
-    return FieldProblem((*path, "kind"), found, allowed, close_match_hint(kind, kinds))
+    actual = _shown(kind) if "kind" in value else "nothing"
+    return FieldProblem((*path, "kind"), actual, allowed, close_match_hint(kind, kinds))
 
 
 def _document_path(loc: FieldPath) -> FieldPath:
-    """Return the path in the document, without the tags that tell forms apart."""
+    """Return the path in the document, without the tags of forms."""
     for tagged in _TAGGED:
         if loc[: len(tagged)] == tagged:
             return tagged + loc[len(tagged) + 1 :]
@@ -185,10 +185,12 @@ def _document_path(loc: FieldPath) -> FieldPath:
 
 
 def meaning(loc: FieldPath, model: type[PlanModel] = Plan) -> str:
-    """Return what a field is, as a hint to fill it in; empty if there is none."""
-    fields = (item for each in models_at(loc[:-1], model) for item in each.model_fields.items())
-    told = (field.description or "" for name, field in fields if (field.alias or name) == loc[-1])
-    description = _WHERE_FROM.split(next(told, ""))[0]
+    """Return the description of a field as a hint; empty if there is none."""
+    fields = (
+        named_field for owner in models_at(loc[:-1], model) for named_field in owner.model_fields.items()
+    )
+    descriptions = (field.description or "" for name, field in fields if (field.alias or name) == loc[-1])
+    description = _WHERE_FROM.split(next(descriptions, ""))[0]
     return f"`{loc[-1]}`: {description}" if description else ""
 
 
@@ -207,7 +209,7 @@ def field_paths(model: type[PlanModel] = Plan) -> Iterator[tuple[str, ...]]:
 
 
 def models_at(loc: FieldPath, model: type[PlanModel] = Plan) -> list[type[PlanModel]]:
-    """Return the models that may stand at a path: several only before the kind of a topology is known."""
+    """Return the possible models at a path: several only before the kind of a topology is known."""
     models: list[type[PlanModel]] = [model]
     for part in loc:
         fields = [

@@ -30,8 +30,8 @@ def parse_ipv4(value: object) -> str:
     """
     if isinstance(value, str) and re.fullmatch(_IPV4, value):
         return value
-    found = shown(value) if isinstance(value, str) else describe(value)
-    raise UnitError(found, "an IPv4 address such as 192.168.0.1")
+    actual = shown(value) if isinstance(value, str) else describe(value)
+    raise UnitError(actual, "an IPv4 address such as 192.168.0.1")
 
 
 def parse_subnet(value: object) -> str:
@@ -63,9 +63,9 @@ def parse_mac(value: object) -> int:
     """
     if isinstance(value, str) and re.fullmatch(_MAC, value) and (number := int(value.replace(":", ""), 16)):
         return number
-    found = shown(value) if isinstance(value, str) else describe(value)
+    actual = shown(value) if isinstance(value, str) else describe(value)
     hint = "" if isinstance(value, str) else "put it between quotation marks: YAML reads colons otherwise"
-    raise UnitError(found, "a MAC address such as 02:00:00:00:00:01", hint)
+    raise UnitError(actual, "a MAC address such as 02:00:00:00:00:01", hint)
 
 
 Ipv4 = Annotated[
@@ -138,7 +138,7 @@ class Addresses(PlanModel):
     )
 
     def run_spec(self) -> AddressSpec:
-        """Write the addresses out for the engine."""
+        """Return the addresses for the engine."""
         spec: AddressSpec = {}
         if ipv4 := self._ipv4():
             spec["ipv4"] = ipv4
@@ -168,17 +168,19 @@ class Addresses(PlanModel):
 
 
 def check_addresses(plan: "Plan") -> Iterator[FieldProblem]:
-    """Check that the fields of addresses go together."""
-    given = plan.fabric.addresses
-    if given is None:
+    """Check that the fields of addresses are consistent."""
+    addresses = plan.fabric.addresses
+    if addresses is None:
         return
-    if given.subnet is not None and given.ips is not None:
+    if addresses.subnet is not None and addresses.ips is not None:
         yield FieldProblem((*_PATH, "ips"), "`ips` and `subnet`", "one of the two")
-    needs = {
-        "subnet_per": (given.subnet_per, given.subnet, "`subnet`"),
-        "prefix": (given.prefix, given.ips, "`ips`"),
-        "gateway": (given.gateway, given.subnet or given.ips, "`subnet` or `ips`"),
+    requirements = {
+        "subnet_per": (addresses.subnet_per, addresses.subnet, "`subnet`"),
+        "prefix": (addresses.prefix, addresses.ips, "`ips`"),
+        "gateway": (addresses.gateway, addresses.subnet or addresses.ips, "`subnet` or `ips`"),
     }
-    for name, (value, needed, what) in needs.items():
-        if value is not None and needed is None:
-            yield FieldProblem((*_PATH, name), f"`{name}` without {what}", f"{what} with it")
+    for name, (value, required_field, required_name) in requirements.items():
+        if value is not None and required_field is None:
+            yield FieldProblem(
+                (*_PATH, name), f"`{name}` without {required_name}", f"{required_name} with it"
+            )

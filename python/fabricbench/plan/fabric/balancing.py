@@ -1,4 +1,4 @@
-"""How switches choose among equal next hops. Each kind is one model here and one file in the engine."""
+"""Load balancing: the choice among equal next hops. Each kind is a model here and a file in the engine."""
 
 from typing import Annotated, Literal
 
@@ -32,7 +32,7 @@ class Ecmp(PlanModel):
     )
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
-        """Write the choice out for the engine."""
+        """Return the choice for the engine."""
         return {"kind": self.kind, "hash": self.hash, "include_qp": self.include_qp}
 
 
@@ -51,7 +51,7 @@ class Flowlet(PlanModel):
     )
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
-        """Write the choice out for the engine."""
+        """Return the choice for the engine."""
         return {"kind": self.kind, "gap_ps": self.gap_ps}
 
 
@@ -61,7 +61,7 @@ class SprayRandom(PlanModel):
     kind: Literal["spray-random"] = Field(description="Each packet to a next hop drawn at random.")
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
-        """Write the choice out for the engine."""
+        """Return the choice for the engine."""
         return {"kind": self.kind}
 
 
@@ -71,7 +71,7 @@ class SprayRoundRobin(PlanModel):
     kind: Literal["spray-round-robin"] = Field(description="Packets to the next hops in turn.")
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
-        """Write the choice out for the engine."""
+        """Return the choice for the engine."""
         return {"kind": self.kind}
 
 
@@ -81,7 +81,7 @@ class Adaptive(PlanModel):
     kind: Literal["adaptive"] = Field(description="Each packet to the next hop with the shortest queue.")
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
-        """Write the choice out for the engine."""
+        """Return the choice for the engine."""
         return {"kind": self.kind}
 
 
@@ -96,7 +96,7 @@ class DModK(PlanModel):
     )
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
-        """Write the choice out for the engine."""
+        """Return the choice for the engine."""
         return {"kind": self.kind}
 
 
@@ -115,7 +115,7 @@ class Weighted(PlanModel):
     )
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
-        """Write the choice out for the engine."""
+        """Return the choice for the engine."""
         return {"kind": self.kind, "weights": list(self.weights)}
 
 
@@ -158,7 +158,7 @@ class Pinned(PlanModel):
     )
 
     def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:
-        """Write the choice out for the engine, with the pins resolved to queue pairs."""
+        """Return the choice for the engine, with the pins resolved to queue pairs."""
         return {"kind": self.kind, "pins": pins}
 
 
@@ -174,4 +174,4 @@ LoadBalancing = Annotated[
         }
     ),
 ]
-"""One of the kinds; the name of a kind that needs nothing else, such as `ecmp`, may stand alone."""
+"""One of the kinds; a kind without further fields, such as `ecmp`, may be written as its name."""

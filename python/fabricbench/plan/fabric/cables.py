@@ -20,7 +20,7 @@ class Link(ShortModel):
     length_mm: Length
 
     def run_spec(self, propagation_ps_per_m: int) -> LinkSpec:
-        """Write the link out, the delay of its cable rounded to the nearest picosecond, halves up."""
+        """Return the link for the engine, the delay of its cable rounded to the nearest ps, halves up."""
         delay_ps = (self.length_mm * propagation_ps_per_m + _MM_PER_M // 2) // _MM_PER_M
         return {"rate_bps": self.rate_bps, "cable": {"delay_ps": delay_ps}}
 

@@ -1,4 +1,4 @@
-"""Checks of the fabric: its graph by itself, then what its parts and the transport need of each other."""
+"""Checks of the fabric: its graph, then its parts by themselves, with each other and with the transport."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -43,17 +43,17 @@ def check_topology(plan: Plan, document: Document) -> Iterator[FieldProblem]:
         yield from _check_rails(("cores_per_spine", topology.cores_per_spine), topology.rails)
 
 
-def _check_rails(joining: tuple[str, int], rails: int) -> Iterator[FieldProblem]:
-    """Check that there are switches that join several rails."""
-    name, count = joining
+def _check_rails(named_count: tuple[str, int], rails: int) -> Iterator[FieldProblem]:
+    """Check that switches join the rails, if there are several."""
+    name, count = named_count
     if count == 0 and rails > 1:
-        found = f"0 {name.partition('_')[0]} for {rails} rails"
+        actual = f"0 {name.partition('_')[0]} for {rails} rails"
         allowed = "1 or more, so that every rank reaches every other"
-        yield FieldProblem(("fabric", "topology", name), found, allowed)
+        yield FieldProblem(("fabric", "topology", name), actual, allowed)
 
 
 def check_fabric(plan: Plan) -> Iterator[FieldProblem]:
-    """Yield what is wrong with switches, NICs, links, failures and pins."""
+    """Yield the problems of switches, NICs, links, failures and pins."""
     fabric = plan.fabric
     for path, set_up in fabric.set_ups:
         if set_up.pfc:
@@ -74,9 +74,9 @@ def check_fabric(plan: Plan) -> Iterator[FieldProblem]:
 
 
 def _check_priorities(plan: Plan) -> Iterator[FieldProblem]:
-    """Check that PFC and ECN hold for priorities that traffic uses, and that each is named once.
+    """Check that PFC and ECN are for priorities that traffic uses, and that each is named once.
 
-    Pools of a chip have the priorities that nothing uses as well, with what is reserved for them.
+    Pools of a chip also have the unused priorities, with their reserves.
     """
     priorities = plan.transport.priorities
     users = {priorities.ack: "acknowledgements", priorities.data: "data"}
@@ -86,62 +86,62 @@ def _check_priorities(plan: Plan) -> Iterator[FieldProblem]:
     used = ", ".join(f"{priority} ({users[priority]})" for priority in sorted(users))
     for parts, model in _with_priorities(plan.fabric):
         chosen = (model.priorities or ()) if model else ()
-        for place, priority in enumerate(chosen):
-            path: FieldPath = (*parts, "priorities", place)
+        for index, priority in enumerate(chosen):
+            path: FieldPath = (*parts, "priorities", index)
             if priority not in users and not isinstance(model, Pool):
-                found = f"priority {priority}, which no traffic uses"
+                actual = f"priority {priority}, which no traffic uses"
                 hint = "`transport.priorities` gives traffic its priorities"
-                yield FieldProblem(path, found, used, hint)
-            elif priority in chosen[:place]:
+                yield FieldProblem(path, actual, used, hint)
+            elif priority in chosen[:index]:
                 yield FieldProblem(path, f"priority {priority} twice", "each priority once")
 
 
 def _with_priorities(fabric: Fabric) -> Iterator[tuple[FieldPath, Pfc | Ecn | Pool | Marker | None]]:
-    """Yield what names priorities, and its field."""
-    for place, marker in enumerate(fabric.switch.markers):
-        yield ("fabric", "switch", "markers", place), marker
+    """Yield each part of the fabric that names priorities, with its field."""
+    for index, marker in enumerate(fabric.switch.markers):
+        yield ("fabric", "switch", "markers", index), marker
     for path, set_up in fabric.set_ups:
         yield (*path, "pfc"), set_up.pfc
         yield (*path, "ecn"), set_up.ecn
         pools = set_up.buffer.pools
         for side in ("ingress", "egress") if pools else ():
-            for place, pool in enumerate(getattr(pools, side)):
-                yield (*path, "buffer", "pools", side, place), pool
+            for index, pool in enumerate(getattr(pools, side)):
+                yield (*path, "buffer", "pools", side, index), pool
 
 
 def _check_nic(plan: Plan) -> Iterator[FieldProblem]:
     """Check the receive buffer, and that impaired hosts exist, each named once."""
     nic, path = plan.fabric.nic, ("fabric", "nic")
     if nic.receive_xoff_bytes is not None and nic.receive_xoff_bytes >= nic.receive_buffer_bytes:
-        found = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
+        actual = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
         allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
-        yield FieldProblem((*path, "receive_xoff"), found, allowed)
+        yield FieldProblem((*path, "receive_xoff"), actual, allowed)
     if nic.cnp_above_bytes is not None and nic.cnp_above_bytes >= nic.receive_buffer_bytes:
-        found = f"{units.format_size(nic.cnp_above_bytes)}, which is not below the buffer"
+        actual = f"{units.format_size(nic.cnp_above_bytes)}, which is not below the buffer"
         allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
-        yield FieldProblem((*path, "cnp_above"), found, allowed)
+        yield FieldProblem((*path, "cnp_above"), actual, allowed)
     has_storage = any(job.storage is not None for job in plan.jobs)
     if nic.has_message_costs and (has_storage or plan.transport.recovery == "selective"):
         name = next(
             name for name in ("message_cost", "message_interval", "transfer_start") if _is_set(nic, name)
         )
-        found = "a cost of messages with " + ("a storage job" if has_storage else "`recovery: selective`")
+        actual = "a cost of messages with " + ("a storage job" if has_storage else "`recovery: selective`")
         hint = "`host.nic: ideal` has none" if plan.host.nic != "ideal" else "leave it out"
-        yield FieldProblem((*path, name), found, "none", hint)
+        yield FieldProblem((*path, name), actual, "none", hint)
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, impairment in enumerate(nic.impairments):
-        place: FieldPath = (*path, "impairments", index, "host")
+        host_path: FieldPath = (*path, "impairments", index, "host")
         for host in impairment.hosts:
             if host >= host_count:
                 allowed = f"hosts 0 to {host_count - 1} of this topology"
-                yield FieldProblem(place, f"host {host}", allowed)
+                yield FieldProblem(host_path, f"host {host}", allowed)
             elif host in seen:
-                yield FieldProblem(place, f"host {host} again", "each host once")
+                yield FieldProblem(host_path, f"host {host} again", "each host once")
             seen.add(host)
 
 
 def _is_set(nic: Nic, name: str) -> bool:
-    """Tell whether a cost of messages is more than nothing."""
+    """Whether a cost of messages is above 0."""
     return bool(getattr(nic, name if name == "transfer_start" else f"{name}_ps"))
 
 
@@ -155,15 +155,15 @@ def _check_clocks(plan: Plan) -> Iterator[FieldProblem]:
             yield FieldProblem((*path, name), units.format_time(value_ps), "at most 1s")
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, clock in enumerate(clocks.hosts):
-        place: FieldPath = (*path, "hosts", index)
+        clock_path: FieldPath = (*path, "hosts", index)
         if clock.host >= host_count:
             allowed = f"hosts 0 to {host_count - 1} of this topology"
-            yield FieldProblem((*place, "host"), f"host {clock.host}", allowed)
+            yield FieldProblem((*clock_path, "host"), f"host {clock.host}", allowed)
         elif clock.host in seen:
-            yield FieldProblem((*place, "host"), f"host {clock.host} again", "each host once")
+            yield FieldProblem((*clock_path, "host"), f"host {clock.host} again", "each host once")
         seen.add(clock.host)
         if clock.offset_ps > _CLOCK_PS_MAX:
-            yield FieldProblem((*place, "offset"), units.format_time(clock.offset_ps), "at most 1s")
+            yield FieldProblem((*clock_path, "offset"), units.format_time(clock.offset_ps), "at most 1s")
     if any(job.storage is not None for job in plan.jobs):
         yield FieldProblem(path, "clocks with a storage job", "none", "leave them out")
     if plan.fabric.switch.forwarding == "cut-through":

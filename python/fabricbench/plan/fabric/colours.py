@@ -1,4 +1,4 @@
-"""Drop precedence in a plan: what WRED does with frames of each colour, and what colours frames."""
+"""Drop precedence in a plan: WRED for frames of each colour, and the markers that colour frames."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -61,10 +61,12 @@ class Wred(PlanModel):
     @property
     def marks(self) -> bool:
         """Whether frames of a colour are marked."""
-        return any(each is not None and each.ecn == "on" for each in (self.green, self.yellow, self.red))
+        return any(
+            colour is not None and colour.ecn == "on" for colour in (self.green, self.yellow, self.red)
+        )
 
     def run_spec(self, kmin_bytes: int, kmax_bytes: int, pmax_ppm: int) -> WredSpec:
-        """Write WRED out for the engine.
+        """Return WRED for the engine.
 
         Args:
             kmin_bytes: Kmin of colours without one of their own [bytes].
@@ -128,7 +130,7 @@ class Marker(PlanModel):
     )
 
     def run_spec(self) -> MarkerSpec:
-        """Write the marker out for the engine."""
+        """Return the marker for the engine."""
         return {
             "hosts": None if self.hosts is None else list(self.hosts),
             "priorities": None if self.priorities is None else list(self.priorities),
@@ -152,10 +154,12 @@ class Marker(PlanModel):
 
 
 def check_markers(fabric: "Fabric") -> Iterator[FieldProblem]:
-    """Yield what makes markers of frames none, or of no effect."""
+    """Yield the problems of markers, and of markers without effect."""
     problems = list(_check_each(fabric))
     yield from problems
-    has_wred = any(each.ecn is not None and each.ecn.wred is not None for _, each in fabric.set_ups)
+    has_wred = any(
+        settings.ecn is not None and settings.ecn.wred is not None for _, settings in fabric.set_ups
+    )
     if fabric.switch.markers and not (problems or has_wred or fabric.link_layer):
         path: FieldPath = ("fabric", "switch", "markers")
         hint = "such as `ecn: {wred: {yellow: {kmin: 50KB, kmax: 200KB}}}`"
@@ -167,30 +171,30 @@ def _check_each(fabric: "Fabric") -> Iterator[FieldProblem]:
     switch, host_count = fabric.switch, fabric.topology.host_count
     if switch.markers and switch.scheduled:
         yield FieldProblem(path, "markers with scheduled switches", "none", "frames have no colours there")
-    for place, marker in enumerate(switch.markers):
-        yield from _check_marker(marker, (*path, place))
+    for index, marker in enumerate(switch.markers):
+        yield from _check_marker(marker, (*path, index))
         for host in marker.hosts or ():
             if host >= host_count:
                 allowed = f"hosts 0 to {host_count - 1} of this topology"
-                yield FieldProblem((*path, place, "hosts"), f"host {host}", allowed)
+                yield FieldProblem((*path, index, "hosts"), f"host {host}", allowed)
                 break
 
 
 def _check_marker(marker: Marker, path: FieldPath) -> Iterator[FieldProblem]:
     rates = "`{cir: 100Gbps, pir: 200Gbps}` is a meter of RFC 2698, `{cir: 100Gbps, ebs: 64KB}` of RFC 2697"
     if (marker.colour is None) == (marker.cir_bps is None):
-        found = "neither `colour` nor `cir`" if marker.colour is None else "both `colour` and `cir`"
-        yield FieldProblem(path, found, "one of them", rates)
+        actual = "neither `colour` nor `cir`" if marker.colour is None else "both `colour` and `cir`"
+        yield FieldProblem(path, actual, "one of them", rates)
     elif marker.cir_bps is not None and (marker.pir_bps is None) == (marker.ebs_bytes is None):
-        found = "neither `pir` nor `ebs`" if marker.pir_bps is None else "both `pir` and `ebs`"
-        yield FieldProblem((*path, "cir"), f"a meter with {found}", "one of them", rates)
+        actual = "neither `pir` nor `ebs`" if marker.pir_bps is None else "both `pir` and `ebs`"
+        yield FieldProblem((*path, "cir"), f"a meter with {actual}", "one of them", rates)
     elif marker.cir_bps is None and (marker.pir_bps is not None or marker.ebs_bytes is not None):
         name = "ebs" if marker.pir_bps is None else "pir"
         yield FieldProblem((*path, name), "a rate or burst beside a `colour`", "none")
     elif marker.cir_bps is not None and marker.pir_bps is not None and marker.pir_bps < marker.cir_bps:
         committed = units.format_rate(marker.cir_bps)
-        found, allowed = units.format_rate(marker.pir_bps), f"at least the `cir` of {committed}"
-        yield FieldProblem((*path, "pir"), found, allowed)
+        actual, allowed = units.format_rate(marker.pir_bps), f"at least the `cir` of {committed}"
+        yield FieldProblem((*path, "pir"), actual, allowed)
     sizes = {"cbs": marker.cbs_bytes, "pbs": marker.pbs_bytes, "ebs": marker.ebs_bytes or 0}
     for name, size in sizes.items():
         if size > _BURST_BYTES_MAX:

@@ -28,8 +28,8 @@ def _pair(value: object) -> object:
     """Check that a list has two items."""
     if isinstance(value, list | tuple) and len(value) == 2:
         return value
-    found = f"a list of {len(value)}" if isinstance(value, list) else describe(value)
-    raise UnitError(found, "a list of two switches, such as [leaf0, spine0]")
+    actual = f"a list of {len(value)}" if isinstance(value, list) else describe(value)
+    raise UnitError(actual, "a list of two switches, such as [leaf0, spine0]")
 
 
 class CustomSwitch(ShortModel):
@@ -58,7 +58,7 @@ class CustomLink(PlanModel):
     link: FabricLink = Field(default_factory=FabricLink, description="Each of them.")
 
     def run_spec(self, propagation_ps_per_m: int) -> CustomLinkSpec:
-        """Write the links out for the engine."""
+        """Return the links for the engine."""
         return {
             "between": [*self.between],
             "count": self.count,
@@ -99,7 +99,7 @@ class Custom(PlanModel):
         return len(self.switches) * sum(switch.hosts > 0 for switch in self.switches)
 
     def run_spec(self, propagation_ps_per_m: int) -> CustomTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the topology for the engine, its cables as delays."""
         return {
             "kind": self.kind,
             "switches": [{"name": switch.name, "hosts": switch.hosts} for switch in self.switches],
@@ -122,19 +122,19 @@ class Custom(PlanModel):
 
 
 def check_custom(topology: Custom, document: Document) -> Iterator[FieldProblem]:
-    """Yield what makes a list of switches and links no fabric."""
+    """Yield the problems of a list of switches and links: names, links, hosts, connectivity."""
     problems = [*_check_names(topology, document), *_check_links(topology)]
     if not topology.host_count:
-        found, hint = "no host on any switch", "write `{name: leaf0, hosts: 4}`"
-        problems.append(FieldProblem((*_PATH, "switches"), found, "1 host or more", hint))
-    # Who reaches whom is only known once the names are.
-    yield from problems or _check_ways(topology, document)
+        actual, hint = "no host on any switch", "write `{name: leaf0, hosts: 4}`"
+        problems.append(FieldProblem((*_PATH, "switches"), actual, "1 host or more", hint))
+    # Connectivity can be checked only if all names are valid.
+    yield from problems or _check_connected(topology, document)
 
 
 def _check_names(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     seen: set[str] = set()
-    for place, switch in enumerate(topology.switches):
-        path = _name_path(place, document)
+    for index, switch in enumerate(topology.switches):
+        path = _name_path(index, document)
         if _HOST_NAME.fullmatch(switch.name):
             yield FieldProblem(path, f'"{switch.name}", the name of a host', "another name for a switch")
         elif switch.name in seen:
@@ -142,15 +142,15 @@ def _check_names(topology: Custom, document: Document) -> Iterator[FieldProblem]
         seen.add(switch.name)
 
 
-def _name_path(place: int, document: Document) -> FieldPath:
-    path: FieldPath = (*_PATH, "switches", place)
+def _name_path(index: int, document: Document) -> FieldPath:
+    path: FieldPath = (*_PATH, "switches", index)
     return (*path, "name") if isinstance(document.value(path), dict) else path
 
 
 def _check_links(topology: Custom) -> Iterator[FieldProblem]:
     names = [switch.name for switch in topology.switches]
-    for place, link in enumerate(topology.links):
-        path: FieldPath = (*_PATH, "links", place, "between")
+    for index, link in enumerate(topology.links):
+        path: FieldPath = (*_PATH, "links", index, "between")
         for end, name in enumerate(link.between):
             if name not in names:
                 allowed = "a switch of this topology: " + ", ".join(names[:_NAMES_SHOWN])
@@ -159,12 +159,12 @@ def _check_links(topology: Custom) -> Iterator[FieldProblem]:
             yield FieldProblem(path, f'"{link.between[0]}" twice', "two switches")
 
 
-def _check_ways(topology: Custom, document: Document) -> Iterator[FieldProblem]:
+def _check_connected(topology: Custom, document: Document) -> Iterator[FieldProblem]:
     reached = topology.reachable()
     first = topology.switches[0].name
-    for place, switch in enumerate(topology.switches):
+    for index, switch in enumerate(topology.switches):
         if switch.name not in reached:
-            found = f"no way from {switch.name} to {first}"
+            actual = f"no way from {switch.name} to {first}"
             hint = f"add a link of {switch.name} to `links`"
-            yield FieldProblem(_name_path(place, document), found, "switches that reach each other", hint)
+            yield FieldProblem(_name_path(index, document), actual, "switches that reach each other", hint)
             return

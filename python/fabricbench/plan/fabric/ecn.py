@@ -1,4 +1,4 @@
-"""ECN marking in a plan: thresholds, and how ports move them."""
+"""ECN marking in a plan: thresholds, presets, and dynamic thresholds of ports."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class EcnPreset:
     """Thresholds of ECN marking.
 
     Attributes:
-        source: Where they come from.
+        source: Their source.
         kmin_bytes: Kmin [bytes].
         kmax_bytes: Kmax [bytes].
         pmax_ppm: Pmax [parts per million].
-        reference_rate_bps: Both thresholds hold for a port of this rate [bit/s] and scale with it; none if
-            they hold for every port.
+        reference_rate_bps: Port rate of both thresholds, which scale with the rate [bit/s]; none if they are
+            for every port.
     """
 
     source: str
@@ -55,7 +55,7 @@ ECN: Final = {
 }
 """ECN marking at the switch."""
 ECN_ON: Final = "alibaba"
-"""What `ecn: on` takes: the preset that scales with the rate of the port."""
+"""Preset of `ecn: on`: the one that scales with the rate of the port."""
 
 
 class DynamicEcn(PlanModel):
@@ -140,7 +140,7 @@ class DynamicEcn(PlanModel):
     )
 
     def run_spec(self) -> DynamicEcnSpec:
-        """Write the control out for the engine."""
+        """Return the control for the engine."""
         return self.to_spec(
             DynamicEcnSpec,
             scale_min_ppm=int(self.floor * _WHOLE_PPM),
@@ -196,7 +196,7 @@ class Ecn(PlanModel):
     )
 
     def run_spec(self, data_priority: int) -> EcnSpec:
-        """Write the marking out for the engine."""
+        """Return the marking for the engine."""
         kmin, kmax = self.thresholds
         preset = ECN[self.preset] if self.preset else None
         reference = self.reference_rate_bps or (preset.reference_rate_bps if preset else None)
@@ -229,8 +229,8 @@ def check_ecn(ecn: Ecn, path: FieldPath) -> Iterator[FieldProblem]:
         hint = "give it, or a `preset`: alibaba or sonic"
         yield FieldProblem((*path, missing), "nothing", "a value, as there is no preset", hint)
     if ecn.dynamic and ecn.dynamic.floor == ecn.dynamic.ceiling == 1:
-        found = "floor and ceiling of 1, between which nothing can move"
-        yield FieldProblem((*path, "dynamic"), found, "a floor below 1 or a ceiling above it, or `off`")
+        actual = "floor and ceiling of 1, between which nothing can move"
+        yield FieldProblem((*path, "dynamic"), actual, "a floor below 1 or a ceiling above it, or `off`")
     if ecn.dynamic and ecn.wred:
         hint = "thresholds that move are those of marking alone"
         yield FieldProblem((*path, "wred"), "WRED with dynamic ECN", "one of them", hint)
@@ -238,5 +238,5 @@ def check_ecn(ecn: Ecn, path: FieldPath) -> Iterator[FieldProblem]:
 
 def _missing(ecn: Ecn) -> str | None:
     """Return the first threshold that neither the plan nor a preset gives."""
-    given = {"kmin": ecn.kmin_bytes, "kmax": ecn.kmax_bytes, "pmax": ecn.pmax_ppm}
-    return None if ecn.preset else next((name for name, value in given.items() if value is None), None)
+    thresholds = {"kmin": ecn.kmin_bytes, "kmax": ecn.kmax_bytes, "pmax": ecn.pmax_ppm}
+    return None if ecn.preset else next((name for name, value in thresholds.items() if value is None), None)

@@ -1,4 +1,4 @@
-"""What fails and is repaired in the course of a run, at given times."""
+"""Failures in a plan: faults and repairs of links, switches and NICs at set times of a run."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal
@@ -32,7 +32,7 @@ _SWITCH = "Name of the switch, such as `spine1`."
 
 
 Direction = Literal["both", "send", "receive"]
-"""What of a NIC is slow."""
+"""Slow direction of a NIC."""
 DIRECTION: Final = (
     "What is slow: `send` slows the payload that leaves, `receive` how fast the host takes data out of the "
     "receive buffer, `both` either; the other direction works at line rate. Source: what slows a NIC (its "
@@ -60,7 +60,7 @@ class Passing(PlanModel):
     )
 
     def spans(self) -> Iterator[tuple[int, int | None]]:
-        """Yield when it begins and ends [ps]; no end where it stays."""
+        """Yield its times of begin and end [ps]; no end if it is permanent."""
         for number in range(self.count):
             begin_ps = self.at_ps + number * (self.every_ps or 0)
             yield begin_ps, None if self.for_ps is None else begin_ps + self.for_ps
@@ -73,7 +73,7 @@ class LinkDown(Passing):
     link: LinkName = Field(description=_LINK)
 
     def run_specs(self) -> Iterator[LinkDownFailureSpec | LinkUpFailureSpec]:
-        """Write the failure, and its repair, out for the engine."""
+        """Yield the failure, and its repair, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link}
             if end_ps is not None:
@@ -88,7 +88,7 @@ class LinkUp(PlanModel):
     link: LinkName = Field(description=_LINK)
 
     def run_specs(self) -> Iterator[LinkUpFailureSpec]:
-        """Write the repair out for the engine."""
+        """Yield the repair for the engine."""
         yield {"kind": self.kind, "at_ps": self.at_ps, "link": self.link}
 
 
@@ -107,7 +107,7 @@ class LinkRate(PlanModel):
     )
 
     def run_specs(self) -> Iterator[LinkRateFailureSpec]:
-        """Write the change out for the engine."""
+        """Yield the change for the engine."""
         yield {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "rate_bps": self.rate_bps}
 
 
@@ -128,7 +128,7 @@ class BitErrors(Passing):
     )
 
     def run_specs(self) -> Iterator[BitErrorsFailureSpec]:
-        """Write the failure, and its end, out for the engine."""
+        """Yield the failure, and its end, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link, "errors_1e18": self.errors_1e18}
             if end_ps is not None:
@@ -148,7 +148,7 @@ class FrameLoss(Passing):
     )
 
     def run_specs(self) -> Iterator[FrameLossFailureSpec]:
-        """Write the failure, and its end, out for the engine."""
+        """Yield the failure, and its end, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link, "lost_ppm": self.lost_ppm}
             if end_ps is not None:
@@ -167,7 +167,7 @@ class NicThroughput(Passing):
     direction: Direction = Field(default="both", description=DIRECTION)
 
     def run_specs(self) -> Iterator[NicThroughputFailureSpec]:
-        """Write the failure, and its end, out for the engine."""
+        """Yield the failure, and its end, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield self._spec(begin_ps, self.throughput_ppm)
             if end_ps is not None:
@@ -190,7 +190,7 @@ class SwitchDown(Passing):
     switch: str = Field(description=_SWITCH)
 
     def run_specs(self) -> Iterator[SwitchDownFailureSpec | SwitchUpFailureSpec]:
-        """Write the failure, and its repair, out for the engine."""
+        """Yield the failure, and its repair, for the engine."""
         for begin_ps, end_ps in self.spans():
             yield {"kind": self.kind, "at_ps": begin_ps, "switch": self.switch}
             if end_ps is not None:
@@ -205,7 +205,7 @@ class SwitchUp(PlanModel):
     switch: str = Field(description=_SWITCH)
 
     def run_specs(self) -> Iterator[SwitchUpFailureSpec]:
-        """Write the repair out for the engine."""
+        """Yield the repair for the engine."""
         yield {"kind": self.kind, "at_ps": self.at_ps, "switch": self.switch}
 
 
@@ -217,7 +217,7 @@ Failure = Annotated[
 
 
 def check_failures(failures: Sequence[Failure]) -> Iterator[FieldProblem]:
-    """Yield what is wrong with the schedule of each failure."""
+    """Yield the problems of the schedule of each failure."""
     for index, failure in enumerate(failures):
         if isinstance(failure, Passing):
             yield from _check_schedule(failure, index)
@@ -236,5 +236,5 @@ def _check_schedule(failure: Passing, index: int) -> Iterator[FieldProblem]:
         hint = "it must end before it comes again"
         yield FieldProblem((*path, "every"), f"{every} without `for`", "with `for`", hint)
     elif failure.for_ps >= failure.every_ps:
-        found = f"{units.format_time(failure.for_ps)} every {every}"
-        yield FieldProblem((*path, "for"), found, f"less than {every}")
+        actual = f"{units.format_time(failure.for_ps)} every {every}"
+        yield FieldProblem((*path, "for"), actual, f"less than {every}")

@@ -1,6 +1,6 @@
-"""Names queue pairs by what they carry: `"0-3>4"` is what ranks 0 to 3 send to rank 4.
+"""Filters that name queue pairs by their traffic: `"0-3>4"` is the traffic of ranks 0 to 3 to rank 4.
 
-The engine numbers queue pairs in the order in which jobs post their transfers; nobody should have to count.
+The engine numbers queue pairs in the order in which jobs post their transfers; users need no such numbers.
 """
 
 import re
@@ -28,7 +28,7 @@ Numbers = tuple[range, ...]
 
 @dataclass(frozen=True)
 class FlowFilter:
-    """Which queue pairs are meant.
+    """Filter of queue pairs.
 
     Attributes:
         text: As written.
@@ -36,7 +36,7 @@ class FlowFilter:
         senders: Sending ranks.
         receivers: Receiving ranks.
         steps: Steps at which a queue pair is used; none for all.
-        parts: Which of the queue pairs of a rank pair; none for all.
+        parts: Numbers of queue pairs of a rank pair; none for all.
     """
 
     text: str
@@ -47,7 +47,7 @@ class FlowFilter:
     parts: Numbers | None
 
     def takes(self, pair: "QueuePairDescription") -> bool:
-        """Tell whether a queue pair is meant."""
+        """Whether a queue pair matches."""
         return (
             self.job in (None, pair["job"])
             and _has(self.senders, pair["src_rank"])
@@ -58,7 +58,7 @@ class FlowFilter:
 
 
 class QueuePairIndex:
-    """The queue pairs of a run by job and ranks, so that a filter need not look at them all."""
+    """The queue pairs of a run by their ranks, so that a filter need not check them all."""
 
     def __init__(self, pairs: list["QueuePairDescription"]) -> None:
         self._by_ranks: dict[tuple[int, int], list[QueuePairDescription]] = {}
@@ -66,22 +66,22 @@ class QueuePairIndex:
             self._by_ranks.setdefault((pair["src_rank"], pair["dst_rank"]), []).append(pair)
 
     def find(self, flow: FlowFilter) -> Iterator["QueuePairDescription"]:
-        """Yield the queue pairs that a filter means, in their order."""
-        found = [
+        """Yield the queue pairs that match a filter, in their order."""
+        matches = [
             pair
             for (sender, receiver), pairs in self._by_ranks.items()
             if _has(flow.senders, sender) and _has(flow.receivers, receiver)
             for pair in pairs
             if flow.takes(pair)
         ]
-        yield from sorted(found, key=lambda pair: pair["qp"])
+        yield from sorted(matches, key=lambda pair: pair["qp"])
 
 
 def parse_flow(value: object) -> FlowFilter:
     """Read a filter such as "0-3>4@2".
 
     Raises:
-        UnitError: It is none.
+        UnitError: It is no filter.
     """
     if isinstance(value, FlowFilter):
         return value
@@ -104,13 +104,15 @@ def _flow() -> re.Pattern[str]:
     return re.compile(FLOW_PATTERN, re.ASCII)
 
 
-def _numbers(text: str, whole: str) -> Numbers:
+def _numbers(text: str, flow_text: str) -> Numbers:
     """Read "0-3,5"."""
     ranges = []
     for item in text.split(","):
         first, _, last = item.partition("-")
         if last and int(last) < int(first):
-            raise UnitError(f'"{item}" in {describe(whole)}, which runs backwards', "ranges from low to high")
+            raise UnitError(
+                f'"{item}" in {describe(flow_text)}, which runs backwards', "ranges from low to high"
+            )
         ranges.append(range(int(first), int(last or first) + 1))
     return tuple(ranges)
 

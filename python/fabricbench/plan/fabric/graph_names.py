@@ -1,4 +1,4 @@
-"""Names of links and switches as the engine has them, for hints at those that are nearly right."""
+"""Hints to the names of links and switches in the engine that are near a wrong name."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def near_name_hint(plan: Plan, path: FieldPath, found: str) -> str:
     """Suggest the link or switch nearest to the one that a field names.
 
     Returns:
-        Empty where the field names neither, or nothing is near.
+        Empty if the field names neither, or no name is near.
     """
     is_of_chip = path[:2] == ("fabric", "chips") and path[-2] == "switches"
     is_of_settings = path[:2] == ("fabric", "switch_settings") and path[-2] == "switches"
@@ -37,27 +37,27 @@ def near_name_hint(plan: Plan, path: FieldPath, found: str) -> str:
 
 
 def _described(plan: Plan) -> "Description | None":
-    """Return the plan's fabric as it is when nothing fails; none if the engine refuses that too."""
-    # Two ranks stand for all jobs, whose queue pairs may be a million.
+    """Return the plan's fabric without failures; none if the engine refuses that, too."""
+    # Two ranks replace all jobs, whose queue pairs may be a million.
     job = Job.model_validate({"name": "names", "ranks": [0, 1], "collective": "send-receive"})
     fabric = plan.fabric.model_copy(
         update={"failures": [], "extra_delays": [], "chips": [], "switch_settings": []}
     )
-    bare = plan.model_copy(update={"fabric": fabric, "jobs": [job], "tcp": []})
-    spec_json = json.dumps(first_spec(bare))
+    healthy_plan = plan.model_copy(update={"fabric": fabric, "jobs": [job], "tcp": []})
+    spec_json = json.dumps(first_spec(healthy_plan))
     return None if engine.check(spec_json) else engine.describe(spec_json)
 
 
 def _links(description: "Description") -> Iterator[str]:
     """Yield the names of each link: its nodes in either order, and the cable of several."""
-    known: dict[str, int] = {}
+    count_by_name: dict[str, int] = {}
     for link in description["links"]:
-        one, other = link["from"], link["to"]
-        place = known.get(f"{one}-{other}", 0)
-        known |= {f"{one}-{other}": place + 1, f"{other}-{one}": place + 1}
-        for name in (f"{one}-{other}", f"{other}-{one}"):
+        first, second = link["from"], link["to"]
+        cable = count_by_name.get(f"{first}-{second}", 0)
+        count_by_name |= {f"{first}-{second}": cable + 1, f"{second}-{first}": cable + 1}
+        for name in (f"{first}-{second}", f"{second}-{first}"):
             yield name
-            yield f"{name}:{place}"
+            yield f"{name}:{cable}"
 
 
 def _switches(description: "Description") -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What links are: Ethernet, or InfiniBand with its credits and the latencies of its switches and adapters."""
+"""Link layer: Ethernet, or InfiniBand with its credits and the latencies of its switches and adapters."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -18,7 +18,7 @@ _DEFAULTS: Final[dict[str, dict[str, str]]] = {
     "switch": {"forwarding": "cut-through", "pipeline_latency": "130ns"},
     "nic": {"latency": "300ns"},
 }
-"""Defaults of `fabric.switch` and `fabric.nic` on InfiniBand; docs/plan.md says where they come from."""
+"""Defaults of `fabric.switch` and `fabric.nic` on InfiniBand; their sources are in docs/plan.md."""
 _LOAD_BALANCING: Final = "d-mod-k"
 
 
@@ -46,7 +46,7 @@ class Infiniband(PlanModel):
     )
 
     def run_spec(self) -> LinkLayerSpec:
-        """Write the links out for the engine."""
+        """Return the links for the engine."""
         return {
             "kind": "infiniband",
             "vl_buffer_bytes": self.vl_buffer_bytes,
@@ -65,28 +65,28 @@ LinkLayer = Annotated[LinkLayerForm | None, Named({"ethernet": None, "infiniband
 
 
 def link_layer_spec(link_layer: LinkLayerForm | None) -> LinkLayerSpec:
-    """Write the links out for the engine."""
+    """Return the links for the engine."""
     return link_layer.infiniband.run_spec() if link_layer else {"kind": "ethernet"}
 
 
 def with_infiniband_defaults(fabric: Any) -> Any:
-    """Return the fabric of a plan as it is written, with InfiniBand's defaults if it is that."""
+    """Return the fabric of a plan as written, with InfiniBand's defaults if it is InfiniBand."""
     if not isinstance(fabric, dict) or fabric.get("link_layer") in (None, "ethernet"):
         return fabric
     filled: dict[str, Any] = {"load_balancing": _LOAD_BALANCING} | fabric
     for name, defaults in _DEFAULTS.items():
-        given: Any = filled.get(name, {})
-        if isinstance(given, dict):
-            filled[name] = defaults | given
+        section: Any = filled.get(name, {})
+        if isinstance(section, dict):
+            filled[name] = defaults | section
     return filled
 
 
 def check_link_layer(plan: "Plan") -> Iterator[FieldProblem]:
-    """Yield what Ethernet has and InfiniBand has not, or not in the model."""
+    """Yield the settings of Ethernet that InfiniBand does not have, or not in the model."""
     if plan.fabric.link_layer is None:
         return
     switch, fabric = plan.fabric.switch, plan.fabric
-    given: dict[FieldPath, tuple[bool, str, str]] = {
+    settings: dict[FieldPath, tuple[bool, str, str]] = {
         ("fabric", "switch", "pfc"): (switch.pfc is not None, "PFC", "credits keep InfiniBand lossless"),
         ("fabric", "switch", "ecn"): (
             switch.ecn is not None,
@@ -150,8 +150,8 @@ def check_link_layer(plan: "Plan") -> Iterator[FieldProblem]:
             "rate control is modelled for RoCEv2 alone",
         ),
     }
-    for path, (is_given, name, hint) in given.items():
-        if is_given:
+    for path, (is_set, name, hint) in settings.items():
+        if is_set:
             yield FieldProblem(
                 path, f"{name} with `link_layer: infiniband`", "none, or `link_layer: ethernet`", hint
             )

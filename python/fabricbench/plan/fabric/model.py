@@ -63,7 +63,7 @@ class SharedMemory(PlanModel):
     )
 
     def run_spec(self) -> SharedMemorySpec:
-        """Write it out for the engine."""
+        """Return its fields for the engine."""
         return self.to_spec(SharedMemorySpec)
 
 
@@ -160,26 +160,28 @@ class Fabric(PlanModel):
     @model_validator(mode="before")
     @classmethod
     def prepared(cls, data: Any) -> Any:
-        """Return the fabric with what InfiniBand has for defaults, and switches with what all have."""
+        """Return the fabric with InfiniBand's defaults, and switch settings with the common sections."""
         return with_switch_settings(with_infiniband_defaults(data))
 
     @property
     def set_ups(self) -> Iterator[tuple[FieldPath, SwitchSections]]:
-        """How switches are set up, each with the field that says so: as all others first."""
+        """Settings of switches, each with its field: first those of all switches."""
         yield ("fabric", "switch"), self.switch
-        for place, own in enumerate(self.switch_settings):
-            yield ("fabric", "switch_settings", place), own
+        for index, settings in enumerate(self.switch_settings):
+            yield ("fabric", "switch_settings", index), settings
 
     def failure_of(self, index: int) -> int:
-        """Return the place in `failures` of the plan for a place in those of the run spec."""
-        places = [place for place, failure in enumerate(self.failures) for _ in failure.run_specs()]
-        return places[index]
+        """Return the index in `failures` of the plan for an index in those of the run spec."""
+        plan_indices = [
+            plan_index for plan_index, failure in enumerate(self.failures) for _ in failure.run_specs()
+        ]
+        return plan_indices[index]
 
     def run_spec(self, data_priority: int, pins: list[PinSpec]) -> FabricSpec:
-        """Write the fabric out for the engine.
+        """Return the fabric for the engine.
 
         Args:
-            data_priority: Priority of data, for which PFC and ECN hold unless they name others.
+            data_priority: Priority of data, the default priority of PFC and ECN.
             pins: The queue pairs of pinned load balancing, with their uplinks.
         """
         has_release = self.link_layer is None and self.switch.scheduled is None

@@ -1,4 +1,4 @@
-"""NICs of a plan: what slows them down, what a message costs them, and the clocks of their hosts."""
+"""NICs of a plan: their buffers, costs of messages and impairments, and the clocks of their hosts."""
 
 import re
 from fractions import Fraction
@@ -20,7 +20,7 @@ _DRIFT_PPB_MAX: Final = 1_000_000
 _DRIFT_ALLOWED: Final = "a drift such as 20ppm or -3.5ppm, at most 1000ppm, in thousandths"
 _RIGHT_PPB: Final = 1_000_000_000
 _START_RATE_BPS: Final = 100_000_000_000_000
-"""What stands for no limit at the start of a transfer: the fastest rate there is."""
+"""Rate for no limit at the start of a transfer: the largest rate."""
 
 
 def parse_drift(value: object) -> int:
@@ -182,7 +182,7 @@ class Nic(PlanModel):
     )
 
     def run_spec(self) -> NicSpec:
-        """Write the NICs out for the engine."""
+        """Return the NICs for the engine."""
         spec: NicSpec = self.to_spec(
             NicSpec,
             drain_rate_bps=self.drain_rate_bps,
@@ -197,7 +197,7 @@ class Nic(PlanModel):
                 for host in impairment.hosts
             ],
         )
-        # What is not there is not written: the identity of a trial with ideal adapters stays what it was.
+        # Absent settings are omitted, so that the identity of a trial with ideal adapters does not change.
         if self.has_message_costs:
             spec["messages"] = self._messages()
         if self.cnp_above_bytes is not None:
@@ -212,7 +212,7 @@ class Nic(PlanModel):
 
     @property
     def has_message_costs(self) -> bool:
-        """Whether a message costs anything beside the time of its bytes."""
+        """Whether a message has costs in addition to the time of its bytes."""
         return bool(self.message_cost_ps or self.message_interval_ps or self.transfer_start)
 
     def _messages(self) -> MessageCostSpec:
@@ -280,7 +280,7 @@ class Clocks(PlanModel):
     )
 
     def run_spec(self) -> ClockSpec:
-        """Write the clocks out for the engine."""
+        """Return the clocks for the engine."""
         return {
             "offset_ps_max": self.offset_ps,
             "drift_ppb_max": self.drift_ppb,

@@ -14,7 +14,7 @@ from fabricbench.units import parse_size
 
 
 def ratio_spec(ratio: Fraction) -> RatioSpec:
-    """Write a ratio out for the engine."""
+    """Return a ratio for the engine."""
     return {"numerator": ratio.numerator, "denominator": ratio.denominator}
 
 
@@ -32,7 +32,7 @@ class Xoff(PlanModel):
     )
 
     def run_spec(self) -> XoffSpec:
-        """Write the threshold out for the engine."""
+        """Return the threshold for the engine."""
         if self.alpha is None:
             return {"kind": "static", "bytes": self.size_bytes or 0}
         return {"kind": "dynamic", "alpha": ratio_spec(self.alpha)}
@@ -69,7 +69,7 @@ class Watchdog(PlanModel):
     )
 
     def run_spec(self) -> WatchdogSpec:
-        """Write the watchdog out for the engine."""
+        """Return the watchdog for the engine."""
         return self.to_spec(WatchdogSpec)
 
 
@@ -157,7 +157,7 @@ class Pfc(PlanModel):
     )
 
     def run_spec(self, data_priority: int) -> PfcSpec:
-        """Write PFC out for the engine."""
+        """Return PFC for the engine."""
         spec: PfcSpec = self.to_spec(
             PfcSpec,
             priorities=list(self.priorities or (data_priority,)),
@@ -175,12 +175,12 @@ class Pfc(PlanModel):
 
 
 def check_pfc(pfc: Pfc, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that the threshold of a pause is given in one way."""
+    """Check that the threshold of a pause has exactly one form."""
     yield from check_xoff(pfc.xoff, (*path, "xoff"))
 
 
 def check_xoff(xoff: Xoff, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that a threshold is given in one way."""
+    """Check that a threshold has exactly one form."""
     if (xoff.alpha is None) == (xoff.size_bytes is None):
-        found = "neither `alpha` nor `bytes`" if xoff.alpha is None else "both `alpha` and `bytes`"
-        yield FieldProblem(path, found, "one of them")
+        actual = "neither `alpha` nor `bytes`" if xoff.alpha is None else "both `alpha` and `bytes`"
+        yield FieldProblem(path, actual, "one of them")

@@ -1,4 +1,4 @@
-"""Resolves the pins of a plan to queue pairs, and finds what is wrong with them."""
+"""Resolves the pins of a plan to queue pairs, and finds their problems."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -28,10 +28,10 @@ def resolve_pins(pins: Sequence[Pin], description: "Description") -> list[PinSpe
 
 
 def pin_problems(pins: Sequence[Pin], description: "Description") -> Iterator[FieldProblem]:
-    """Yield what is wrong with each pin: its switch, its uplink, its flows."""
+    """Yield the problems of each pin: of its switch, its uplink and its flows."""
     ports = _Ports(description)
     index = QueuePairIndex(description["qps"])
-    taken: dict[tuple[str, int], FieldPath] = {}
+    pinned_pairs: dict[tuple[str, int], FieldPath] = {}
     for number, pin in enumerate(pins):
         path: FieldPath = (*PINS, number)
         if pin.switch not in ports.choices:
@@ -42,19 +42,19 @@ def pin_problems(pins: Sequence[Pin], description: "Description") -> Iterator[Fi
             continue
         choices = ports.choices[pin.switch]
         if pin.uplink >= choices:
-            found = f"uplink {pin.uplink} of {pin.switch}"
-            yield FieldProblem((*path, "uplink"), found, f"0 to {choices - 1}, as it has {choices}")
-        for place, flow in enumerate(pin.flows):
-            here: FieldPath = (*path, "flows", place)
+            actual = f"uplink {pin.uplink} of {pin.switch}"
+            yield FieldProblem((*path, "uplink"), actual, f"0 to {choices - 1}, as it has {choices}")
+        for flow_index, flow in enumerate(pin.flows):
+            flow_path: FieldPath = (*path, "flows", flow_index)
             pairs = list(index.find(flow))
             if not pairs:
-                yield FieldProblem(here, f'no queue pair for "{flow.text}"', "flows that the jobs have")
+                yield FieldProblem(flow_path, f'no queue pair for "{flow.text}"', "flows that the jobs have")
             for pair in pairs:
-                problem = _pair_problem(pair, pin, ports, here, taken)
+                problem = _pair_problem(pair, pin, ports, flow_path, pinned_pairs)
                 if problem:
                     yield problem
                     break
-                taken[pin.switch, pair["qp"]] = here
+                pinned_pairs[pin.switch, pair["qp"]] = flow_path
 
 
 def check_pinned_steps(plan: "Plan") -> Iterator[FieldProblem]:
@@ -63,11 +63,11 @@ def check_pinned_steps(plan: "Plan") -> Iterator[FieldProblem]:
     if not isinstance(balancing, Pinned) or plan.transport.qp_mode == "per_chunk":
         return
     for index, pin in enumerate(balancing.pins):
-        for place, flow in enumerate(pin.flows):
+        for flow_index, flow in enumerate(pin.flows):
             if flow.steps is not None:
-                path: FieldPath = (*PINS, index, "flows", place)
-                found = f'"{flow.text}", which names steps while queue pairs serve several'
-                yield FieldProblem(path, found, "flows without `@`, or `qp_mode: per_chunk`")
+                path: FieldPath = (*PINS, index, "flows", flow_index)
+                actual = f'"{flow.text}", which names steps while queue pairs serve several'
+                yield FieldProblem(path, actual, "flows without `@`, or `qp_mode: per_chunk`")
 
 
 def _pair_problem(
@@ -75,13 +75,13 @@ def _pair_problem(
     pin: Pin,
     ports: "_Ports",
     path: FieldPath,
-    taken: dict[tuple[str, int], FieldPath],
+    pinned_pairs: dict[tuple[str, int], FieldPath],
 ) -> FieldProblem | None:
-    """Return what is wrong with one queue pair of a pin."""
+    """Return the problem of one queue pair of a pin, if any."""
     name = f"rank {pair['src_rank']} to rank {pair['dst_rank']}"
-    if (pin.switch, pair["qp"]) in taken:
-        found = f"a queue pair of {name} that {pin.switch} already has on an uplink"
-        return FieldProblem(path, found, "each queue pair once for each switch")
+    if (pin.switch, pair["qp"]) in pinned_pairs:
+        actual = f"a queue pair of {name} that {pin.switch} already has on an uplink"
+        return FieldProblem(path, actual, "each queue pair once for each switch")
     hosts = ports.hosts[pin.switch]
     if (
         hosts
@@ -89,16 +89,16 @@ def _pair_problem(
         and (pair["src_host"] not in hosts or pair["dst_host"] in hosts)
     ):
         route = f"host {pair['src_host']} to host {pair['dst_host']}"
-        found = f"{name}, {route}, which goes up no uplink of {pin.switch}"
-        return FieldProblem(path, found, f"flows that leave {pin.switch}")
+        actual = f"{name}, {route}, which goes up no uplink of {pin.switch}"
+        return FieldProblem(path, actual, f"flows that leave {pin.switch}")
     return None
 
 
 class _Ports:
-    """What can be known of the switches without routes.
+    """Next hops and hosts of the switches, derived without routes.
 
     Attributes:
-        choices: For each switch, among how many next hops it chooses at most.
+        choices: For each switch, its largest number of next hops.
         hosts: For each switch, the hosts on it.
         passed: Switches with hosts that traffic between other switches may pass.
     """
@@ -107,22 +107,22 @@ class _Ports:
         # A switch chooses among its links upwards and to its own tier, or among parallel links to one below.
         upwards: dict[str, int] = {}
         parallel: dict[tuple[str, str], int] = {}
-        number = {node["name"]: place for place, node in enumerate(description["nodes"])}
+        node_index = {node["name"]: index for index, node in enumerate(description["nodes"])}
         tier = {node["name"]: node["tier"] for node in description["nodes"]}
         switches = [node["name"] for node in description["nodes"] if node["kind"] == "switch"]
         self.passed: set[str] = set()
         self.hosts: dict[str, set[int]] = {name: set() for name in switches}
         for link in description["links"]:
-            below, above = link["from"], link["to"]
-            if below in self.hosts:
-                level = tier[below] == tier[above]
-                for name in (below, above) if level else (below,):
+            lower, upper = link["from"], link["to"]
+            if lower in self.hosts:
+                level = tier[lower] == tier[upper]
+                for name in (lower, upper) if level else (lower,):
                     upwards[name] = upwards.get(name, 0) + 1
-                self.passed.update((below, above) if level else ())
-                parallel[above, below] = parallel.get((above, below), 0) + 1
+                self.passed.update((lower, upper) if level else ())
+                parallel[upper, lower] = parallel.get((upper, lower), 0) + 1
             else:
-                # Hosts come before switches and in order, so a host's place is its number.
-                self.hosts[above].add(number[below])
+                # Hosts precede switches and are in order, so a host's index is its number.
+                self.hosts[upper].add(node_index[lower])
         self.choices = {name: max(1, upwards.get(name, 0)) for name in switches}
-        for (above, _), count in parallel.items():
-            self.choices[above] = max(self.choices[above], count)
+        for (upper, _), count in parallel.items():
+            self.choices[upper] = max(self.choices[upper], count)

@@ -88,7 +88,7 @@ class PoolXoff(PlanModel):
     )
 
     def run_spec(self) -> PoolXoffSpec:
-        """Write the threshold out for the engine."""
+        """Return the threshold for the engine."""
         return self.to_spec(PoolXoffSpec, bytes=self.size_bytes)
 
 
@@ -108,7 +108,7 @@ class PoolProfile(PlanModel):
     )
 
     def run_spec(self) -> ProfileSpec:
-        """Write the profile out for the engine."""
+        """Return the profile for the engine."""
         return {
             "priorities": list(self.priorities),
             "reserved_bytes": self.reserved_bytes,
@@ -185,7 +185,7 @@ class IngressPool(Pool):
     )
 
     def run_spec(self, priorities: list[int]) -> IngressPoolSpec:
-        """Write the pool of these priorities out for the engine."""
+        """Return the pool of these priorities for the engine."""
         spec: IngressPoolSpec = self.to_spec(
             IngressPoolSpec,
             priorities=priorities,
@@ -204,7 +204,7 @@ class EgressPool(Pool):
     """A pool of egress queues, each of one egress port and priority."""
 
     def run_spec(self, priorities: list[int]) -> EgressPoolSpec:
-        """Write the pool of these priorities out for the engine."""
+        """Return the pool of these priorities for the engine."""
         spec: EgressPoolSpec = self.to_spec(
             EgressPoolSpec,
             priorities=priorities,
@@ -226,7 +226,7 @@ class Pools(PlanModel):
     )
 
     def run_spec(self) -> PoolsSpec:
-        """Write the pools out for the engine."""
+        """Return the pools for the engine."""
         ingress = zip(self.ingress, _priorities_of(self.ingress), strict=True)
         egress = zip(self.egress, _priorities_of(self.egress), strict=True)
         return {
@@ -237,9 +237,9 @@ class Pools(PlanModel):
 
 def _priorities_of(pools: Sequence[Pool]) -> list[list[int]]:
     """Return the priorities of each pool: those it names, or all that no other does."""
-    named = {priority for pool in pools for priority in pool.priorities or ()}
-    rest = [priority for priority in range(PRIORITIES) if priority not in named]
-    return [rest if pool.priorities is None else list(pool.priorities) for pool in pools]
+    named_priorities = {priority for pool in pools for priority in pool.priorities or ()}
+    unnamed_priorities = [priority for priority in range(PRIORITIES) if priority not in named_priorities]
+    return [unnamed_priorities if pool.priorities is None else list(pool.priorities) for pool in pools]
 
 
 class Chip(PlanModel):
@@ -251,74 +251,76 @@ class Chip(PlanModel):
     )
 
     def run_spec(self) -> ChipSpec:
-        """Write the chip out for the engine."""
+        """Return the chip for the engine."""
         return {"name": self.name, "switches": list(self.switches)}
 
 
 def check_pools(buffer: "Buffer", path: FieldPath) -> Iterator[FieldProblem]:
-    """Yield what makes the pools of a buffer none, as far as the plan alone can tell."""
+    """Yield the problems of the pools of a buffer that need no topology to detect."""
     pools = buffer.pools
     for side in ("ingress", "egress") if pools else ():
-        own: Sequence[Pool] = getattr(pools, side)
-        yield from _check_side(own, (*path, "pools", side))
+        side_pools: Sequence[Pool] = getattr(pools, side)
+        yield from _check_side(side_pools, (*path, "pools", side))
     if pools and buffer.lossy_alpha is not None:
         hint = "give each pool its `limit`"
-        found = "a threshold of the whole buffer beside pools"
-        yield FieldProblem((*path, "lossy_alpha"), found, "none", hint)
+        actual = "a threshold of the whole buffer beside pools"
+        yield FieldProblem((*path, "lossy_alpha"), actual, "none", hint)
 
 
 def check_chips(chips: Sequence[Chip]) -> Iterator[FieldProblem]:
-    """Yield what makes chips none, as far as the plan alone can tell."""
+    """Yield the problems of chips that need no topology to detect."""
     path: FieldPath
     seen: dict[str, str] = {}
-    for place, chip in enumerate(chips):
-        if chip.name in (other.name for other in chips[:place]):
-            yield FieldProblem(("fabric", "chips", place, "name"), f'"{chip.name}" again', "another name")
+    for chip_index, chip in enumerate(chips):
+        if chip.name in (other.name for other in chips[:chip_index]):
+            yield FieldProblem(
+                ("fabric", "chips", chip_index, "name"), f'"{chip.name}" again', "another name"
+            )
         if len(chip.switches) < 2:
-            path = ("fabric", "chips", place, "switches")
+            path = ("fabric", "chips", chip_index, "switches")
             yield FieldProblem(path, f"{len(chip.switches)}", "2 switches or more")
         for index, switch in enumerate(chip.switches):
             if switch in seen:
-                found = f"{switch}, which is in {seen[switch]} already"
-                path = ("fabric", "chips", place, "switches", index)
-                yield FieldProblem(path, found, "each switch in one chip, once")
+                actual = f"{switch}, which is in {seen[switch]} already"
+                path = ("fabric", "chips", chip_index, "switches", index)
+                yield FieldProblem(path, actual, "each switch in one chip, once")
             seen.setdefault(switch, chip.name)
 
 
 def _check_side(pools: Sequence[Pool], path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that each priority and name is one pool's, and that limits are given in one way."""
+    """Check that each priority and name is of one pool, and that limits have one form."""
     seen: dict[int, str] = {}
-    rest = ""
-    for place, pool in enumerate(pools):
-        if pool.name in (other.name for other in pools[:place]):
-            yield FieldProblem((*path, place, "name"), f'"{pool.name}" again', "another name")
+    rest_pool = ""
+    for pool_index, pool in enumerate(pools):
+        if pool.name in (other.name for other in pools[:pool_index]):
+            yield FieldProblem((*path, pool_index, "name"), f'"{pool.name}" again', "another name")
         if pool.limit:
-            yield from check_xoff(pool.limit, (*path, place, "limit"))
+            yield from check_xoff(pool.limit, (*path, pool_index, "limit"))
         if pool.priorities is None:
-            if rest:
-                found = f"all priorities that no pool names, which are in {rest} already"
-                yield FieldProblem((*path, place), found, "`priorities` of its own")
-            rest = pool.name
+            if rest_pool:
+                actual = f"all priorities that no pool names, which are in {rest_pool} already"
+                yield FieldProblem((*path, pool_index), actual, "`priorities` of its own")
+            rest_pool = pool.name
         for index, priority in enumerate(pool.priorities or ()):
             if seen.get(priority, pool.name) != pool.name:
-                found = f"priority {priority}, which is in {seen[priority]} already"
-                yield FieldProblem((*path, place, "priorities", index), found, "each priority once")
+                actual = f"priority {priority}, which is in {seen[priority]} already"
+                yield FieldProblem((*path, pool_index, "priorities", index), actual, "each priority once")
             seen.setdefault(priority, pool.name)
-        yield from _check_profiles(pool, (*path, place, "profiles"))
+        yield from _check_profiles(pool, (*path, pool_index, "profiles"))
 
 
 def _check_profiles(pool: Pool, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that profiles are of priorities of their pool, each in one of them."""
     seen: set[int] = set()
-    for place, profile in enumerate(pool.profiles):
+    for profile_index, profile in enumerate(pool.profiles):
         if profile.limit:
-            yield from check_xoff(profile.limit, (*path, place, "limit"))
+            yield from check_xoff(profile.limit, (*path, profile_index, "limit"))
         for index, priority in enumerate(profile.priorities):
-            field = (*path, place, "priorities", index)
+            field = (*path, profile_index, "priorities", index)
             if pool.priorities is not None and priority not in pool.priorities:
-                found = f"priority {priority}, which is not in {pool.name}"
-                yield FieldProblem(field, found, ", ".join(map(str, pool.priorities)))
+                actual = f"priority {priority}, which is not in {pool.name}"
+                yield FieldProblem(field, actual, ", ".join(map(str, pool.priorities)))
             elif priority in seen:
-                found = f"priority {priority} in two profiles of {pool.name}"
-                yield FieldProblem(field, found, "each priority once")
+                actual = f"priority {priority} in two profiles of {pool.name}"
+                yield FieldProblem(field, actual, "each priority once")
             seen.add(priority)

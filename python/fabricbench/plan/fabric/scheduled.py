@@ -88,7 +88,7 @@ class Scheduled(PlanModel):
     )
 
     def run_spec(self) -> ScheduledSpec:
-        """Write the scheduled switches out for the engine."""
+        """Return the scheduled switches for the engine."""
         return self.to_spec(
             ScheduledSpec,
             credit_speedup_ppm=int(self.credit_speedup * _WHOLE_PPM),
@@ -98,31 +98,31 @@ class Scheduled(PlanModel):
 
 
 def check_scheduled(fabric: "Fabric") -> Iterator[FieldProblem]:
-    """Yield what is asked for that the model of scheduled switches leaves out, if the fabric has them."""
+    """Yield the settings that the model of scheduled switches does not support, if the fabric has them."""
     switch = fabric.switch
     if not switch.scheduled:
         return
     if switch.forwarding != "store-and-forward":
-        found = f"{switch.forwarding} with scheduled switches"
-        yield FieldProblem((*_SWITCH, "forwarding"), found, "store-and-forward")
+        actual = f"{switch.forwarding} with scheduled switches"
+        yield FieldProblem((*_SWITCH, "forwarding"), actual, "store-and-forward")
     if switch.ecn:
         hint = "they mark nothing: what waits for a port is in nobody's way"
         yield FieldProblem((*_SWITCH, "ecn"), "ECN with scheduled switches", "off", hint)
     if switch.pfc and switch.pfc.watchdog:
-        found = "a watchdog with scheduled switches"
-        yield FieldProblem((*_SWITCH, "pfc", "watchdog"), found, "off")
+        actual = "a watchdog with scheduled switches"
+        yield FieldProblem((*_SWITCH, "pfc", "watchdog"), actual, "off")
     if switch.buffer.release or switch.buffer.pipeline_ps:
         field = "release" if switch.buffer.release else "pipeline"
         hint = "a leaf releases a packet once a credit has come for it"
-        found = f"`{field}` with scheduled switches"
-        yield FieldProblem((*_SWITCH, "buffer", field), found, "none", hint)
+        actual = f"`{field}` with scheduled switches"
+        yield FieldProblem((*_SWITCH, "buffer", field), actual, "none", hint)
     if switch.pfc and switch.pfc.reaction_ps is not None:
-        found = "a reaction time with scheduled switches"
-        yield FieldProblem((*_SWITCH, "pfc", "reaction"), found, "none")
+        actual = "a reaction time with scheduled switches"
+        yield FieldProblem((*_SWITCH, "pfc", "reaction"), actual, "none")
     if fabric.extra_delays:
-        found = "delay lines with scheduled switches"
+        actual = "delay lines with scheduled switches"
         hint = "the fabric links of a leaf have one delay in this model"
-        yield FieldProblem(("fabric", "extra_delays"), found, "none", hint)
+        yield FieldProblem(("fabric", "extra_delays"), actual, "none", hint)
     if fabric.failures:
         hint = "links of a scheduled fabric do not fail in this model"
         yield FieldProblem(("fabric", "failures"), "failures with scheduled switches", "none", hint)

@@ -1,4 +1,4 @@
-"""Switches in a plan: buffer, scheduling, PFC, ECN, the scheduled family. Each model writes itself out."""
+"""Switches in a plan: buffer, scheduling, PFC, ECN, scheduled fabrics, and settings of single switches."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -30,7 +30,7 @@ from fabricbench.plan.fields.quantities import (
 )
 
 SECTIONS: Final = ("buffer", "scheduling", "pfc", "ecn")
-"""What switches of one fabric may have each for itself."""
+"""Sections in which switches of one fabric may differ."""
 
 
 READ_CELL_BYTES: Final = 256
@@ -104,14 +104,14 @@ class Buffer(ShortModel):
     )
 
     def run_spec(self, *, has_release: bool) -> BufferSpec:
-        """Write the buffer out for the engine.
+        """Return the buffer for the engine.
 
         Args:
             has_release: The release of frames can be chosen: not on InfiniBand, nor in scheduled switches.
         """
         alpha = self.lossy_alpha
         spec: BufferSpec = self.to_spec(BufferSpec, lossy_alpha=ratio_spec(alpha) if alpha else None)
-        # The engine's own default is not written: the identity of such a trial is what it always was.
+        # The engine's own default is omitted, so that the identity of such a trial does not change.
         if has_release and self.release != "start":
             spec["release"] = self._release_spec()
         if self.pipeline_ps:
@@ -190,7 +190,7 @@ class SwitchSections(PlanModel):
     )
 
     def scheduling_spec(self) -> SchedulingSpec:
-        """Write out for the engine which priority a port serves next."""
+        """Return the scheduling of the priorities of a port for the engine."""
         if self.scheduling is None:
             return {"kind": "strict"}
         return {"kind": "dwrr", "quantum_bytes": list(self.scheduling.dwrr.quantum_bytes)}
@@ -242,7 +242,7 @@ class Switch(SwitchSections):
     )
 
     def run_spec(self, data_priority: int, *, has_release: bool) -> SwitchSpec:
-        """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
+        """Return the switches for the engine; PFC and ECN without a priority are for that of data."""
         spec: SwitchSpec = self.to_spec(
             SwitchSpec,
             buffer=self.buffer.run_spec(has_release=has_release),
@@ -266,7 +266,7 @@ class SwitchSettings(SwitchSections):
     )
 
     def run_spec(self, data_priority: int, *, has_release: bool) -> SwitchSettingsSpec:
-        """Write the settings out for the engine."""
+        """Return the settings for the engine."""
         return {
             "switches": list(self.switches),
             "buffer": self.buffer.run_spec(has_release=has_release),
@@ -277,11 +277,11 @@ class SwitchSettings(SwitchSections):
 
 
 def with_switch_settings(data: Any) -> Any:
-    """Return a fabric whose switches with settings of their own have those of all where they write none."""
+    """Return a fabric with the common sections added to switch settings that lack them."""
     settings = data.get("switch_settings") if isinstance(data, dict) else None
     switch = data.get("switch") if settings else None
     if not isinstance(settings, list) or not isinstance(switch, dict):
         return data
     common = {name: switch[name] for name in SECTIONS if name in switch}
-    own = [common | each if isinstance(each, dict) else each for each in settings]
-    return {**data, "switch_settings": own}
+    merged_settings = [common | entry if isinstance(entry, dict) else entry for entry in settings]
+    return {**data, "switch_settings": merged_settings}

@@ -1,7 +1,6 @@
-"""The shapes of fabric that a plan can name. Each is one model here and one builder in the engine.
+"""Topologies of a plan. Each is one model here and one builder in the engine.
 
-A model says how many hosts and cables it has, and writes itself as the part of a run spec that its builder
-reads.
+A model has the number of its hosts, cables and routes, and returns the part of a run spec for its builder.
 """
 
 from typing import Annotated, Literal
@@ -47,7 +46,7 @@ class SingleSwitch(PlanModel):
         return 1
 
     def run_spec(self, propagation_ps_per_m: int) -> SingleSwitchTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the shape for the engine, its cables as delays."""
         return self.to_spec(SingleSwitchTopologySpec, host_link=self.host_link.run_spec(propagation_ps_per_m))
 
 
@@ -78,7 +77,7 @@ class LeafSpine(PlanModel):
         return (self.leaves + self.spines) * self.leaves
 
     def run_spec(self, propagation_ps_per_m: int) -> LeafSpineTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the shape for the engine, its cables as delays."""
         return self.to_spec(
             LeafSpineTopologySpec,
             host_link=self.host_link.run_spec(propagation_ps_per_m),
@@ -123,7 +122,7 @@ class FatTree(PlanModel):
         return (leaves + aggs + self.aggs_per_pod * self.cores_per_agg) * leaves
 
     def run_spec(self, propagation_ps_per_m: int) -> FatTreeTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the shape for the engine, its cables as delays."""
         return self.to_spec(
             FatTreeTopologySpec,
             host_link=self.host_link.run_spec(propagation_ps_per_m),
@@ -183,7 +182,7 @@ class RailOptimised(PlanModel):
         return (self.rails + self.spines) * self.rails
 
     def run_spec(self, propagation_ps_per_m: int) -> RailOptimisedTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the shape for the engine, its cables as delays."""
         scale_up_link = self.scale_up_link
         return self.to_spec(
             RailOptimisedTopologySpec,
@@ -250,7 +249,7 @@ class RailPods(PlanModel):
         return (leaves + spines + self.spines_per_rail * self.cores_per_spine) * leaves
 
     def run_spec(self, propagation_ps_per_m: int) -> RailPodsTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the shape for the engine, its cables as delays."""
         scale_up_link = self.scale_up_link
         return self.to_spec(
             RailPodsTopologySpec,
@@ -295,7 +294,7 @@ class MultiPlane(PlanModel):
         return self.planes * (self.leaves + self.spines) * self.leaves
 
     def run_spec(self, propagation_ps_per_m: int) -> MultiPlaneTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the shape for the engine, its cables as delays."""
         return self.to_spec(
             MultiPlaneTopologySpec,
             host_link=self.host_link.run_spec(propagation_ps_per_m),
@@ -331,12 +330,12 @@ class FullMesh(PlanModel):
         return 1
 
     def run_spec(self, propagation_ps_per_m: int) -> FullMeshTopologySpec:
-        """Write the shape out for the engine, its cables as delays."""
+        """Return the shape for the engine, its cables as delays."""
         return self.to_spec(FullMeshTopologySpec, host_link=self.host_link.run_spec(propagation_ps_per_m))
 
 
 def host_rate_bps(topology: "Topology") -> int:
-    """Return what a host can send at best, by its port in each plane [bit/s]."""
+    """Return the largest send rate of a host over its ports in all planes [bit/s]."""
     planes = topology.planes if isinstance(topology, MultiPlane) else 1
     return topology.host_link.rate_bps * planes
 
@@ -345,4 +344,4 @@ Topology = Annotated[
     SingleSwitch | LeafSpine | FatTree | RailOptimised | RailPods | MultiPlane | Custom | FullMesh,
     Field(discriminator="kind"),
 ]
-"""One of the shapes, told apart by `kind`."""
+"""One of the topologies, selected by `kind`."""

@@ -1,5 +1,5 @@
-"""The values that a plan's fields may have, and what all models of a plan share.
+"""Types of the values of a plan's fields, and the base of all models of a plan.
 
-`base` has the models and the names that may stand for a value, `quantities` the values with units, `hosts`
-the lists of hosts; `spec_fields` writes fields of a run spec in the words of a plan.
+`base` has the models and the short names of values, `quantities` the values with units, `sizes` the sizes of
+a sweep, `hosts` the lists of hosts; `spec_fields` converts fields of a run spec to those of a plan.
 """

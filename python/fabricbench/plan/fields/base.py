@@ -96,7 +96,7 @@ class Named:
         return {"anyOf": [{"enum": list(self.names)}, *forms]}
 
     def read(self, value: object) -> Any:
-        """Return the value of a name, or another value as it is to be read.
+        """Return the value of a name, or another value after parsing.
 
         Raises:
             UnitError: It is neither.
@@ -114,7 +114,7 @@ class Named:
             raise UnitError(error.found, f"{names}, or {error.allowed}", error.hint) from error
 
     def _hint(self, value: object) -> str:
-        """Return the name that was meant: a near one, or `on` and `off` of what other formats write so."""
+        """Return a hint to the intended name: a near one, or `on` and `off` for words of other formats."""
         switch = _SWITCHES.get(str(value).lower())
         if switch in self.names:
             return f"write `{switch}`"

@@ -1,4 +1,4 @@
-"""The types of plan fields that name hosts, and how such lists are read."""
+"""Types and parsers of plan fields that name hosts."""
 
 import re
 from typing import Annotated, Final

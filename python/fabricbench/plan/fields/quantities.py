@@ -25,7 +25,7 @@ QUANTUM_BYTES_MAX: Final = LIMITS["DwrrSchedulingSpec.quantum_bytes"][1]
 PPM: Final = 1_000_000
 """The whole, in parts per million."""
 BIT_ERROR_SCALE: Final = 10**18
-"""Bits of which a bit error rate counts those that are wrong."""
+"""Number of bits to which the numerator of a bit error rate refers."""
 RATIO_MAX: Final = (1 << 32) - 1
 """Largest numerator and denominator of a ratio."""
 
@@ -155,17 +155,17 @@ def parse_quanta(value: object) -> tuple[int, ...]:
         return value
     if isinstance(value, list) and len(value) == PRIORITIES:
         return tuple(_quantum(item) for item in value)
-    named = {str(priority): priority for priority in range(PRIORITIES)}
-    if not isinstance(value, dict) or not value or set(value) - set(named):
-        found = f"a list of {len(value)}" if isinstance(value, list) else _show_keys(value)
+    priority_by_key = {str(priority): priority for priority in range(PRIORITIES)}
+    if not isinstance(value, dict) or not value or set(value) - set(priority_by_key):
+        actual = f"a list of {len(value)}" if isinstance(value, list) else _show_keys(value)
         allowed = "a list of 8 sizes, or a mapping from priorities 0 to 7 to sizes"
-        raise UnitError(found, allowed)
-    given = {named[key]: _quantum(item) for key, item in value.items()}
-    return tuple(given.get(priority, QUANTUM_BYTES) for priority in range(PRIORITIES))
+        raise UnitError(actual, allowed)
+    quantum_by_priority = {priority_by_key[key]: _quantum(item) for key, item in value.items()}
+    return tuple(quantum_by_priority.get(priority, QUANTUM_BYTES) for priority in range(PRIORITIES))
 
 
 def _show_keys(value: object) -> str:
-    """Name a value, and a mapping by its keys."""
+    """Return a value as text, and a mapping by its keys."""
     return (
         f"the priorities {', '.join(map(str, value))}" if isinstance(value, dict) else units.describe(value)
     )
@@ -194,9 +194,9 @@ Names = Annotated[
 ]
 """A name, or the beginning of names and `*`."""
 OneLine = Annotated[str, AfterValidator(parse_line)]
-"""Text that a table has room for: one line, without space around it."""
+"""Text for a cell of a table: one line, without surrounding space."""
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
-"""A number of things of which there must be one at least."""
+"""A number of things, at least one."""
 Rate = Annotated[int, BeforeValidator(parse_rate), _quantity_schema(units.RATE, 1)]
 """Text such as "400Gbps", as bit/s; more than 0."""
 Size = Annotated[int, BeforeValidator(_positive_size), _quantity_schema(units.SIZE, 1)]
@@ -210,9 +210,9 @@ Time = Annotated[int, BeforeValidator(units.parse_time), _quantity_schema(units.
 Duration = Annotated[int, BeforeValidator(parse_duration), _quantity_schema(units.TIME, 1)]
 """Text such as "2us", as picoseconds; more than 0."""
 RateValue = Annotated[int, _quantity_schema(units.RATE, 1)]
-"""A rate that `parse_rate` has read, where a name may stand in its place."""
+"""A rate that `parse_rate` has read, for fields that may also be a name."""
 DurationValue = Annotated[int, _quantity_schema(units.TIME, 1)]
-"""A time that `parse_duration` has read, where a name may stand in its place."""
+"""A time that `parse_duration` has read, for fields that may also be a name."""
 Length = Annotated[int, BeforeValidator(units.parse_length), _quantity_schema(units.LENGTH)]
 """Text such as "30m", as millimetres."""
 Propagation = Annotated[int, BeforeValidator(units.parse_propagation), _quantity_schema(units.PROPAGATION)]
@@ -294,7 +294,7 @@ Priority = Annotated[int, limits_of("PrioritySpec.data")]
 DscpValue = Annotated[int, limits_of("DscpSpec.data")]
 """A differentiated services code point (RFC 2474)."""
 Priorities = Annotated[tuple[Priority, ...], Field(strict=False, min_length=1)]
-"""Priorities that something holds for."""
+"""Priorities to which a setting applies."""
 
 
 def parse_rounds(value: object) -> int:

@@ -25,14 +25,14 @@ class SizeRange(PlanModel):
 
 
 def _form_of_sizes(value: Any) -> str:
-    """Tell the three ways of writing data sizes apart."""
+    """Return the form of data sizes: one, a list or a range."""
     if isinstance(value, dict | SizeRange):
         return "range"
     return "list" if isinstance(value, list | tuple) else "one"
 
 
 def _not_several(value: object) -> object:
-    """Refuse several sizes that are written as one text: as an override, that looks like a list."""
+    """Refuse several sizes that are written as one text, which an override may have in place of a list."""
     if isinstance(value, str) and "," in value:
         sizes = ", ".join(part.strip() for part in value.split(","))
         allowed = 'one size such as "16MB", a list or a range'

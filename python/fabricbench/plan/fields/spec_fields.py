@@ -1,4 +1,4 @@
-"""Fields of a run spec in the words of a plan: their paths, and their values with units."""
+"""Converts fields of a run spec to those of a plan: their paths, and their values with units."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
 }
 _LIST_TEXT_MAX: Final = 40
 _MOST_OF_A_TYPE: Final = ((1 << 32) - 1, (1 << 64) - 1)
-"""Limits of nothing but the type that a number has in a run spec."""
+"""Limits that are only those of a number's type in a run spec."""
 
 
 def plan_path(spec_field: str) -> FieldPath:
@@ -58,11 +58,11 @@ def _plan_name(spec_name: str) -> str:
 
 
 def field_text(name: str, value: Any) -> str:
-    """Write a value of a run spec as a plan would, on one line.
+    """Format a value of a run spec as in a plan, on one line.
 
     Args:
-        name: Name of the field, whose end tells the unit of a number.
-        value: What JSON can hold.
+        name: Name of the field, whose suffix is the unit of a number.
+        value: A JSON value.
     """
     if value is None:
         return "none"
@@ -77,13 +77,13 @@ def field_text(name: str, value: Any) -> str:
 
 
 def number_text(name: str, number: int) -> str:
-    """Write a number of a run spec as a plan would: parts of a million as a ratio."""
+    """Format a number of a run spec as in a plan: parts per million as a ratio."""
     scale = _PPM if name.endswith("_ppm") else _ONE_2E20 if name.endswith("_2e20") else None
     return field_text(name, number) if scale is None else f"{number / scale:,.6f}".rstrip("0").rstrip(".")
 
 
 def range_text(name: str, limits: tuple[int, int]) -> str:
-    """Write what a number of a run spec may be: the least and the most."""
+    """Format the limits of a number of a run spec: the least and the most."""
     least, most = (number_text(name, limit) for limit in limits)
     if limits[1] in _MOST_OF_A_TYPE:
         return f"{least} or more"
@@ -91,16 +91,18 @@ def range_text(name: str, limits: tuple[int, int]) -> str:
 
 
 def _mapping_text(value: Mapping[str, Any]) -> str:
-    """Write a mapping: its kind alone where it has one, or else its fields."""
+    """Format a mapping: only its kind if it has one, or else its fields."""
     if "kind" in value:
         return str(value["kind"])
     if set(value) == {"delay_ps"}:
         return field_text("delay_ps", value["delay_ps"])
-    return ", ".join(f"{_plan_name(name)} {field_text(name, each)}" for name, each in value.items())
+    return ", ".join(
+        f"{_plan_name(name)} {field_text(name, field_value)}" for name, field_value in value.items()
+    )
 
 
 def _list_text(name: str, values: Sequence[Any]) -> str:
-    """Write a list: numbers in ranges, anything else item by item; only its length where that is long."""
+    """Format a list: numbers in ranges, other values item by item; cut, with its length, if it is long."""
     if not values:
         return "none"
     if all(type(value) is int for value in values):
@@ -111,5 +113,5 @@ def _list_text(name: str, values: Sequence[Any]) -> str:
 
 
 def _ranges(values: Sequence[int]) -> str:
-    """Write numbers as a plan lists ranks: `0-3,8`."""
+    """Format numbers as a plan lists ranks: `0-3,8`."""
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs_of(values))

@@ -1,7 +1,8 @@
-"""What the hosts do: jobs and TCP traffic, with their fields, checks and run specs.
+"""Traffic of the hosts: jobs and TCP traffic, with their fields, checks and run specs.
 
-`model` is a job with `arrivals` (open-loop traffic), `storage` and `mpi` (rounds and handshakes) as parts of
-it, `check` what concerns all jobs; `tcp` is the traffic beside them. `expand` writes them out.
+`model` is a job with `arrivals` (open-loop traffic), `storage`, `software`, `rounds` and `mpi` (handshakes)
+as its parts, `check` checks all jobs and `check_storage` those of storage; `tcp` is the TCP traffic. `names`
+has those of collectives and algorithms, `expand` creates the run specs.
 """
 
 from typing import Final

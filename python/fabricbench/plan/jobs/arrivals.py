@@ -38,6 +38,6 @@ class Arrivals(PlanModel):
     )
 
     def run_spec(self, line_rate_bps: int) -> ArrivalsSpec:
-        """Write the arrivals out; a load is of the line rate."""
+        """Return the arrivals for the engine; a load is a fraction of the line rate."""
         rate_bps = line_rate_bps * (self.load_ppm or 0) // PPM if self.rate_bps is None else self.rate_bps
         return self.to_spec(ArrivalsSpec, rate_bps=rate_bps)

@@ -1,4 +1,4 @@
-"""Checks of jobs: their ranks on the hosts, and what only the whole job or all of them together show."""
+"""Checks of jobs: ranks on hosts, names, algorithms, arrivals, software, and runs of single jobs."""
 
 from collections.abc import Iterator
 
@@ -24,8 +24,8 @@ def check_ranks(plan: Plan, document: Document) -> Iterator[FieldProblem]:
         problem = _first_rank_problem(plan, document, index, job_of_host)
         ranks = job_ranks(plan, job)
         if ranks < 2:
-            found = f"{ranks} rank" if ranks else "no rank"
-            problem = FieldProblem(("jobs", index, "ranks"), found, "2 ranks or more")
+            actual = f"{ranks} rank" if ranks else "no rank"
+            problem = FieldProblem(("jobs", index, "ranks"), actual, "2 ranks or more")
         if problem:
             yield problem
         job_of_host.update(dict.fromkeys(hosts, index))
@@ -34,26 +34,28 @@ def check_ranks(plan: Plan, document: Document) -> Iterator[FieldProblem]:
 def _first_rank_problem(
     plan: Plan, document: Document, index: int, job_of_host: dict[int, int]
 ) -> FieldProblem | None:
-    """Return what is wrong with the first rank of a job that has no host of its own."""
+    """Return the problem of the first rank of a job that has no host of its own."""
     host_count, job = plan.fabric.topology.host_count, plan.jobs[index]
     hosts, path = range(host_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
     if len(hosts) > host_count:
         return FieldProblem(path, f"{len(hosts)} ranks on {host_count} hosts", f"at most {host_count}")
     seen: set[int] = set()
     for rank, host in enumerate(hosts):
-        place = (*path, rank) if isinstance(document.value(path), list) else path
+        rank_path = (*path, rank) if isinstance(document.value(path), list) else path
         if host >= host_count:
-            return FieldProblem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+            return FieldProblem(rank_path, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
         if host in seen and job.storage:
-            # `check_storage` says which of clients and targets it is.
+            # `check_storage` reports it with the field, clients or targets.
             return None
         if host in seen:
             hint = "`processes_per_host` puts several ranks on each host"
-            return FieldProblem(place, f"host {host} twice", "each host once", hint)
+            return FieldProblem(rank_path, f"host {host} twice", "each host once", hint)
         if host in job_of_host:
             other = plan.jobs[job_of_host[host]].name
             hint = "give `ranks`; without it a job takes all hosts" if job.hosts is None else ""
-            return FieldProblem(place, f"host {host}, which job `{other}` has", "hosts of no other job", hint)
+            return FieldProblem(
+                rank_path, f"host {host}, which job `{other}` has", "hosts of no other job", hint
+            )
         seen.add(host)
     return None
 
@@ -82,7 +84,7 @@ def _check_software(job: Job, path: FieldPath) -> Iterator[FieldProblem]:
     """Check that the software of the hosts is one for this kind of job."""
     software = PRESETS.get(job.software)
     if software is not None and software.is_storage != (job.storage is not None):
-        names = [name for name, each in PRESETS.items() if each.is_storage == (job.storage is not None)]
+        names = [name for name, preset in PRESETS.items() if preset.is_storage == (job.storage is not None)]
         kind = "storage" if software.is_storage else "messages of collectives"
         yield FieldProblem(
             (*path, "software"), f"`{job.software}`, software for {kind}", ", ".join([NONE, *names])
@@ -90,52 +92,52 @@ def _check_software(job: Job, path: FieldPath) -> Iterator[FieldProblem]:
 
 
 def _check_arrivals(job: Job, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check what open-loop traffic excludes."""
-    arrivals, place = job.arrivals, (*path, "arrivals")
+    """Check that open-loop traffic has no fields that it excludes."""
+    arrivals, arrivals_path = job.arrivals, (*path, "arrivals")
     if arrivals is None:
         return
-    own = OPEN_LOOP.get(job.collective)
-    if own is not None and job.algorithm not in {None, own}:
-        found = f"algorithm `{job.algorithm}` of {job.collective} with arrivals, a closed loop"
-        yield FieldProblem((*path, "algorithm"), found, f"{own}, which is the default")
+    open_loop_algorithm = OPEN_LOOP.get(job.collective)
+    if open_loop_algorithm is not None and job.algorithm not in {None, open_loop_algorithm}:
+        actual = f"algorithm `{job.algorithm}` of {job.collective} with arrivals, a closed loop"
+        yield FieldProblem((*path, "algorithm"), actual, f"{open_loop_algorithm}, which is the default")
     if arrivals.load_ppm is None and arrivals.rate_bps is None:
-        yield FieldProblem((*place, "load"), "neither load nor rate", "one of them")
+        yield FieldProblem((*arrivals_path, "load"), "neither load nor rate", "one of them")
     if arrivals.load_ppm is not None and arrivals.rate_bps is not None:
-        yield FieldProblem((*place, "rate"), "a rate beside a load", "one of them")
+        yield FieldProblem((*arrivals_path, "rate"), "a rate beside a load", "one of them")
     if job.repeat != 1:
         hint = "`arrivals.duration` says how long it lasts"
-        found = UNTIL_OTHERS_END if job.repeat is None else f"{job.repeat} rounds"
-        yield FieldProblem((*path, "repeat"), f"{found} of open-loop traffic", "1", hint)
+        actual = UNTIL_OTHERS_END if job.repeat is None else f"{job.repeat} rounds"
+        yield FieldProblem((*path, "repeat"), f"{actual} of open-loop traffic", "1", hint)
     for name in ("step_overhead", "send_overhead", "receive_overhead"):
         if getattr(job, f"{name}_ps"):
-            found = f"{'an overhead before' if name == 'step_overhead' else 'time spent on'} each message"
-            yield FieldProblem((*path, name), found, "0s: each is offered at its time")
+            actual = f"{'an overhead before' if name == 'step_overhead' else 'time spent on'} each message"
+            yield FieldProblem((*path, name), actual, "0s: each is offered at its time")
 
 
 def _check_algorithm(job: Job, ranks: int, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that the engine knows the collective and the algorithm for it, for so many ranks."""
-    known = engine.algorithms()
+    """Check that the engine has the collective and its algorithm for this number of ranks."""
+    algorithms = engine.algorithms()
     if job.storage or job.collective == STORAGE:
         return
-    if job.collective not in known:
-        names: tuple[str, ...] = (*known, STORAGE)
+    if job.collective not in algorithms:
+        names: tuple[str, ...] = (*algorithms, STORAGE)
         hint = close_match_hint(job.collective, names)
         yield FieldProblem((*path, "collective"), f'"{job.collective}"', ", ".join(names), hint)
-    elif job.algorithm is not None and job.algorithm not in known[job.collective]:
-        names = known[job.collective]
-        found = f'"{job.algorithm}", which is no algorithm of {job.collective}'
+    elif job.algorithm is not None and job.algorithm not in algorithms[job.collective]:
+        names = algorithms[job.collective]
+        actual = f'"{job.algorithm}", which is no algorithm of {job.collective}'
         hint = close_match_hint(job.algorithm, names)
-        yield FieldProblem((*path, "algorithm"), found, ", ".join(names), hint)
+        yield FieldProblem((*path, "algorithm"), actual, ", ".join(names), hint)
     elif ranks >= 2:
         algorithm = job.algorithm or engine.default_algorithm(job.collective)
         refusal = engine.refusal(job.collective, algorithm, ranks)
         if refusal is not None:
-            found = f"{refusal.found} for {job.collective} {algorithm}"
-            yield FieldProblem((*path, "ranks"), found, refusal.allowed)
+            actual = f"{refusal.found} for {job.collective} {algorithm}"
+            yield FieldProblem((*path, "ranks"), actual, refusal.allowed)
 
 
 def check_solo(plan: Plan) -> Iterator[FieldProblem]:
-    """Check that there are jobs to be without."""
+    """Check that `solo` is set only with several jobs."""
     if plan.solo and len(plan.jobs) + len(plan.tcp) == 1:
         hint = f"a run of job `{plan.jobs[0].name}` is one alone already"
         yield FieldProblem(("solo",), "true with one job", "true with several jobs", hint)

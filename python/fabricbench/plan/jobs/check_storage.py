@@ -1,4 +1,4 @@
-"""Checks of storage jobs that need more than a field."""
+"""Checks of storage jobs: hosts, length, excluded fields and block sizes."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from fabricbench.plan.sweep.sizes import own_size, sweep_sizes
 
 
 def check_storage(plan: Plan) -> Iterator[FieldProblem]:
-    """Yield what is wrong with the storage jobs of a plan."""
+    """Yield the problems of the storage jobs of a plan."""
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index)
         if job.storage is None:
@@ -21,8 +21,8 @@ def check_storage(plan: Plan) -> Iterator[FieldProblem]:
                 yield FieldProblem((*path, "storage"), "nothing", "what the clients do", hint)
             continue
         if job.collective != STORAGE:
-            found = f"`{job.collective}` with `storage`"
-            yield FieldProblem((*path, "collective"), found, STORAGE)
+            actual = f"`{job.collective}` with `storage`"
+            yield FieldProblem((*path, "collective"), actual, STORAGE)
         yield from _check_hosts(job, job.storage, path)
         yield from _check_length(job.storage, (*path, "storage"))
         yield from _check_excluded(plan, job, path)
@@ -30,41 +30,43 @@ def check_storage(plan: Plan) -> Iterator[FieldProblem]:
 
 
 def _check_hosts(job: Job, storage: Storage, path: FieldPath) -> Iterator[FieldProblem]:
-    place = (*path, "storage")
+    storage_path = (*path, "storage")
     if job.processes_per_host > 1:
-        found = f"{job.processes_per_host} ranks on each host of a storage job"
-        yield FieldProblem((*path, "processes_per_host"), found, "1")
+        actual = f"{job.processes_per_host} ranks on each host of a storage job"
+        yield FieldProblem((*path, "processes_per_host"), actual, "1")
     for name, hosts in (("clients", storage.clients), ("targets", storage.targets)):
         if not hosts:
-            yield FieldProblem((*place, name), "all hosts", 'hosts such as "0-10"')
+            yield FieldProblem((*storage_path, name), "all hosts", 'hosts such as "0-10"')
             return
     clients, targets = storage.clients or (), storage.targets or ()
-    both = [host for host in targets if host in clients]
-    twice = [host for host in (*clients, *targets) if (*clients, *targets).count(host) > 1]
-    if both:
-        found = f"host {both[0]}, which is a client"
-        yield FieldProblem((*place, "targets"), found, "hosts that are no clients")
-    elif twice:
-        name = "clients" if twice[0] in clients else "targets"
-        yield FieldProblem((*place, name), f"host {twice[0]} twice", "each host once")
+    shared_hosts = [host for host in targets if host in clients]
+    repeated_hosts = [host for host in (*clients, *targets) if (*clients, *targets).count(host) > 1]
+    if shared_hosts:
+        actual = f"host {shared_hosts[0]}, which is a client"
+        yield FieldProblem((*storage_path, "targets"), actual, "hosts that are no clients")
+    elif repeated_hosts:
+        name = "clients" if repeated_hosts[0] in clients else "targets"
+        yield FieldProblem((*storage_path, name), f"host {repeated_hosts[0]} twice", "each host once")
     elif list(job.hosts or ()) != [*clients, *targets]:
         hint = "leave `ranks` out: clients and targets are the ranks"
         yield FieldProblem((*path, "ranks"), "ranks of a storage job", "nothing", hint)
 
 
-def _check_length(storage: Storage, place: FieldPath) -> Iterator[FieldProblem]:
+def _check_length(storage: Storage, storage_path: FieldPath) -> Iterator[FieldProblem]:
     if storage.duration_ps is None and storage.operations is None:
         hint = "add `duration: 10ms`"
-        yield FieldProblem((*place, "duration"), "neither duration nor operations", "one of them", hint)
+        yield FieldProblem(
+            (*storage_path, "duration"), "neither duration nor operations", "one of them", hint
+        )
     if storage.duration_ps is not None and storage.operations is not None:
-        yield FieldProblem((*place, "operations"), "operations beside a duration", "one of them")
+        yield FieldProblem((*storage_path, "operations"), "operations beside a duration", "one of them")
     if storage.duration_ps is not None and storage.warm_up_ps >= storage.duration_ps:
-        found = f"{units.format_time(storage.warm_up_ps)} of {units.format_time(storage.duration_ps)}"
-        yield FieldProblem((*place, "warm_up"), found, "less than the duration")
+        actual = f"{units.format_time(storage.warm_up_ps)} of {units.format_time(storage.duration_ps)}"
+        yield FieldProblem((*storage_path, "warm_up"), actual, "less than the duration")
 
 
 def _check_excluded(plan: Plan, job: Job, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check what a storage job excludes."""
+    """Check that a storage job has no fields that it excludes."""
     if job.algorithm is not None:
         yield FieldProblem((*path, "algorithm"), f'"{job.algorithm}"', "none for a storage job")
     if job.arrivals is not None:
@@ -75,22 +77,26 @@ def _check_excluded(plan: Plan, job: Job, path: FieldPath) -> Iterator[FieldProb
         hint = "`storage.duration` says how long it lasts"
         yield FieldProblem((*path, "repeat"), f"{job.repeat} rounds of a storage job", "1", hint)
     if plan.transport.recovery != "go_back_n":
-        found = f"{plan.transport.recovery} with storage job `{job.name}`"
-        yield FieldProblem(("transport", "recovery"), found, "go_back_n: commands are taken in order")
+        actual = f"{plan.transport.recovery} with storage job `{job.name}`"
+        yield FieldProblem(("transport", "recovery"), actual, "go_back_n: commands are taken in order")
 
 
 def _check_blocks(plan: Plan, job: Job, path: FieldPath) -> Iterator[FieldProblem]:
-    given = job.storage is not None and job.storage.block_bytes is not None
-    place = (*path, "storage", "block_size") if given else (*path, "data_size")
-    own = own_size(job)
-    sizes = sweep_sizes(plan) if own is None else [(own, place)]
-    if given and job.storage is not None and job.storage.block_bytes != own:
+    has_block_size = job.storage is not None and job.storage.block_bytes is not None
+    size_path = (*path, "storage", "block_size") if has_block_size else (*path, "data_size")
+    own_bytes = own_size(job)
+    sizes = sweep_sizes(plan) if own_bytes is None else [(own_bytes, size_path)]
+    if has_block_size and job.storage is not None and job.storage.block_bytes != own_bytes:
         yield FieldProblem((*path, "data_size"), "a data size beside a block size", "one of them")
-    for size, where in sizes:
+    for size, field_path in sizes:
         if size % LOGICAL_BLOCK_BYTES:
-            found = f"a block of {size} bytes"
-            below = size // LOGICAL_BLOCK_BYTES * LOGICAL_BLOCK_BYTES
-            near = [units.format_size(value) for value in (below, below + LOGICAL_BLOCK_BYTES) if value]
-            hint = f"the nearest: {' and '.join(near)}"
-            yield FieldProblem(where, found, f"a multiple of {LOGICAL_BLOCK_BYTES} bytes", hint)
+            actual = f"a block of {size} bytes"
+            multiple_below = size // LOGICAL_BLOCK_BYTES * LOGICAL_BLOCK_BYTES
+            nearest = [
+                units.format_size(value)
+                for value in (multiple_below, multiple_below + LOGICAL_BLOCK_BYTES)
+                if value
+            ]
+            hint = f"the nearest: {' and '.join(nearest)}"
+            yield FieldProblem(field_path, actual, f"a multiple of {LOGICAL_BLOCK_BYTES} bytes", hint)
             return

@@ -1,4 +1,4 @@
-"""Writes jobs and TCP traffic out for the engine."""
+"""Creates the run specs of jobs and TCP traffic for the engine."""
 
 from collections.abc import Sequence
 
@@ -14,17 +14,17 @@ from fabricbench.plan.sweep.sizes import job_sizes
 
 
 def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int, seed: int) -> list[JobSpec]:
-    """Write some jobs of a plan out; each draws its random numbers under its place in the plan.
+    """Return the run specs of some jobs; the random stream of each is its index in the plan.
 
-    A job that repeats until the others end runs once where there are none: once with each of its sizes.
+    A job that repeats until the others end runs once if there are no others: once with each of its sizes.
     """
     is_alone = len(plan.jobs) > len(jobs) == 1
-    return [_job(plan, place, trial_size_bytes, seed, is_alone=is_alone) for place in jobs]
+    return [_job(plan, index, trial_size_bytes, seed, is_alone=is_alone) for index in jobs]
 
 
-def _job(plan: Plan, place: int, trial_size_bytes: int, seed: int, *, is_alone: bool) -> JobSpec:
-    job, topology = plan.jobs[place], plan.fabric.topology
-    sizes = round_sizes(job, job_sizes(plan, job, trial_size_bytes), seed, place, is_alone=is_alone)
+def _job(plan: Plan, index: int, trial_size_bytes: int, seed: int, *, is_alone: bool) -> JobSpec:
+    job, topology = plan.jobs[index], plan.fabric.topology
+    sizes = round_sizes(job, job_sizes(plan, job, trial_size_bytes), seed, index, is_alone=is_alone)
     repeat: RepeatSpec = {"kind": "until-others-end"}
     if sizes.rounds is not None:
         repeat = {"kind": "rounds", "rounds": sizes.rounds}
@@ -34,7 +34,7 @@ def _job(plan: Plan, place: int, trial_size_bytes: int, seed: int, *, is_alone: 
         "collective": job.collective,
         "algorithm": ALGORITHM if job.storage else job.algorithm or engine.default_algorithm(job.collective),
         "data_bytes": max(sizes.cycle),
-        "stream": place,
+        "stream": index,
         "root": job.root,
         "start_ps": job.start_ps,
         "step_overhead_ps": job.step_overhead_ps,
@@ -45,12 +45,12 @@ def _job(plan: Plan, place: int, trial_size_bytes: int, seed: int, *, is_alone: 
         "repeat": repeat,
         "warm_up_rounds": job.warm_up_rounds,
         "root_shift": job.root_shift,
-        # Rounds that overlap share no time among their sizes.
+        # If rounds overlapped, their times could not be attributed to their sizes.
         "barrier": job.barrier or len(sizes.cycle) > 1,
         "arrivals": None if job.arrivals is None else job.arrivals.run_spec(host_rate_bps(topology)),
         "storage": None if job.storage is None else job.storage.run_spec(),
     }
-    if job.compute_ps:  # and only then: the ids of trials without it stay
+    if job.compute_ps:  # omitted if 0, so that the ids of trials without it do not change
         spec["compute_ps"] = job.compute_ps
     if job.dscp is not None:
         spec["dscp"] = job.dscp
@@ -68,8 +68,8 @@ def _job_hosts(plan: Plan, job: Job) -> list[int]:
 
 
 def tcp_specs(plan: Plan) -> list[TcpSpec]:
-    """Write TCP traffic out; it draws its random numbers after the jobs."""
+    """Return the run specs of TCP traffic; its random streams follow those of the jobs."""
     return [
-        tcp.run_spec(tcp_hosts(plan, tcp), engine.default_algorithm(tcp.collective), len(plan.jobs) + place)
-        for place, tcp in enumerate(plan.tcp)
+        tcp.run_spec(tcp_hosts(plan, tcp), engine.default_algorithm(tcp.collective), len(plan.jobs) + index)
+        for index, tcp in enumerate(plan.tcp)
     ]

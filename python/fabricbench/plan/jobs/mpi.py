@@ -1,4 +1,4 @@
-"""What an MPI library adds to a collective: the handshake before large messages."""
+"""MPI's additions to a collective: the handshake before large messages, rounds and copies; their checks."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fabricbench.plan.model import Plan
 
 OWN_BLOCK: Final = ("all-to-all", "all-gather")
-"""Collectives in which every rank has a block of its own that goes to nobody."""
+"""Collectives in which every rank has a block of its own that it does not send."""
 ROOTED: Final = ("gather", "scatter", "broadcast", "reduce", "incast")
 """Collectives with a root, or a receiver."""
 
@@ -46,7 +46,7 @@ class Rendezvous(PlanModel):
     )
 
     def run_spec(self) -> RendezvousSpec:
-        """Write it out for the engine."""
+        """Return its fields for the engine."""
         return self.to_spec(RendezvousSpec)
 
 
@@ -62,13 +62,13 @@ def check_mpi(plan: "Plan") -> Iterator[FieldProblem]:
 
 
 def _check_rounds(job: "Job", path: FieldPath) -> Iterator[FieldProblem]:
-    """Check what rounds have before them, between them and different from each other."""
+    """Check warm-up, barriers, computing time and changing roots of rounds."""
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
         hint = "its own `warm_up` is a time" if job.storage is not None else ""
         if job.warm_up_rounds:
-            found = f"{counted(job.warm_up_rounds, 'round')} to warm up of {kind}"
-            yield FieldProblem((*path, "warm_up_rounds"), found, "0", hint)
+            actual = f"{counted(job.warm_up_rounds, 'round')} to warm up of {kind}"
+            yield FieldProblem((*path, "warm_up_rounds"), actual, "0", hint)
         if job.root_shift:
             yield FieldProblem((*path, "root_shift"), f"another root in each round of {kind}", "false")
         if job.barrier:
@@ -80,22 +80,22 @@ def _check_rounds(job: "Job", path: FieldPath) -> Iterator[FieldProblem]:
         allowed = f"it with {', '.join(ROOTED[:-1])} or {ROOTED[-1]}"
         yield FieldProblem((*path, "root_shift"), f"another root in each round of {job.collective}", allowed)
     if job.warm_up_rounds and job.repeat is None:
-        found = f"{counted(job.warm_up_rounds, 'round')} to warm up of a job that others end"
-        yield FieldProblem((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
+        actual = f"{counted(job.warm_up_rounds, 'round')} to warm up of a job that others end"
+        yield FieldProblem((*path, "warm_up_rounds"), actual, "0, or a number for `repeat`")
 
 
-def _check_own_block(job: "Job", place: FieldPath) -> Iterator[FieldProblem]:
+def _check_own_block(job: "Job", field_path: FieldPath) -> Iterator[FieldProblem]:
     if job.collective not in OWN_BLOCK:
         allowed = f"it with {' or '.join(OWN_BLOCK)}, where each rank has one"
-        yield FieldProblem(place, f"a copy of the own block of {job.collective}", allowed)
+        yield FieldProblem(field_path, f"a copy of the own block of {job.collective}", allowed)
     elif job.arrivals is not None:
-        yield FieldProblem(place, "a copy of the own block of open-loop traffic", "false")
+        yield FieldProblem(field_path, "a copy of the own block of open-loop traffic", "false")
 
 
-def _check_rendezvous(plan: "Plan", job: "Job", place: FieldPath) -> Iterator[FieldProblem]:
+def _check_rendezvous(plan: "Plan", job: "Job", field_path: FieldPath) -> Iterator[FieldProblem]:
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
-        yield FieldProblem(place, f"a handshake of {kind}", "off")
+        yield FieldProblem(field_path, f"a handshake of {kind}", "off")
     elif plan.transport.qp_mode != "per_pair":
         hint = "add `qp_mode: per_pair` to `transport`, as an MPI library has it"
-        yield FieldProblem(place, "a handshake with a queue pair for each chunk", "off", hint)
+        yield FieldProblem(field_path, "a handshake with a queue pair for each chunk", "off", hint)

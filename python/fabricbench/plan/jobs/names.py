@@ -1,4 +1,4 @@
-"""Names of collectives and algorithms, which only the engine knows, however they are spelt."""
+"""Types of names of collectives and algorithms: converts other spellings to the engine's names."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Data sizes of the rounds of a job that has a list of them: each in turn, or drawn at random."""
+"""Data sizes of the rounds of a job with a list of sizes: in order, or drawn at random."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs.model import Job
 
 DRAWN_ROUNDS: Final = 64
-"""Rounds for which a job draws sizes that others end; then the same sizes follow again."""
+"""Rounds for which a job that others end draws sizes; then the sizes repeat."""
 CYCLE_MAX: Final = 4096
 """Most data sizes of a cycle of rounds: the engine has a schedule for each of them."""
 _DRAW_BYTES: Final = 8
@@ -20,8 +20,8 @@ class RoundSizes:
     """Rounds of a job and their sizes.
 
     Attributes:
-        cycle: Data size of each round until the sizes repeat [bytes]; one where all rounds have the same.
-        rounds: Rounds of the job; none where others end it.
+        cycle: Data size of each round until the sizes repeat [bytes]; one if all rounds have the same.
+        rounds: Rounds of the job; none if others end it.
     """
 
     cycle: list[int]
@@ -36,8 +36,8 @@ def round_sizes(job: Job, sizes: Sequence[int], seed: int, stream: int, *, is_al
         sizes: Its data sizes in this run, in the order of the plan [bytes].
         seed: Seed of the run.
         stream: Number of the job's random draws.
-        is_alone: The job has neighbours in the plan and runs without them: if those end it there, it runs
-            once with each size here.
+        is_alone: The job has neighbours in the plan and runs without them: if it repeats there until they
+            end, it runs once with each size here.
     """
     cycle = list(sizes)
     if job.size_order == "random":
@@ -55,20 +55,19 @@ def _drawn(sizes: Sequence[int], seed: int, stream: int, number: int) -> int:
     """Return the size of a round of a job, each as likely.
 
     The draw is the first 8 bytes, big-endian, of SHA-256 over the text "seed/jobs.round_bytes/stream/number",
-    modulo the number of sizes: no other draw of a run moves it.
+    modulo the number of sizes: it does not depend on other draws of a run.
     """
     digest = hashlib.sha256(f"{seed}/jobs.round_bytes/{stream}/{number}".encode()).digest()
     return sizes[int.from_bytes(digest[:_DRAW_BYTES], "big") % len(sizes)]
 
 
 def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[FieldProblem]:
-    """Check what a job with several sizes excludes, and that an order of sizes has any.
+    """Check that a job with several sizes has no fields that they exclude, and that an order has several.
 
     Args:
         job: The job.
         path: Its path in the plan.
-        sizes: How many sizes it gives itself.
-        document: The plan as written.
+        sizes: Number of its own sizes.
     """
     name = "data_size" if job.message_bytes is None else "message_size"
     if sizes < 2:
@@ -77,8 +76,8 @@ def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[FieldPr
         return
     rounds = (job.repeat or DRAWN_ROUNDS) if job.size_order == "random" else sizes
     if rounds > CYCLE_MAX:
-        at = "repeat" if job.size_order == "random" else name
-        yield FieldProblem((*path, at), f"{rounds} rounds with a size each", f"at most {CYCLE_MAX}")
+        field_name = "repeat" if job.size_order == "random" else name
+        yield FieldProblem((*path, field_name), f"{rounds} rounds with a size each", f"at most {CYCLE_MAX}")
     excluded = {
         "warm_up_rounds": job.warm_up_rounds > 0,
         "root_shift": job.root_shift,
@@ -86,7 +85,7 @@ def check_round_sizes(job: Job, path: FieldPath, sizes: int) -> Iterator[FieldPr
         "arrivals": job.arrivals is not None,
         "storage": job.storage is not None,
     }
-    for field, is_given in excluded.items():
-        if is_given:
-            found = f"several sizes with `{field}`"
-            yield FieldProblem((*path, name), found, "one size", "or leave the other out")
+    for field, is_set in excluded.items():
+        if is_set:
+            actual = f"several sizes with `{field}`"
+            yield FieldProblem((*path, name), actual, "one size", "or leave the other out")

@@ -16,7 +16,7 @@ class Software:
     Attributes:
         is_storage: It serves storage operations; otherwise it sends messages of collectives.
         costs: Values of fields of the job, or of its `storage`.
-        source: Where they come from.
+        source: Their source.
     """
 
     is_storage: bool
@@ -56,7 +56,7 @@ PRESETS: Final[Mapping[str, Software]] = {
 
 
 def fill_software(job: Any) -> Any:
-    """Give a job as it is in a plan the costs of its software, unless it has its own.
+    """Return a job as written with the costs of its software, unless it has its own.
 
     A name that does not exist, or not for this kind of job, is left to the checks.
     """

@@ -1,4 +1,4 @@
-"""Storage in a plan: clients that keep operations outstanding at targets."""
+"""Storage in a plan: clients with outstanding operations at targets."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -11,9 +11,9 @@ from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rat
 from fabricbench.units import UnitError
 
 ALGORITHM: Final = "closed-loop"
-"""How it is carried out."""
+"""Algorithm of storage jobs in the run spec."""
 LOGICAL_BLOCK_BYTES: Final = 512
-"""What a block size is a multiple of [bytes]."""
+"""Unit of block sizes [bytes]."""
 
 
 class Storage(PlanModel):
@@ -104,7 +104,7 @@ class Storage(PlanModel):
     )
 
     def run_spec(self) -> StorageSpec:
-        """Write the job's storage out, once it has been checked."""
+        """Return the job's storage for the engine, after its checks."""
         length: StorageLength
         if self.duration_ps is not None:
             length = {"kind": "duration", "duration_ps": self.duration_ps}
@@ -121,9 +121,9 @@ class Storage(PlanModel):
 
 
 def fill_job(job: Any) -> Any:
-    """Give a storage job as it stands in a plan its ranks and its data size, unless it has them.
+    """Return a storage job as written with its ranks and its data size, unless it has them.
 
-    What cannot be read is left to the fields, which say what is wrong with it.
+    Values that cannot be read are ignored here; the checks of the fields report them.
     """
     storage = job.get("storage") if isinstance(job, dict) else None
     if not isinstance(storage, dict):

@@ -1,4 +1,4 @@
-"""TCP traffic in a plan: the load of ordinary applications beside RDMA."""
+"""TCP traffic in a plan: the load of ordinary applications that share the fabric with RDMA."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -190,11 +190,11 @@ class Tcp(PlanModel):
     )
 
     def run_spec(self, hosts: list[int], algorithm: str, stream: int) -> TcpSpec:
-        """Write the traffic out.
+        """Return the traffic for the engine.
 
         Args:
             hosts: The host of each rank.
-            algorithm: The algorithm, if none is given.
+            algorithm: The algorithm, if the plan names none.
             stream: Number of its random draws, unique in the run.
         """
         spec: TcpSpec = self.to_spec(
@@ -207,7 +207,7 @@ class Tcp(PlanModel):
             duration_ps=self.duration_ps,
             initial_window_segments=self.initial_window,
         )
-        if self.dscp:  # and only then: the ids of trials without it stay
+        if self.dscp:  # omitted if 0, so that the ids of trials without it do not change
             spec["dscp"] = self.dscp
         return spec
 
@@ -215,18 +215,18 @@ class Tcp(PlanModel):
 def check_tcp(plan: "Plan") -> Iterator[FieldProblem]:
     """Check the names, hosts, priorities and rates of TCP traffic."""
     if plan.tcp and plan.fabric.switch.scheduled is not None:
-        found = "TCP over scheduled switches"
-        yield FieldProblem(("tcp",), found, "Ethernet switches, whose lossy queues drop")
+        actual = "TCP over scheduled switches"
+        yield FieldProblem(("tcp",), actual, "Ethernet switches, whose lossy queues drop")
     names = {job.name for job in plan.jobs}
-    taken: dict[int, str] = {}
+    traffic_by_host: dict[int, str] = {}
     for index, tcp in enumerate(plan.tcp):
         path: FieldPath = ("tcp", index)
         if tcp.name in names:
             hint = "give each TCP traffic a `name`"
-            found = f"`{tcp.name}` again"
-            yield FieldProblem((*path, "name"), found, "a name of no job or other traffic", hint)
+            actual = f"`{tcp.name}` again"
+            yield FieldProblem((*path, "name"), actual, "a name of no job or other traffic", hint)
         names.add(tcp.name)
-        yield from _check_hosts(plan, tcp, path, taken)
+        yield from _check_hosts(plan, tcp, path, traffic_by_host)
         yield from _check_priority(plan, tcp, path)
         yield from _check_rate(plan, tcp, path)
 
@@ -236,37 +236,39 @@ def tcp_hosts(plan: "Plan", tcp: Tcp) -> list[int]:
     return list(range(plan.fabric.topology.host_count)) if tcp.hosts is None else list(tcp.hosts)
 
 
-def _check_hosts(plan: "Plan", tcp: Tcp, path: FieldPath, taken: dict[int, str]) -> Iterator[FieldProblem]:
-    """Check that the ranks are on hosts that exist and have no other TCP rank, and what the pattern needs."""
+def _check_hosts(
+    plan: "Plan", tcp: Tcp, path: FieldPath, traffic_by_host: dict[int, str]
+) -> Iterator[FieldProblem]:
+    """Check that the ranks are on hosts that exist and have no other TCP rank, and check the pattern."""
     hosts, host_count = tcp_hosts(plan, tcp), plan.fabric.topology.host_count
-    place = (*path, "ranks")
+    ranks_path = (*path, "ranks")
     if len(hosts) < 2:
-        yield FieldProblem(place, f"{len(hosts)} rank" if hosts else "no rank", "2 ranks or more")
+        yield FieldProblem(ranks_path, f"{len(hosts)} rank" if hosts else "no rank", "2 ranks or more")
         return
     for host in hosts:
         if host >= host_count:
-            yield FieldProblem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+            yield FieldProblem(ranks_path, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
             return
-        if host in taken:
-            other = f"host {host}, which TCP traffic `{taken[host]}` has"
+        if host in traffic_by_host:
+            actual = f"host {host}, which TCP traffic `{traffic_by_host[host]}` has"
             hint = "one entry for a host; more `connections` of each pair, or another collective"
-            yield FieldProblem(place, other, "hosts with one TCP rank", hint)
+            yield FieldProblem(ranks_path, actual, "hosts with one TCP rank", hint)
             return
-        taken[host] = tcp.name
+        traffic_by_host[host] = tcp.name
     yield from _check_pattern(tcp, len(hosts), path)
 
 
 def _check_pattern(tcp: Tcp, ranks: int, path: FieldPath) -> Iterator[FieldProblem]:
-    known = engine.algorithms()
-    if tcp.collective not in known:
-        hint = close_match_hint(tcp.collective, known)
-        yield FieldProblem((*path, "collective"), f'"{tcp.collective}"', ", ".join(known), hint)
+    algorithms = engine.algorithms()
+    if tcp.collective not in algorithms:
+        hint = close_match_hint(tcp.collective, algorithms)
+        yield FieldProblem((*path, "collective"), f'"{tcp.collective}"', ", ".join(algorithms), hint)
         return
-    names = known[tcp.collective]
+    names = algorithms[tcp.collective]
     if tcp.algorithm is not None and tcp.algorithm not in names:
-        found = f'"{tcp.algorithm}", which is no algorithm of {tcp.collective}'
+        actual = f'"{tcp.algorithm}", which is no algorithm of {tcp.collective}'
         hint = close_match_hint(tcp.algorithm, names)
-        yield FieldProblem((*path, "algorithm"), found, ", ".join(names), hint)
+        yield FieldProblem((*path, "algorithm"), actual, ", ".join(names), hint)
         return
     refusal = engine.refusal(tcp.collective, tcp.algorithm or names[0], ranks)
     if refusal is not None:
@@ -279,31 +281,31 @@ def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath) -> Iterator[FieldPr
     WRED drops frames that are not ECN-capable, in place of marks.
     """
     switch, data = plan.fabric.switch, plan.transport.priorities.data
-    place = (*path, "priority")
+    priority_path = (*path, "priority")
     lossless = (switch.pfc.priorities or (data,)) if switch.pfc else ()
     if tcp.priority in lossless:
-        found = f"priority {tcp.priority}, which PFC makes lossless"
+        actual = f"priority {tcp.priority}, which PFC makes lossless"
         hint = "TCP needs losses or marks to find its rate; the default of 0 is lossy"
-        yield FieldProblem(place, found, "a lossy priority", hint)
+        yield FieldProblem(priority_path, actual, "a lossy priority", hint)
         return
     marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn]
-    own = [ecn for ecn in marking if tcp.priority in (ecn.priorities or (data,))]
-    is_marked = any(ecn.wred is None or ecn.wred.marks for ecn in own)
-    needs_marks, drops = tcp.congestion == "dctcp", all(ecn.wred for ecn in own)
+    markers_of_priority = [ecn for ecn in marking if tcp.priority in (ecn.priorities or (data,))]
+    is_marked = any(ecn.wred is None or ecn.wred.marks for ecn in markers_of_priority)
+    needs_marks, drops = tcp.congestion == "dctcp", all(ecn.wred for ecn in markers_of_priority)
     if needs_marks and not is_marked:
-        found = f"dctcp in priority {tcp.priority}, which no switch marks"
+        actual = f"dctcp in priority {tcp.priority}, which no switch marks"
         hint = f"`fabric.switch.ecn: {{preset: alibaba, priorities: [{data}, {tcp.priority}]}}` marks it"
-        yield FieldProblem((*path, "congestion"), found, "dctcp in a priority of `ecn`", hint)
+        yield FieldProblem((*path, "congestion"), actual, "dctcp in a priority of `ecn`", hint)
     elif is_marked and not needs_marks and not drops:
-        found = f"priority {tcp.priority}, which is marked, for {tcp.congestion}"
+        actual = f"priority {tcp.priority}, which is marked, for {tcp.congestion}"
         hint = "only `congestion: dctcp` is capable of ECN; `ecn.wred: on` drops what is not"
-        yield FieldProblem(place, found, "a priority that is not among those of `ecn`", hint)
+        yield FieldProblem(priority_path, actual, "a priority that is not among those of `ecn`", hint)
 
 
 def _check_rate(plan: "Plan", tcp: Tcp, path: FieldPath) -> Iterator[FieldProblem]:
     """Check the rate."""
     port_bps = plan.fabric.topology.host_link.rate_bps
     if tcp.rate_bps is not None and tcp.rate_bps > port_bps:
-        found = f"{units.format_rate(tcp.rate_bps)}, more than a host's port has"
+        actual = f"{units.format_rate(tcp.rate_bps)}, more than a host's port has"
         hint = "`rate: unlimited` sends as fast as congestion control allows"
-        yield FieldProblem((*path, "rate"), found, f"at most {units.format_rate(port_bps)}", hint)
+        yield FieldProblem((*path, "rate"), actual, f"at most {units.format_rate(port_bps)}", hint)

@@ -1,5 +1,6 @@
-"""What changes from trial to trial: sizes and variants.
+"""Settings that change between trials: sizes, swept fields and variants.
 
-`model` is the sweep, `sizes` what it asks for and `check` what is wrong with that. `variants` is what is
-compared, `labels` names it, and `resolve` makes a document of each variant.
+`model` is the sweep, `sizes` its sizes, `fields` the checks of swept fields, `cases` their combinations and
+`check` the checks of sizes. `variants` has the variants, `labels` their names, `search` the fields of a
+search, and `resolve` creates a document for each variant and combination.
 """

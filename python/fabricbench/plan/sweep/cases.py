@@ -1,7 +1,7 @@
 """The cases of a plan: each variant at each combination of the values of swept fields.
 
-A combination takes one value of every list of the sweep; lists that are zipped give one together. Sizes of
-the sweep are no part of it, unless they are zipped with fields.
+A combination has one value of every list of the sweep; zipped lists change together. Sizes of the sweep are
+not part of it, unless they are zipped with fields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Setting:
     Attributes:
         name: Dotted path of the field, or `data_size` or `message_size`.
         value: The value, as the plan has it.
-        path: Where that stands in the plan.
+        path: Path of the value in the plan.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Setting:
 
     @property
     def is_size(self) -> bool:
-        """Whether it is the size of the trials, and no field."""
+        """Whether it is the size of the trials, not a field."""
         return self.name in SIZE_FIELDS
 
 
@@ -45,8 +45,8 @@ class Case:
 
     Attributes:
         variant: Label of the variant in which all jobs run.
-        number: Place of the combination in their order, from 0.
-        axes: Its values; those of the sizes are left out.
+        number: Index of the combination, from 0.
+        axes: Its values, without sizes.
     """
 
     variant: str
@@ -59,7 +59,7 @@ AS_IT_STANDS: Final = Case(BASE_VARIANT)
 
 
 def combinations(sweep: Sweep | None) -> Iterator[tuple[Setting, ...]]:
-    """Yield every combination, the last list changing fastest; one that is empty where nothing is swept."""
+    """Yield every combination, the last list changing fastest; a single empty one without swept fields."""
     if sweep is None:
         yield ()
         return
@@ -78,12 +78,12 @@ def combinations(sweep: Sweep | None) -> Iterator[tuple[Setting, ...]]:
                 for index, values in enumerate(zip(*lists.values(), strict=True))
             ]
         )
-    for chosen in product(*steps):
-        yield tuple(setting for settings in chosen for setting in settings)
+    for groups in product(*steps):
+        yield tuple(setting for settings in groups for setting in settings)
 
 
 def combination_count(sweep: Sweep | None) -> int:
-    """Return the number of combinations, without making them."""
+    """Return the number of combinations, without building them."""
     count = 1
     for values in sweep.fields.values() if sweep else ():
         count *= len(values)

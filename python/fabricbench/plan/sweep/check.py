@@ -1,7 +1,4 @@
-"""Checks of data and message sizes: each job has one, not too many, and such that ranks can share them.
-
-And of the number of trials, which swept fields multiply.
-"""
+"""Checks of data and message sizes, their division among ranks, and the number of trials of a plan."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -50,8 +47,8 @@ def check_sizes(plan: Plan) -> Iterator[FieldProblem]:
             )
             return
     if swept is not None and all(own_size(job) is not None for job in plan.jobs):
-        found, hint = "a sweep that changes no job", "leave the sweep out, or the `data_size` of a job"
-        yield FieldProblem(swept, found, "a job without its own data_size", hint)
+        actual, hint = "a sweep that changes no job", "leave the sweep out, or the `data_size` of a job"
+        yield FieldProblem(swept, actual, "a job without its own data_size", hint)
     for index, job in enumerate(plan.jobs):
         yield from check_round_sizes(job, ("jobs", index), len(own_size_fields(job, index)))
     yield from _check_trials(plan)
@@ -59,16 +56,16 @@ def check_sizes(plan: Plan) -> Iterator[FieldProblem]:
 
 def _check_size_fields(plan: Plan) -> Iterator[FieldProblem]:
     """Check that sizes are given once, as data sizes or as message sizes."""
-    given = sweep_paths(plan)
-    if plan.sweep is not None and not given and not plan.sweep.names:
+    size_paths = sweep_paths(plan)
+    if plan.sweep is not None and not size_paths and not plan.sweep.names:
         allowed = "data_size or message_size, or the path of a field with its values"
         yield FieldProblem(("sweep",), "no sizes and no fields", allowed)
-    if len(given) > 1:
-        found, hint = "sizes that `sweep` has beside `zip`", ""
-        if given[0][-1] != given[1][-1]:
-            found = "message sizes with data sizes"
+    if len(size_paths) > 1:
+        actual, hint = "sizes that `sweep` has beside `zip`", ""
+        if size_paths[0][-1] != size_paths[1][-1]:
+            actual = "message sizes with data sizes"
             hint = "an override of `sweep` as a whole has one of them: sweep={data_size: 16MB}"
-        yield FieldProblem(given[1], found, "one of them", hint)
+        yield FieldProblem(size_paths[1], actual, "one of them", hint)
     for index, job in enumerate(plan.jobs):
         if job.data_bytes is not None and job.message_bytes is not None:
             path: FieldPath = ("jobs", index, "message_size")
@@ -76,15 +73,15 @@ def _check_size_fields(plan: Plan) -> Iterator[FieldProblem]:
 
 
 def _check_ranges(plan: Plan) -> Iterator[FieldProblem]:
-    """Check that each range of sizes has any."""
-    for path, sizes in _given_sizes(plan):
+    """Check that no range of sizes is empty."""
+    for path, sizes in _size_fields(plan):
         if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
-            found = f"{units.format_size(sizes.end_bytes)}, below the start"
+            actual = f"{units.format_size(sizes.end_bytes)}, below the start"
             allowed = f"{units.format_size(sizes.start_bytes)} or more"
-            yield FieldProblem((*path, "end"), found, allowed)
+            yield FieldProblem((*path, "end"), actual, allowed)
 
 
-def _given_sizes(plan: Plan) -> Iterator[tuple[FieldPath, int | tuple[int, ...] | SizeRange | None]]:
+def _size_fields(plan: Plan) -> Iterator[tuple[FieldPath, int | tuple[int, ...] | SizeRange | None]]:
     """Yield the fields of sizes of each job and of the sweep."""
     for index, job in enumerate(plan.jobs):
         yield ("jobs", index, "data_size"), job.data_bytes
@@ -103,27 +100,27 @@ def _check_trials(plan: Plan) -> Iterator[FieldProblem]:
     if trials > TRIALS_MAX:
         counts: dict[int, FieldPath] = {len(sizes): path or ("sweep",), combinations: ("sweep",)}
         most = max(counts)
-        at = counts[most] if most > plan.iterations else ("iterations",)
+        field_path = counts[most] if most > plan.iterations else ("iterations",)
         factors = "sizes times iterations" + (" times combinations" if combinations > 1 else "")
-        yield FieldProblem(at, f"{trials} trials", f"at most {TRIALS_MAX}: {factors}")
+        yield FieldProblem(field_path, f"{trials} trials", f"at most {TRIALS_MAX}: {factors}")
         return
     ranks = trials * sum(job_ranks(plan, job) for job in plan.jobs)
     if ranks > RANKS_MAX:
-        at = ("iterations",) if plan.iterations > 1 else ("jobs",)
-        yield FieldProblem(at, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
+        field_path = ("iterations",) if plan.iterations > 1 else ("jobs",)
+        yield FieldProblem(field_path, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
         return
     seen: set[int] = set()
-    for size, at in sizes:
+    for size, field_path in sizes:
         if size in seen:
-            found = f"{units.format_size(size)} again"
-            yield FieldProblem(at, found, "each size once", "`iterations` repeats trials")
+            actual = f"{units.format_size(size)} again"
+            yield FieldProblem(field_path, actual, "each size once", "`iterations` repeats trials")
         seen.add(size)
 
 
 def check_shares(plan: Plan) -> Iterator[FieldProblem]:
-    """Check that every data size is an equal share for each rank, where the collective has such shares."""
+    """Check that every data size has equal shares for all ranks, if the collective has such shares."""
     if zips_sizes(plan):
-        return  # each size belongs to one combination, which is checked with it
+        return  # each size is of one combination, and is checked with it
     for index, job in enumerate(plan.jobs):
         shares = engine.shares(job.collective, job_ranks(plan, job))
         sizes = _run_sizes(plan, index)
@@ -133,8 +130,8 @@ def check_shares(plan: Plan) -> Iterator[FieldProblem]:
                 yield FieldProblem(path, *_unequal(job, size, shares))
         size, path = max(sizes)
         if size > units.QUANTITY_MAX:
-            found = f"a data size of {size} bytes for the {job.collective} of job `{job.name}`"
-            yield FieldProblem(path, found, f"at most {units.QUANTITY_MAX} bytes")
+            actual = f"a data size of {size} bytes for the {job.collective} of job `{job.name}`"
+            yield FieldProblem(path, actual, f"at most {units.QUANTITY_MAX} bytes")
     yield from _check_rounded(plan)
 
 
@@ -144,8 +141,8 @@ def _check_rounded(plan: Plan) -> Iterator[FieldProblem]:
     for size, path in sweep_sizes(plan):
         run = tuple(job_size(plan, job, size) for job in plan.jobs)
         if run in seen and seen[run] != size:
-            found = f"{units.format_size(size)}, which is rounded to what {units.format_size(seen[run])} is"
-            yield FieldProblem(path, found, "sizes that differ once they are rounded")
+            actual = f"{units.format_size(size)}, which is rounded to what {units.format_size(seen[run])} is"
+            yield FieldProblem(path, actual, "sizes that differ once they are rounded")
         seen.setdefault(run, size)
 
 
@@ -161,10 +158,10 @@ def _run_sizes(plan: Plan, index: int) -> list[tuple[int, FieldPath]]:
 def size_warnings(plan: Plan) -> Iterator[FieldProblem]:
     """Yield the data sizes that are rounded, once for each job."""
     for index, job in enumerate(plan.jobs):
-        given = own_size_fields(job, index) or sweep_sizes(plan)
+        written_sizes = own_size_fields(job, index) or sweep_sizes(plan)
         if job.message_bytes is not None or size_kind(plan) == MESSAGE:
             continue
-        pairs = zip(given, _run_sizes(plan, index), strict=True)
+        pairs = zip(written_sizes, _run_sizes(plan, index), strict=True)
         rounded = [(size, run, path) for (size, path), (run, _) in pairs if size != run]
         if rounded:
             size, run, path = rounded[0]
@@ -173,13 +170,13 @@ def size_warnings(plan: Plan) -> Iterator[FieldProblem]:
 
 
 def rounding_notes(plan: Plan, trial_size_bytes: int, jobs: Sequence[int]) -> tuple[str, ...]:
-    """Return a sentence for each data size in a trial that is another than the plan gives."""
+    """Return a sentence for each data size of a trial that differs from the size in the plan."""
     notes = []
     for job in (plan.jobs[index] for index in jobs):
         if job.message_bytes is not None or (job.data_bytes is None and size_kind(plan) == MESSAGE):
             continue
-        given = [trial_size_bytes] if job.data_bytes is None else size_list(job.data_bytes)
-        for size, run in zip(given, job_sizes(plan, job, trial_size_bytes), strict=True):
+        written_sizes = [trial_size_bytes] if job.data_bytes is None else size_list(job.data_bytes)
+        for size, run in zip(written_sizes, job_sizes(plan, job, trial_size_bytes), strict=True):
             if size != run:
                 notes.append(f"Data size: {_rounding(plan, job, size, run)}.")
     return tuple(notes)
@@ -195,12 +192,12 @@ def _rounding(plan: Plan, job: Job, size: int, run: int) -> str:
 
 def _unequal(job: Job, size: int, shares: int) -> tuple[str, str, str]:
     """Describe a data size that is not one equal share for each rank: found, allowed and hint."""
-    found = f"{size} {plural(size, 'byte')}, which {'is' if size == 1 else 'are'} not {shares} equal shares"
+    actual = f"{size} {plural(size, 'byte')}, which {'is' if size == 1 else 'are'} not {shares} equal shares"
     allowed = f"multiples of {shares} bytes for the {job.collective} of job `{job.name}`"
     below = size // shares * shares
     near = " and ".join(str(value) for value in (below, below + shares) if value)
     return (
-        found,
+        actual,
         allowed,
         f"the nearest that are: {near} bytes; or give the `message_size`, that of one share",
     )

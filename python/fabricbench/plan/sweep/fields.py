@@ -27,7 +27,7 @@ _OTHER_HINTS: Final = {
 
 
 def check_fields(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that there are such fields, each swept once, and not too many combinations of their values."""
+    """Check that swept fields exist, each once, and that their combinations are not too many."""
     if plan.sweep is None:
         return
     zipped = plan.sweep.zipped
@@ -40,14 +40,14 @@ def check_fields(plan: Plan, document: Document) -> Iterator[Problem]:
         yield from _check_zip(zipped, document)
     cases = combination_count(plan.sweep) * max(1, len(plan.variants))
     if cases > VARIANTS_MAX:
-        found = counted(combination_count(plan.sweep), "combination")
-        found += f" of {counted(len(plan.variants), 'variant')}" if plan.variants else ""
+        actual = counted(combination_count(plan.sweep), "combination")
+        actual += f" of {counted(len(plan.variants), 'variant')}" if plan.variants else ""
         hint = "each is checked like a plan of its own; fewer values, or lists in `zip`"
-        yield document.problem(("sweep",), found, f"at most {VARIANTS_MAX}", hint)
+        yield document.problem(("sweep",), actual, f"at most {VARIANTS_MAX}", hint)
 
 
 def _check_name(path: FieldPath, document: Document) -> Iterator[Problem]:
-    """Check that a path leads to where a field may be; whether it has that name, its values show."""
+    """Check that a path leads into a swept part of the plan; the check of its values checks the last name."""
     name = str(path[-1])
     root = name.partition(".")[0]
     if root not in SWEPT_FIELDS or not all(name.split(".")):
@@ -60,24 +60,24 @@ def _check_name(path: FieldPath, document: Document) -> Iterator[Problem]:
 
 
 def _check_values(name: str, document: Document) -> Iterator[Problem]:
-    """Check that each value is listed once; what is zipped may come again beside another value."""
+    """Check that each value is listed once; zipped values may repeat."""
     values = document.value(("sweep", name))
     seen: list[str] = []
     for index, value in enumerate(values if isinstance(values, list) else ()):
         text = json.dumps(value)
         if text in seen:
-            found = f"{plan_value(value)} again"
-            yield document.problem(("sweep", name, index), found, "each value once")
+            actual = f"{plan_value(value)} again"
+            yield document.problem(("sweep", name, index), actual, "each value once")
         seen.append(text)
 
 
 def _hint(name: str, root: str) -> str:
-    """Name the field that was meant: by its other name, by the parts around it, or by a near name."""
+    """Return a hint to the intended field: another mechanism, its full path, or a near name."""
     if root in _OTHER_HINTS:
         return _OTHER_HINTS[root]
-    homes = [dotted(path) for path in field_paths() if path[0] in SWEPT_FIELDS and path[-1] == name]
-    if homes:
-        return f"write its whole path: {' or '.join(f'`{home}`' for home in dict.fromkeys(homes))}"
+    full_paths = [dotted(path) for path in field_paths() if path[0] in SWEPT_FIELDS and path[-1] == name]
+    if full_paths:
+        return f"write its whole path: {' or '.join(f'`{home}`' for home in dict.fromkeys(full_paths))}"
     return close_match_hint(root, SWEPT_FIELDS if "." in name else (*SIZE_FIELDS, "zip", *SWEPT_FIELDS))
 
 
@@ -87,27 +87,27 @@ def _check_twice(plan: Plan, paths: Sequence[FieldPath], document: Document) -> 
     for path in paths:
         field = resolved(document, str(path[-1]), document.place(path))
         if field in seen:
-            found = f"`{dotted(field)}`, which `{dotted(seen[field])}` sweeps too"
-            yield document.problem(path, found, "each field once")
+            actual = f"`{dotted(field)}`, which `{dotted(seen[field])}` sweeps too"
+            yield document.problem(path, actual, "each field once")
         seen.setdefault(field, path)
         for variant in plan.variants:
             if any(_is_within(changed, field, document) for changed in variant.changes):
-                found = f"a field that variant `{variant.name}` sets as well"
-                yield document.problem(path, found, "a field that is swept, or set by variants")
+                actual = f"a field that variant `{variant.name}` sets as well"
+                yield document.problem(path, actual, "a field that is swept, or set by variants")
                 break
 
 
 def _is_within(changed: str, field: FieldPath, document: Document) -> bool:
-    """Tell whether what a variant changes is a swept field, or in it, and so has no effect."""
+    """Whether the field that a variant changes is a swept field, or in it, and so has no effect."""
     try:
         path = resolved(document, changed, document.place(()))
     except PlanError:
-        return False  # the check of the variant says so
+        return False  # the check of the variant reports it
     return path[: len(field)] == field
 
 
 def _check_zip(zipped: Zip, document: Document) -> Iterator[Problem]:
-    """Check that there are lists to go through together, all of one length."""
+    """Check that `zip` has several lists, all of one length."""
     path: FieldPath = ("sweep", "zip")
     lists = zipped.lists
     if len(lists) < 2:
@@ -118,5 +118,5 @@ def _check_zip(zipped: Zip, document: Document) -> Iterator[Problem]:
     first, *others = lists
     for name in others:
         if len(lists[name]) != len(lists[first]):
-            found = counted(len(lists[name]), "value")
-            yield document.problem((*path, name), found, f"{len(lists[first])}, as `{first}` has")
+            actual = counted(len(lists[name]), "value")
+            yield document.problem((*path, name), actual, f"{len(lists[first])}, as `{first}` has")

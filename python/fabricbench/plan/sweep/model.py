@@ -14,7 +14,7 @@ SIZE_FIELDS: Final = ("data_size", "message_size")
 
 
 def _as_list(value: object) -> object:
-    """Take a single value for a list of it; a mapping is refused, as nested fields may be meant."""
+    """Return a single value as a list; mappings are unchanged and then refused: they may be nested fields."""
     return value if isinstance(value, list | tuple | dict) else (value,)
 
 
@@ -23,7 +23,7 @@ Values = Annotated[
     Field(strict=False, min_length=1),
     BeforeValidator(_as_list, json_schema_input_type=list[Any] | str | float | bool),
 ]
-"""Values of a swept field, as the plan would write each of them: a list, or one."""
+"""Values of a swept field, each as the plan writes it: a list, or one value."""
 
 
 class FieldValues(PlanModel):
@@ -34,7 +34,7 @@ class FieldValues(PlanModel):
 
     @property
     def fields(self) -> Mapping[str, tuple[Any, ...]]:
-        """The values of each field, in the order in which they are written; sizes are not among them."""
+        """The values of each field, in the order of the plan; without sizes."""
         return self.__pydantic_extra__
 
 
@@ -50,7 +50,7 @@ class Zip(FieldValues):
 
     @property
     def lists(self) -> Mapping[str, tuple[Any, ...]]:
-        """Every list of it, those of sizes included."""
+        """All its lists, including those of sizes."""
         sizes = {name: getattr(self, name) for name in SIZE_FIELDS}
         return {name: values for name, values in sizes.items() if values is not None} | dict(self.fields)
 

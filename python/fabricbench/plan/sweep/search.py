@@ -1,4 +1,4 @@
-"""The search of a plan, as it is written; `fabricbench.plan.search` checks it."""
+"""Fields of the search of a plan, as written; `fabricbench.plan.search` checks it."""
 
 from typing import Final, Literal
 
@@ -44,5 +44,5 @@ class Search(PlanModel):
 
     @property
     def values_max(self) -> int:
-        """How many values are tried at most: both ends and the halvings."""
+        """Largest number of tried values: both ends and the halvings."""
         return 2 + self.steps

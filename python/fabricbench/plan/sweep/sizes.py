@@ -1,7 +1,7 @@
-"""The sizes that a plan asks for, each with the place where a user would change it.
+"""Sizes of the trials and jobs of a plan, each with the field where a user would change it.
 
-A plan sweeps data sizes or message sizes. The size of a trial is of the kind that is swept; what the engine
-is told is always the data size of each job.
+A plan sweeps data sizes or message sizes. The size of a trial is of the kind that is swept; the run spec of
+the engine always has the data size of each job.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ MESSAGE: Final = "message"
 
 
 def size_kind(plan: Plan) -> str:
-    """Return what the sizes of a plan's trials are: `DATA` or `MESSAGE`."""
+    """Return the kind of the sizes of a plan's trials: `DATA` or `MESSAGE`."""
     path = sweep_path(plan)
     if path is not None:
         return MESSAGE if path[-1] == "message_size" else DATA
@@ -33,7 +33,7 @@ def size_kind(plan: Plan) -> str:
 
 
 def sweep_path(plan: Plan) -> FieldPath | None:
-    """Return the field of the sweep's sizes; none where it has none."""
+    """Return the field of the sweep's sizes; none if it has none."""
     return next(iter(sweep_paths(plan)), None)
 
 
@@ -43,7 +43,7 @@ def sweep_paths(plan: Plan) -> list[FieldPath]:
 
 
 def zips_sizes(plan: Plan) -> bool:
-    """Tell whether the sizes of the sweep change with its fields."""
+    """Whether the sizes of the sweep change with its fields."""
     path = sweep_path(plan)
     return path is not None and "zip" in path
 
@@ -56,19 +56,19 @@ def sweep_sizes(plan: Plan) -> list[tuple[int, FieldPath]]:
 
 def own_size_fields(job: Job, index: int) -> list[tuple[int, FieldPath]]:
     """Return the sizes that job `index` itself gives [bytes], each with its field."""
-    sizes = _own(job)
+    sizes = _job_size_field(job)
     name = "message_size" if job.data_bytes is None else "data_size"
     return [] if sizes is None else _with_fields(sizes, ("jobs", index, name))
 
 
 def _with_fields(sizes: SizeRange | int | tuple[int, ...], path: FieldPath) -> list[tuple[int, FieldPath]]:
     """Return some sizes [bytes], each with the field where a user would change it."""
-    found = size_list(sizes)
+    size_values = size_list(sizes)
     if isinstance(sizes, SizeRange):
-        return [(size, (*path, "start")) for size in found]
+        return [(size, (*path, "start")) for size in size_values]
     if isinstance(sizes, int):
-        return [(size, path) for size in found]
-    return [(size, (*path, index)) for index, size in enumerate(found)]
+        return [(size, path) for size in size_values]
+    return [(size, (*path, index)) for index, size in enumerate(size_values)]
 
 
 def _swept(plan: Plan) -> Iterator[tuple[FieldPath, SizeRange | int | tuple[int, ...]]]:
@@ -91,11 +91,11 @@ def own_size(job: Job) -> int | None:
 
     None if the sweep decides.
     """
-    sizes = _own(job)
+    sizes = _job_size_field(job)
     return None if sizes is None else max(size_list(sizes), default=None)
 
 
-def _own(job: Job) -> SizeRange | int | tuple[int, ...] | None:
+def _job_size_field(job: Job) -> SizeRange | int | tuple[int, ...] | None:
     return job.message_bytes if job.data_bytes is None else job.data_bytes
 
 
@@ -123,10 +123,10 @@ def job_sizes(plan: Plan, job: Job, trial_size_bytes: int) -> list[int]:
 
 
 def rounded_size(size_bytes: int, shares: int) -> int:
-    """Return the data size that is run for one that is asked for: rounded down if it has no equal shares.
+    """Return the data size that is run for a size of the plan: rounded down if it has no equal shares.
 
     As nccl-tests do, whole elements are divided among ranks, in shares of a multiple of 16 bytes. A size that
-    is no number of elements of 4 bytes, or too small for such shares, is returned as it is.
+    is no number of elements of 4 bytes, or too small for such shares, is returned unchanged.
 
     Source: nccl-tests, `(count / nranks) & -(16 / element size)` in all_gather.cu and alltoall.cu.
     """

@@ -1,4 +1,4 @@
-"""Variants of a plan: what is compared with what."""
+"""Variants of a plan, which are compared with each other, and their checks."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -60,20 +60,20 @@ def reference_variant(variants: tuple[Variant, ...]) -> str | None:
 
 
 def check_variants(plan: "Plan") -> Iterator[FieldProblem]:
-    """Check what can be told of variants before they are applied."""
+    """Check variants as far as possible before they are applied."""
     seen: dict[str, int] = {}
     reference: str | None = None
     for index, variant in enumerate(plan.variants):
         path: FieldPath = ("variants", index)
         if variant.name in seen:
-            found = f"`{variant.name}` again"
-            yield FieldProblem((*path, "name"), found, "a name no other variant has")
+            actual = f"`{variant.name}` again"
+            yield FieldProblem((*path, "name"), actual, "a name no other variant has")
         if variant.name in RESERVED_NAMES:
             hint = "`base` is a plan without variants, `solo` a job alone; such as `baseline`"
             yield FieldProblem((*path, "name"), f"`{variant.name}`", "a name that has no meaning", hint)
         if variant.reference and reference is not None:
-            found = f"a second reference beside `{reference}`"
-            yield FieldProblem((*path, "reference"), found, "one reference at most")
+            actual = f"a second reference beside `{reference}`"
+            yield FieldProblem((*path, "reference"), actual, "one reference at most")
         reference = variant.name if variant.reference else reference
         seen[variant.name] = index
         yield from _check_changes(variant, path)

@@ -1,1 +1,1 @@
-"""The RoCEv2 transport of a plan: `model` holds it all, a file each rate control's fields."""
+"""The RoCEv2 transport of a plan: `model`, `check`, and the rate controls `dcqcn`, `swift` and `timely`."""

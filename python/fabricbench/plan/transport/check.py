@@ -1,4 +1,4 @@
-"""Checks of the transport that need more than one field."""
+"""Checks of the transport with other fields: rate control, MTU, DCQCN with ECN, and smallest rates."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,31 +19,31 @@ def check_transport(plan: Plan) -> Iterator[FieldProblem]:
     if control is None:
         return
     if len(control.kinds) != 1:
-        found = " and ".join(f"`{kind}`" for kind in control.kinds) or "nothing"
-        yield FieldProblem(_RATE_CONTROL, found, "one of `dcqcn`, `swift` and `timely`")
+        actual = " and ".join(f"`{kind}`" for kind in control.kinds) or "nothing"
+        yield FieldProblem(_RATE_CONTROL, actual, "one of `dcqcn`, `swift` and `timely`")
         return
     if plan.fabric.nic.packets_per_turn > 1 and not control.is_line_rate:
-        found = f"turns of several packets with `{control.kinds[0]}`"
+        actual = f"turns of several packets with `{control.kinds[0]}`"
         hint = "a queue pair that its rate control paces sends packet by packet"
-        yield FieldProblem(("fabric", "nic", "packets_per_turn"), found, "1, or `line-rate`", hint)
+        yield FieldProblem(("fabric", "nic", "packets_per_turn"), actual, "1, or `line-rate`", hint)
     if control.dcqcn is not None:
         yield from _check_dcqcn(control.dcqcn, plan)
     elif any(job.storage is not None for job in plan.jobs):
-        found = f"`{control.kinds[0]}` with a storage job"
+        actual = f"`{control.kinds[0]}` with a storage job"
         hint = "data of a READ are not acknowledged one by one"
-        yield FieldProblem(_RATE_CONTROL, found, "`line-rate` or `dcqcn` with storage", hint)
+        yield FieldProblem(_RATE_CONTROL, actual, "`line-rate` or `dcqcn` with storage", hint)
     if control.timely is not None:
         yield from _check_rate_min(control.timely.rate_min_bps, plan, (*_RATE_CONTROL, "timely"))
 
 
 def _check_mtu(plan: Plan) -> Iterator[FieldProblem]:
-    """Check that what is sent fits the MTU of the ports."""
+    """Check that packets fit the MTU of the ports."""
     port_mtu = plan.transport.port_mtu_bytes
     if port_mtu is None:
         return
-    fits = engine.roce_mtu(port_mtu)
-    if fits is not None and plan.transport.mtu_bytes > fits:
-        allowed = f"at most {fits} with `port_mtu: {port_mtu}`"
+    largest_mtu = engine.roce_mtu(port_mtu)
+    if largest_mtu is not None and plan.transport.mtu_bytes > largest_mtu:
+        allowed = f"at most {largest_mtu} with `port_mtu: {port_mtu}`"
         hint = "leave `transport.mtu` out, and it is what fits"
         yield FieldProblem(("transport", "mtu"), str(plan.transport.mtu_bytes), allowed, hint)
     for index, tcp in enumerate(plan.tcp):
@@ -56,22 +56,22 @@ def _check_dcqcn(dcqcn: Dcqcn, plan: Plan) -> Iterator[FieldProblem]:
     """Check that DCQCN can work: marks to react to, and rates within those of the port."""
     if ignored := dcqcn.without_effect:
         path = (*_RATE_CONTROL, "dcqcn", ignored[0])
-        found = "a parameter of a sender that does not react"
+        actual = "a parameter of a sender that does not react"
         hint = "leave it out, or take `reaction: on`"
-        yield FieldProblem(path, found, "`cnp_interval` alone", hint)
+        yield FieldProblem(path, actual, "`cnp_interval` alone", hint)
     data = plan.transport.priorities.data
     marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn is not None]
     marks_data = any(data in (ecn.priorities or (data,)) for ecn in marking)
     has_own_cnps = plan.fabric.nic.cnp_above_bytes is not None  # those of receivers, without marks
     if not has_own_cnps and not marks_data:
-        found = "DCQCN without ECN marking of data, so that it never gets a CNP"
+        actual = "DCQCN without ECN marking of data, so that it never gets a CNP"
         hint = "add `fabric.switch.ecn: alibaba`, or take `line-rate`"
-        yield FieldProblem(_RATE_CONTROL, found, "DCQCN with ECN", hint)
+        yield FieldProblem(_RATE_CONTROL, actual, "DCQCN with ECN", hint)
     yield from _check_rate_min(dcqcn.rate_min_bps, plan, (*_RATE_CONTROL, "dcqcn"))
 
 
 def _check_rate_min(rate_min_bps: int | None, plan: Plan, path: FieldPath) -> Iterator[FieldProblem]:
-    """Check that the smallest rate is one that the port has."""
+    """Check that the smallest rate is at most that of the port."""
     port_bps = plan.fabric.topology.host_link.rate_bps
     if rate_min_bps is not None and rate_min_bps > port_bps:
         allowed = f"at most the rate of the host's port, {units.format_rate(port_bps)}"

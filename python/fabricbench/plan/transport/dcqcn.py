@@ -34,8 +34,8 @@ class DcqcnPreset:
         rate_min_bps: Smallest rate [bit/s].
         clamp_target_rate: Every rate cut lowers the target rate, not only one that follows an increase.
         cnp_interval_ps: At most one CNP for each queue pair in this time [ps].
-        reference_rate_bps: R_AI and R_HAI hold for a port of this rate [bit/s] and scale with it; none
-            if they hold for every port.
+        reference_rate_bps: Port rate of R_AI and R_HAI, which scale with the rate [bit/s]; none if they
+            are for every port.
     """
 
     source: str
@@ -219,7 +219,7 @@ class Dcqcn(PlanModel):
         ]
 
     def run_spec(self, port_bps: int) -> DcqcnRateControl | LineRateRateControl:
-        """Write DCQCN out for the engine, for hosts with ports of `port_bps`."""
+        """Return DCQCN for the engine, for hosts with ports of `port_bps`."""
         if not self.reacts:
             interval = self.cnp_interval_ps or DCQCN[self.preset].cnp_interval_ps
             return {"kind": "line-rate", "cnp_interval_ps": interval}

@@ -14,7 +14,7 @@ from fabricbench.plan.transport.swift import Swift
 from fabricbench.plan.transport.timely import Timely
 
 WINDOW_PACKETS_MAX: Final = LIMITS["TransportSpec.window_packets"][1]
-"""Half of the 24-bit PSN space: more in flight would look like duplicates (IBTA 1.7, 9.7.2)."""
+"""Half of the 24-bit PSN space: more packets in flight would count as duplicates (IBTA 1.7, 9.7.2)."""
 
 _PORT_MTU_MIN: Final = 320
 """Least Ethernet MTU with room for a RoCE MTU, 256 bytes and 64 of headers [bytes]."""
@@ -23,7 +23,7 @@ _PORT_MTU_MAX: Final = LIMITS["TcpSpec.mtu_bytes"][1]
 
 
 def is_port_mtu(found: int) -> bool:
-    """Tell whether a number is an Ethernet MTU with room for a RoCE MTU."""
+    """Whether a number is an Ethernet MTU with room for a RoCE MTU."""
     return _PORT_MTU_MIN <= found <= _PORT_MTU_MAX
 
 
@@ -42,7 +42,7 @@ class Priorities(PlanModel):
     )
 
     def run_spec(self) -> PrioritySpec:
-        """Write the priorities out for the engine."""
+        """Return the priorities for the engine."""
         return self.to_spec(PrioritySpec)
 
 
@@ -66,7 +66,7 @@ class Dscp(PlanModel):
     cnp: DscpValue = Field(default=48, description="CNP [0 to 63]. Source: CS6, the default of NICs.")
 
     def run_spec(self) -> DscpSpec:
-        """Write the code points out for the engine."""
+        """Return the code points for the engine."""
         return self.to_spec(DscpSpec)
 
 
@@ -88,7 +88,7 @@ class RateControl(PlanModel):
         return self.dcqcn is not None and not self.dcqcn.reacts
 
     def run_spec(self, port_bps: int) -> RateControlSpec:
-        """Write the control out for the engine, for hosts with ports of `port_bps`."""
+        """Return the control for the engine, for hosts with ports of `port_bps`."""
         if self.swift is not None:
             return self.swift.run_spec()
         if self.timely is not None:
@@ -217,7 +217,7 @@ class Transport(PlanModel):
         return self.rate_control is not None and self.rate_control.dcqcn is not None
 
     def run_spec(self, port_bps: int) -> TransportSpec:
-        """Write the transport out for the engine, for hosts with ports of `port_bps`."""
+        """Return the transport for the engine, for hosts with ports of `port_bps`."""
         rate_control: RateControlSpec = {"kind": "line-rate"}
         if self.rate_control:
             rate_control = self.rate_control.run_spec(port_bps)
@@ -226,6 +226,6 @@ class Transport(PlanModel):
             priorities=self.priorities.run_spec(),
             rate_control=rate_control,
         )
-        if self.dscp != Dscp():  # and only then: the ids of trials without it stay
+        if self.dscp != Dscp():  # omitted otherwise, so that the ids of trials without it do not change
             spec["dscp"] = self.dscp.run_spec()
         return spec

@@ -88,7 +88,7 @@ class Swift(PlanModel):
     )
 
     def run_spec(self) -> SwiftRateControl:
-        """Write Swift out for the engine."""
+        """Return Swift for the engine."""
         base_ps = self.base_target_ps
         hop_ps = round(base_ps / _HOPS_OF_BASE) if self.hop_target_ps is None else self.hop_target_ps
         scaling_ps = 5 * base_ps if self.scaling_range_ps is None else self.scaling_range_ps

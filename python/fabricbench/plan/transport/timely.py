@@ -74,7 +74,7 @@ class Timely(PlanModel):
     )
 
     def run_spec(self, port_bps: int) -> TimelyRateControl:
-        """Write TIMELY out for the engine, for hosts with ports of `port_bps`."""
+        """Return TIMELY for the engine, for hosts with ports of `port_bps`."""
         increase_bps = self.additive_increase_bps
         return self.to_spec(
             TimelyRateControl,

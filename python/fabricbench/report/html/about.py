@@ -21,7 +21,9 @@ def plan_section(focus: Trial) -> Section:
     configured, changed = configurations(focus.facts.overrides)
     if changed:
         parts.append(TextPart("\n".join(changed), title="Changed on the command line"))
-    parts += [TextPart("\n".join(each.lines), title=each.title) for each in configured]
+    parts += [
+        TextPart("\n".join(configuration.lines), title=configuration.title) for configuration in configured
+    ]
     spec = json.dumps(focus.facts.run_spec, indent=2)
     parts.append(
         TextPart(spec, title=f"Complete run spec of trial {focus.id}, every default included", folded=True)
@@ -59,7 +61,7 @@ def _engine(focus: Trial) -> list[tuple[str, str]]:
         paths = f"{engine['fast_windows']:,} fast, {engine['exact_windows']:,} exact windows"
         pairs.append(("Engine path", paths))
     counts = {name: value for name, value in engine.items() if isinstance(value, int | float)}
-    pairs += [(name, f"{value:,}") for name, value in counts.items() if name not in _KNOWN]
+    pairs += [(name, f"{value:,}") for name, value in counts.items() if name not in _FORMATTED]
     pairs += _facts(summary, _SUMMARY)
     lost = summary.get("frames_lost", {})
     return [*pairs, *((f"Lost: {cause.replace('_', ' ')}", f"{count:,}") for cause, count in lost.items())]
@@ -69,8 +71,8 @@ _Facts = Mapping[str, tuple[str, Callable[[Any], str]]]
 """Title and formatter of each fact."""
 
 
-def _facts(found: Mapping[str, Any], known: _Facts) -> list[tuple[str, str]]:
-    return [(title, text(found[name])) for name, (title, text) in known.items() if name in found]
+def _facts(values: Mapping[str, Any], formats: _Facts) -> list[tuple[str, str]]:
+    return [(title, text(values[name])) for name, (title, text) in formats.items() if name in values]
 
 
 def _count(value: int) -> str:
@@ -90,7 +92,7 @@ _ENGINE: _Facts = {
     "fast_forward_ps": ("Skipped, as it repeated", time_text),
     "peak_rss_bytes": ("Peak memory", byte_count_text),
 }
-_KNOWN = {*_ENGINE, "fast_windows", "exact_windows"}
+_FORMATTED = {*_ENGINE, "fast_windows", "exact_windows"}
 _SUMMARY: _Facts = {
     "window_ps": ("Time window", time_text),
     "frames_sent": ("Frames sent", _count),
@@ -109,7 +111,7 @@ def _utc(moment: str | None) -> str:
 
 
 def model_section(focus: Trial) -> Section | None:
-    """Return what a model covers and leaves out, or `None` for measurements."""
+    """Return the scope and the omissions of a model, or `None` for measurements."""
     notes = {SIMULATED: MODEL_NOTES, FLOW_MODEL: FLOW_NOTES}.get(made(focus))
     if notes is None:
         return None

@@ -1,4 +1,4 @@
-"""Answers of the first screen: how long, how far from ideal, why, and what to do."""
+"""Answers of the first screen: duration, percentage of the ideal, likely cause, and remedy."""
 
 from __future__ import annotations
 
@@ -24,77 +24,84 @@ def answers(rows: Sequence[ResultRow], found: Insight | None) -> list[Answer]:
         rows: Every row of the report.
         found: Insight from the counters of the trial in focus; `None` if its record has no data of them.
     """
-    own = [row for row in rows if row.is_focus]
+    focus_rows = [row for row in rows if row.is_focus]
     run = [row for row in rows if not row.trial.is_printed]
-    told = [_how_long(own, run), _how_far(own, run)]
+    answer_list = [_how_long(focus_rows, run), _how_far(focus_rows, run)]
     if found is not None:
-        told += _why(own, found)
-    return [answer for answer in told if answer is not None]
+        answer_list += _why(focus_rows, found)
+    return [answer for answer in answer_list if answer is not None]
 
 
-def _how_long(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
+def _how_long(focus_rows: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
     """Return the time of the slowest job, or a substitute if jobs have no end."""
-    broken = [row for row in own if row.summary.status != "complete"]
-    if broken:
+    incomplete = [row for row in focus_rows if row.summary.status != "complete"]
+    if incomplete:
         return Answer(
-            "How long", broken[0].summary.status, broken[0].summary.reason or broken[0].label, "bad"
+            "How long",
+            incomplete[0].summary.status,
+            incomplete[0].summary.reason or incomplete[0].label,
+            "bad",
         )
-    timed = [row for row in own if row.summary.value(_TIME.name) is not None]
+    timed = [row for row in focus_rows if row.summary.value(_TIME.name) is not None]
     if not timed:
-        led = [(row, HEADLINES[row.summary.kind]) for row in own if row.summary.kind in HEADLINES]
-        known = [(row, metric) for row, metric in led if row.summary.value(metric.name) is not None]
-        if not known:
+        headline_metrics = [
+            (row, HEADLINES[row.summary.kind]) for row in focus_rows if row.summary.kind in HEADLINES
+        ]
+        measured = [
+            (row, metric) for row, metric in headline_metrics if row.summary.value(metric.name) is not None
+        ]
+        if not measured:
             return None
-        row, metric = known[0]
+        row, metric = measured[0]
         return Answer("How fast", _text(row, metric), f"{metric.title}, {row.label}")
     slowest = max(timed, key=lambda row: row.summary.value(_TIME.name) or 0.0)
     return Answer("How long", _text(slowest, _TIME), f"{slowest.label}{_range(run, _TIME)}")
 
 
-def _how_far(own: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
+def _how_far(focus_rows: Sequence[ResultRow], run: Sequence[ResultRow]) -> Answer | None:
     """Return the smallest percentage of the ideal, and the worst job's ratio to itself alone."""
-    known = [row for row in own if row.summary.value(_IDEAL.name) is not None]
-    worst = worst_of([row.report for row in own]) if len(own) > 1 else ""
-    beside = f"; worst: {worst}" if worst else ""
-    if not known:
-        return Answer("How far from ideal", "–", f"no ideal is known{beside}") if own else None
-    least = min(known, key=lambda row: row.summary.value(_IDEAL.name) or 0.0)
+    rows_with_ideal = [row for row in focus_rows if row.summary.value(_IDEAL.name) is not None]
+    worst = worst_of([row.report for row in focus_rows]) if len(focus_rows) > 1 else ""
+    worst_note = f"; worst: {worst}" if worst else ""
+    if not rows_with_ideal:
+        return Answer("How far from ideal", "–", f"no ideal is known{worst_note}") if focus_rows else None
+    least = min(rows_with_ideal, key=lambda row: row.summary.value(_IDEAL.name) or 0.0)
     percent = least.summary.value(_IDEAL.name) or 0.0
     tone: Tone = "good" if percent >= HEALTHY_PERCENT and not worst else ""
-    about = f"of ideal, {least.label}{_range(run, _IDEAL)}{beside}"
+    about = f"of ideal, {least.label}{_range(run, _IDEAL)}{worst_note}"
     return Answer("How far from ideal", _text(least, _IDEAL), about, tone)
 
 
-def _why(own: Sequence[ResultRow], found: Insight) -> list[Answer]:
+def _why(focus_rows: Sequence[ResultRow], insight: Insight) -> list[Answer]:
     """Return the first cause of the job with the largest loss, and the first remedy."""
-    if not found.unhealthy:
+    if not insight.unhealthy:
         return [
             Answer(
                 "Why", "nothing in the way", f"every job reaches {HEALTHY_PERCENT:.0f} % of its ideal", "good"
             ),
             Answer("What to do", "nothing", "the rest is framing, latency and the algorithm's own waiting"),
         ]
-    if not found.findings:
+    if not insight.findings:
         return [Answer("Why", "no known cause", "no counter explains it: see Counters and Over time")]
-    first = _first_finding(own, found)
+    first = _first_finding(focus_rows, insight)
     share = "" if first.explained is None else f"{100 * first.explained:.0f} % of the time lost; "
-    of_job = f"job {first.job}: " if len(own) > 1 else ""
-    told = [Answer("Why", CAUSES[first.cause], f"{of_job}{share}{first.sentence}", "bad", "diagnosis")]
+    of_job = f"job {first.job}: " if len(focus_rows) > 1 else ""
+    answer_list = [Answer("Why", CAUSES[first.cause], f"{of_job}{share}{first.sentence}", "bad", "diagnosis")]
     if first.remedies:
         remedy = first.remedies[0]
-        told.append(Answer("What to do", remedy.what, remedy.options, "", "diagnosis"))
-    return told
+        answer_list.append(Answer("What to do", remedy.what, remedy.options, "", "diagnosis"))
+    return answer_list
 
 
-def _first_finding(own: Sequence[ResultRow], found: Insight) -> Finding:
+def _first_finding(focus_rows: Sequence[ResultRow], insight: Insight) -> Finding:
     """Return the first finding of the job with the smallest percentage of its ideal, or the first of all."""
-    shares = {row.summary.job: row.summary.value(_IDEAL.name) for row in own}
-    failed = {row.summary.job for row in own if row.report.is_rejected}
+    shares = {row.summary.job: row.summary.value(_IDEAL.name) for row in focus_rows}
+    failed = {row.summary.job for row in focus_rows if row.report.is_rejected}
     order = sorted(
-        found.unhealthy,
-        key=lambda job: (job not in found.unfinished, job not in failed, shares.get(job) or 0.0),
+        insight.unhealthy,
+        key=lambda job: (job not in insight.unfinished, job not in failed, shares.get(job) or 0.0),
     )
-    return next(iter([each for job in order for each in found.of_job(job)]), found.findings[0])
+    return next(iter([finding for job in order for finding in insight.of_job(job)]), insight.findings[0])
 
 
 def _text(row: ResultRow, metric: Metric) -> str:
@@ -103,8 +110,8 @@ def _text(row: ResultRow, metric: Metric) -> str:
 
 def _range(run: Sequence[ResultRow], metric: Metric) -> str:
     """Format the minimum and maximum of a metric in the run, if there are several results."""
-    known = [row for row in run if row.summary.value(metric.name) is not None]
-    if len({row.trial.id for row in known}) < 2:
+    measured = [row for row in run if row.summary.value(metric.name) is not None]
+    if len({row.trial.id for row in measured}) < 2:
         return ""
-    by_value = sorted(known, key=lambda row: row.summary.value(metric.name) or 0.0)
+    by_value = sorted(measured, key=lambda row: row.summary.value(metric.name) or 0.0)
     return f"; {_text(by_value[0], metric)} to {_text(by_value[-1], metric)} in the run"

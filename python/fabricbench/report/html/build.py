@@ -65,14 +65,14 @@ def build_page(
 ) -> Page:
     """Build the page; see `write_report`."""
     rows = result_rows(trials, focus, others)
-    own = [row for row in rows if row.is_focus]
-    label = own[0].label if len(own) == 1 else trial_label(own)
+    focus_rows = [row for row in rows if row.is_focus]
+    label = focus_rows[0].label if len(focus_rows) == 1 else trial_label(focus_rows)
     if focus.is_printed:
         return measured_page(rows, focus, label)
-    found = insight_of(focus)
+    insight = insight_of(focus)
     variants = RunVariants(trials, focus)
 
-    def told(*sections: Section | None) -> list[Section]:
+    def labelled(*sections: Section | None) -> list[Section]:
         """Drop missing sections, and label each with its trial."""
         about = f"{label} · trial {focus.id}"
         return [replace(section, about=about) for section in sections if section is not None]
@@ -86,22 +86,22 @@ def build_page(
         verdict=_verdict(rows, label),
         tone=_tone(rows),
         focus=f"Detailed plots: {label}, trial {focus.id}",
-        answers=answers(rows, found),
+        answers=answers(rows, insight),
         sections=[
             *_present(variants.comparison()),
             *_present(sweep_section(rows, focus)),
             *_present(tenants_section(rows, focus)),
             *first,
             summary_section(rows),
-            *told(diagnosis_section(found) if found else None),
-            *told(recovery_section(found.recoveries, found.unreached) if found else None),
+            *labelled(diagnosis_section(insight) if insight else None),
+            *labelled(recovery_section(insight.recoveries, insight.unreached) if insight else None),
             *_present(tcp_section(rows)),
             *_present(twins_section(trials, focus, twins)),
             *second,
             *_present(variants.headline(focus)),
-            *told(uplinks_section(subject_of(focus, [focus])) if focus.has("ports") else None),
-            *told(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
-            *told(hosts_section(focus), ports_section(focus)),
+            *labelled(uplinks_section(subject_of(focus, [focus])) if focus.has("ports") else None),
+            *labelled(*trial_sections(focus, insight, loss_and_pause_parts(insight) if insight else [])),
+            *labelled(hosts_section(focus), ports_section(focus)),
             *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),
@@ -130,7 +130,7 @@ def _tone(rows: Sequence[ResultRow]) -> Tone:
 
 def _not_met(rows: Sequence[ResultRow]) -> int:
     """Return the number of criteria that are not met."""
-    return sum(1 for row in rows for each in row.judgements if not each.passed)
+    return sum(1 for row in rows for judgement in row.judgements if not judgement.passed)
 
 
 def _ending(rows: Sequence[ResultRow]) -> str:

@@ -59,7 +59,7 @@ def write_campaign_report(report: CampaignReport, path: Path) -> int:
 def campaign_page(report: CampaignReport) -> Page:
     """Build the page."""
     front = report.front
-    answers = [each for response in report.responses[:1] for each in _answers(response)]
+    answers = [answer for response in report.responses[:1] for answer in _answers(response)]
     notes = map(NotePart, report.table.notes)
     return Page(
         name=report.name,
@@ -169,18 +169,18 @@ def _settings_table(response: Response) -> TablePart:
     ranked = response.ranked()
     best, worst = ranked[:_ENDS], ranked[_ENDS:][-_ENDS:]
     first = len(ranked) - len(worst)
-    placed = [*enumerate(best, 1), *enumerate(worst, first + 1)]
-    rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in placed]
-    left = len(ranked) - len(rows)
-    caption = f"Best and worst; {counted(left, 'setting')} between them left out." if left else ""
+    ranked_settings = [*enumerate(best, 1), *enumerate(worst, first + 1)]
+    rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in ranked_settings]
+    omitted = len(ranked) - len(rows)
+    caption = f"Best and worst; {counted(omitted, 'setting')} between them left out." if omitted else ""
     return TablePart([Column("rank"), *_setting_columns(response)], rows, caption)
 
 
 def _of_each_table(response: Response) -> list[Part]:
     """Return the table of the best setting of each plan and size."""
     rows = [
-        Row([*_setting_cells(response, each), Cell(count(response.as_good(each)))])
-        for each in response.best_of_each()[:_ROWS_MAX]
+        Row([*_setting_cells(response, setting), Cell(count(response.as_good(setting)))])
+        for setting in response.best_of_each()[:_ROWS_MAX]
     ]
     columns = [*_setting_columns(response), Column("others", "as good")]
     caption = (
@@ -202,7 +202,7 @@ def _setting_columns(response: Response) -> list[Column]:
 
 def _setting_cells(response: Response, setting: Setting) -> list[Cell]:
     numbers = (setting.mean, setting.margin)
-    texts = (*setting.values, *(value_text(response, each) for each in numbers), str(setting.count))
+    texts = (*setting.values, *(value_text(response, number) for number in numbers), str(setting.count))
     return list(map(Cell, texts))
 
 
@@ -213,7 +213,7 @@ def _factor_columns(names: Sequence[str]) -> list[Column]:
 def _front_section(front: Front) -> Section:
     columns = [
         *_factor_columns(front.names),
-        *(Column(each.label or each.name, each.unit) for each in front.metrics),
+        *(Column(metric.label or metric.name, metric.unit) for metric in front.metrics),
     ]
     rows = [
         Row(
@@ -244,6 +244,6 @@ def _missing_section(report: CampaignReport) -> list[Section]:
         Row([Cell(str(value)) for value in row])
         for row in missing.select("trial", "status", *names, "iteration").head(_ROWS_MAX).iter_rows()
     ]
-    left = missing.height - len(rows)
-    caption = f"And {left:,} more." if left else ""
+    omitted = missing.height - len(rows)
+    caption = f"And {omitted:,} more." if omitted else ""
     return [Section("missing", "Without a record", [TablePart(columns, rows, caption)])]

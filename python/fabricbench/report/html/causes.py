@@ -50,20 +50,25 @@ def diagnosis_section(found: Insight) -> Section | None:
                     Cell(finding.job),
                     Cell(CAUSES[finding.cause]),
                     Cell("–" if finding.explained is None else f"{100 * finding.explained:.0f}"),
-                    Cell(finding.sentence, [under_text(finding, each) for each in finding.under[:MAX_UNDER]]),
+                    Cell(
+                        finding.sentence,
+                        [under_text(finding, symptom) for symptom in finding.under[:MAX_UNDER]],
+                    ),
                     Cell(*_remedy_lines(finding)),
                 ]
             )
             for finding in shown
         ]
         parts.append(TablePart(columns, rows, _cause_caption(len(shown), len(found.findings))))
-    silent = [job for job in found.unhealthy if not found.of_job(job)]
-    parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in silent]
+    unexplained_jobs = [job for job in found.unhealthy if not found.of_job(job)]
+    parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in unexplained_jobs]
     return Section("diagnosis", "Why", parts)
 
 
 def _remedy_lines(finding: Finding) -> tuple[str, list[str]]:
-    texts = [f"{each.what}: {each.options}" if each.changes else each.what for each in finding.remedies]
+    texts = [
+        f"{remedy.what}: {remedy.options}" if remedy.changes else remedy.what for remedy in finding.remedies
+    ]
     return (texts[0], texts[1:]) if texts else ("–", [])
 
 
@@ -104,16 +109,16 @@ def uplinks_section(subject: Subject) -> Section | None:
     rows = [
         Row(
             [
-                Cell(each.switch),
-                Cell(each.qps_text),
-                Cell(fixed(each.qps_max_to_mean, 3)),
-                Cell(byte_counts_text([uplink.tx_bytes for uplink in each.uplinks])),
-                Cell(fixed(each.bytes_max_to_mean, 3)),
-                Cell(usage_text(each)),
-                Cell("–" if each.frames_delta is None else f"{each.frames_delta:,}"),
+                Cell(distribution.switch),
+                Cell(distribution.qps_text),
+                Cell(fixed(distribution.qps_max_to_mean, 3)),
+                Cell(byte_counts_text([uplink.tx_bytes for uplink in distribution.uplinks])),
+                Cell(fixed(distribution.bytes_max_to_mean, 3)),
+                Cell(usage_text(distribution)),
+                Cell("–" if distribution.frames_delta is None else f"{distribution.frames_delta:,}"),
             ]
         )
-        for each in most_uneven(subject.uplinks, MAX_SWITCHES)
+        for distribution in most_uneven(subject.uplinks, MAX_SWITCHES)
     ]
     caption = (
         "Queue pairs and frame bytes of each uplink, in the order of its ports. A queue pair counts where "
@@ -126,7 +131,7 @@ def uplinks_section(subject: Subject) -> Section | None:
 
 def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]:
     """Return rates and ECN marks of the uplinks; empty if no frame was marked."""
-    if not any(each.has_marks for each in distributions):
+    if not any(distribution.has_marks for distribution in distributions):
         return []
     columns = [
         Column(head, unit, numeric=index > 2)
@@ -134,7 +139,10 @@ def _mark_tables(distributions: Sequence[EgressDistribution]) -> list[TablePart]
             zip(MARK_HEADS, ("", "Gb/s", "Gb/s", *["frames"] * 3), strict=True)
         )
     ]
-    rows = [Row([Cell(text) for text in mark_cells(each)]) for each in distributions[:MAX_SWITCHES]]
+    rows = [
+        Row([Cell(text) for text in mark_cells(distribution)])
+        for distribution in distributions[:MAX_SWITCHES]
+    ]
     caption = (
         "Rates of each uplink over the run, in the order of the ports, in both directions; frames marked "
         "with congestion experienced at the uplinks, at the other ends of their cables, and at the other "
@@ -161,34 +169,38 @@ def loss_and_pause_parts(found: Insight) -> list[Part]:
     return parts
 
 
-def _priority_table(found: Insight) -> TablePart:
+def _priority_table(insight: Insight) -> TablePart:
     """Return a table of the pause frames of each priority, with separate columns for XOFF and XON."""
     columns = [Column("port", numeric=False), Column("priority")]
-    columns += [Column(f"{kind} {way}", "frames") for way in ("sent", "received") for kind in ("XOFF", "XON")]
+    columns += [
+        Column(f"{kind} {direction}", "frames")
+        for direction in ("sent", "received")
+        for kind in ("XOFF", "XON")
+    ]
     columns.append(Column("paused"))
-    shown = found.priorities[:MAX_PAUSED_ROWS]
+    shown = insight.priorities[:MAX_PAUSED_ROWS]
     rows = [
         Row(
             [
-                Cell(f"{each.node} port {each.port}"),
-                Cell(str(each.priority)),
+                Cell(f"{counters.node} port {counters.port}"),
+                Cell(str(counters.priority)),
                 *(
                     Cell("–" if count is None else f"{count:,}")
-                    for count in (each.pfc_tx, each.pfc_xon_tx, each.pfc_rx, each.pfc_xon_rx)
+                    for count in (counters.pfc_tx, counters.pfc_xon_tx, counters.pfc_rx, counters.pfc_xon_rx)
                 ),
-                Cell(time_text(each.paused_ps) if each.paused_ps else "0"),
+                Cell(time_text(counters.paused_ps) if counters.paused_ps else "0"),
             ]
         )
-        for each in shown
+        for counters in shown
     ]
-    total = len(found.priorities)
+    total = len(insight.priorities)
     caption = "PFC frames by priority: XOFF begins or renews a pause, XON ends it."
     if len(shown) < total:
         caption += f" Reduced: {len(shown)} of {total:,} ports and priorities, those with most frames."
     return TablePart(columns, rows, caption)
 
 
-def _pause_table(found: Insight) -> TablePart:
+def _pause_table(insight: Insight) -> TablePart:
     columns = [Column("paused port", numeric=False), Column("by", numeric=False)]
     columns += [Column("XOFF received", "frames"), Column("XON received", "frames")]
     columns += [Column("paused"), Column("of the run", "%")]
@@ -203,9 +215,9 @@ def _pause_table(found: Insight) -> TablePart:
                 Cell(fixed(100 * port.share, 1)),
             ]
         )
-        for port in found.paused[:MAX_PAUSED_ROWS]
+        for port in insight.paused[:MAX_PAUSED_ROWS]
     ]
-    total = len(found.paused)
+    total = len(insight.paused)
     caption = "Ports that were paused, those paused longest first."
     if len(rows) < total:
         caption += f" Reduced: {len(rows)} of {total:,} ports."

@@ -81,8 +81,8 @@ def _transfers(subject: Subject) -> Section:
     """Draw the chunk transfers, after the progress of all chunks if some are left out."""
     timeline = plot_parts([TIMELINE_FIGURE], subject)
     is_reduced = any(part.plot.reduced for part in timeline)
-    whole = plot_parts([PROGRESS_FIGURE], subject) if is_reduced else []
-    return plot_section(TIMELINE, [*whole, *timeline])
+    progress_plots = plot_parts([PROGRESS_FIGURE], subject) if is_reduced else []
+    return plot_section(TIMELINE, [*progress_plots, *timeline])
 
 
 def _counters(subject: Subject, loss_parts: Sequence[Part]) -> Section:

@@ -35,22 +35,22 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
         focus: The trial that is shown in full.
         label: Its label.
     """
-    own = [row for row in rows if row.trial.facts.suite == focus.facts.suite]
-    broken = sum(1 for row in own if row.summary.status != "complete")
-    count = counted(len(own), "result")
-    ending = f", {broken} of them with wrong values" if broken else ""
+    suite_rows = [row for row in rows if row.trial.facts.suite == focus.facts.suite]
+    incomplete = sum(1 for row in suite_rows if row.summary.status != "complete")
+    count = counted(len(suite_rows), "result")
+    ending = f", {incomplete} of them with wrong values" if incomplete else ""
     about = f"{label} · trial {focus.id}"
     bandwidth = bandwidth_section(rows, focus)
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title,
         verdict=f"measured: {count}{ending}",
-        tone="bad" if broken else "",
+        tone="bad" if incomplete else "",
         focus=f"In full: {label}, trial {focus.id}",
         sections=[
             summary_section(rows),
             *([bandwidth] if bandwidth else []),
-            Section("measured", "Measured", _told(focus), about),
+            Section("measured", "Measured", _printed_parts(focus), about),
             Section("file", "Imported file", [_file(focus)]),
         ],
         footer=f"fabricbench, results of {focus.facts.engine_version}",
@@ -62,7 +62,7 @@ def _file(focus: Trial) -> TextPart:
     return TextPart(text, title=focus.facts.run_spec[MEASURED]["file"], folded=text.count("\n") > MAX_LINES)
 
 
-def _told(focus: Trial) -> list[Part]:
+def _printed_parts(focus: Trial) -> list[Part]:
     columns = [Column("printed", numeric=False), Column("value")]
     printed = [Row([Cell(name), Cell(value)]) for name, value in printed_values(focus)]
     table: list[Part] = [TablePart(columns, printed)] if printed else []

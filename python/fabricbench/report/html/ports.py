@@ -22,11 +22,11 @@ def ports_section(focus: Trial) -> Section | None:
         Column(" ".join(head).replace("- ", ""), numeric=is_number(name)) for name, head in heads.items()
     ]
     shown = [cells_of(row) for row in rows[:_ROWS_MAX]]
-    table = TablePart(columns, [Row([Cell(each[name]) for name in heads]) for each in shown], ABOUT)
+    table = TablePart(columns, [Row([Cell(cells[name]) for name in heads]) for cells in shown], ABOUT)
     parts: list[Part] = [table]
     if len(rows) > _ROWS_MAX:
-        told = f"{counted(len(rows), 'row')}; the first {_ROWS_MAX} are shown. "
+        note = f"{counted(len(rows), 'row')}; the first {_ROWS_MAX} are shown. "
         parts.append(
-            NotePart(told + f"`fabricbench export {focus.id} --table port_map -o port_map.csv` writes all.")
+            NotePart(note + f"`fabricbench export {focus.id} --table port_map -o port_map.csv` writes all.")
         )
     return Section("port-map", "Port map", parts)

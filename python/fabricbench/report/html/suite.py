@@ -47,7 +47,7 @@ from fabricbench.store import Trial
 from fabricbench.words import counted
 
 _ROWS_MAX: Final = 500
-_WAYS_MAX: Final = 4
+_SETTINGS_MAX: Final = 4
 _NOT_SIMULATED: Final = "none: the device under test is a model"
 _TOPOLOGY: Final = "topology"
 FIGURE_NAMES: Final = tuple(FIGURES)
@@ -106,8 +106,8 @@ def _tone(report: SuiteReport) -> Tone:
 def _answers(report: SuiteReport) -> list[Answer]:
     """Return the answers: number of tests and trials, anomalies, repeatability."""
     anomalies = list(report.anomalies())
-    known = [(test.cv_percent, test) for test in report.tests if test.cv_percent is not None]
-    largest = max(known, key=lambda each: each[0], default=None)
+    variations = [(test.cv_percent, test) for test in report.tests if test.cv_percent is not None]
+    largest = max(variations, key=lambda variation: variation[0], default=None)
     categories = list(dict.fromkeys(test.category for test in report.tests))
     answers = [
         Answer("Tests", f"{len(report.tests)} of {report.planned}", ", ".join(categories), "", "results"),
@@ -135,7 +135,7 @@ def _makers(trials: Sequence[Trial]) -> str:
 
 
 def _dut(trials: Sequence[Trial]) -> list[Part]:
-    """Return the identity of the device under test; for a model, what it models."""
+    """Return the identity of the device under test; for a model, the modelled device."""
     if not trials:
         return [NotePart("No trial has finished.")]
     spec = trials[0].facts.run_spec
@@ -173,7 +173,7 @@ def _topology(trials: Sequence[Trial]) -> Iterator[Part]:
         if plot is not None:
             yield PlotPart(f"{_TOPOLOGY}-{number}", plot, half=number > 0)
     for text, trial in shown.items():
-        links = "; ".join(f"{name} {told}" for name, told in link_facts(trial.facts.run_spec["fabric"]))
+        links = "; ".join(f"{name} {value}" for name, value in link_facts(trial.facts.run_spec["fabric"]))
         yield NotePart(
             f"{text}{f'; {links}' if links else ''}. Shown: plan {trial.facts.plan}, trial {trial.id}."
         )
@@ -185,18 +185,18 @@ def _configuration(report: SuiteReport) -> list[Part]:
     rows = []
     for test in report.tests:
         specs = [trial.facts.run_spec for trial in test.trials]
-        told = [each_once(specs, text) for _, text in CONFIGURATION]
-        cells = [_several(each) for each in told]
+        settings = [each_once(specs, text) for _, text in CONFIGURATION]
+        cells = [_settings_cell(texts) for texts in settings]
         rows.append(Row([Cell(test.title, href=f"#{_key(test)}"), *cells]))
     caption = "Where the variants or the swept values of a test differ, each configuration has a line."
     return [TablePart(columns, rows, caption)]
 
 
-def _several(texts: Sequence[str]) -> Cell:
-    """Format the different settings of a test, one per line, cut after the first `_WAYS_MAX`."""
-    left = len(texts) - _WAYS_MAX
-    more = [f"and {counted(left, 'more way')}"] if left > 0 else []
-    return Cell(texts[0], [*texts[1:_WAYS_MAX], *more]) if texts else Cell("–")
+def _settings_cell(texts: Sequence[str]) -> Cell:
+    """Format the different settings of a test, one per line, cut after the first `_SETTINGS_MAX`."""
+    omitted = len(texts) - _SETTINGS_MAX
+    omission = [f"and {counted(omitted, 'more way')}"] if omitted > 0 else []
+    return Cell(texts[0], [*texts[1:_SETTINGS_MAX], *omission]) if texts else Cell("–")
 
 
 def _hosts(report: SuiteReport) -> list[Part]:
@@ -208,7 +208,9 @@ def _hosts(report: SuiteReport) -> list[Part]:
     nic = first["fabric"]["nic"]
     seeds = sorted({trial.facts.run_spec["seed"] for trial in trials if trial.facts.iteration == 0})
     jobs = [job for spec in specs for job in spec["jobs"]]
-    hows = list(dict.fromkeys(f"{job['collective']} {job['algorithm']}" for job in jobs if job["algorithm"]))
+    algorithms = list(
+        dict.fromkeys(f"{job['collective']} {job['algorithm']}" for job in jobs if job["algorithm"])
+    )
     facts = [
         ("NIC", f"a model: latency {time_text(nic['latency_ps'])} on each side"),
         (
@@ -216,7 +218,7 @@ def _hosts(report: SuiteReport) -> list[Part]:
             "; ".join(dict.fromkeys(rate_control_text(spec).partition(":")[0] for spec in specs)),
         ),
         ("Collective library", "none: the plans give the schedules"),
-        ("Algorithms, as run", ", ".join(hows)),
+        ("Algorithms, as run", ", ".join(algorithms)),
         ("Driver, operating system, BIOS", "none"),
         ("Traffic by", f"fabricbench {trials[0].facts.engine_version}, backend {_makers(trials)}"),
         ("Seed of the first iterations", ", ".join(map(str, seeds))),
@@ -227,7 +229,7 @@ def _hosts(report: SuiteReport) -> list[Part]:
         *((f"Note {number}", text) for number, text in enumerate(report.notes, 1)),
     ]
     rows = [
-        Row([Cell(test.title), Cell(transport_text([one.facts.run_spec for one in test.trials]))])
+        Row([Cell(test.title), Cell(transport_text([trial.facts.run_spec for trial in test.trials]))])
         for test in report.tests
         if test.trials
     ]
@@ -247,9 +249,9 @@ def _results(report: SuiteReport) -> list[Part]:
     columns += [Column("indicative", numeric=False), Column("ended", numeric=False)]
     rows = []
     for number, test in enumerate(report.tests, 1):
-        found = [value.mean for _, value in test.repeated()]
+        means = [value.mean for _, value in test.repeated()]
         kpi = test.primary
-        ends = [kpi.text(each) for each in (min(found), max(found))] if found else ["–", "–"]
+        ends = [kpi.text(mean) for mean in (min(means), max(means))] if means else ["–", "–"]
         tone: Tone = "bad" if test.error or test.rejected else ""
         rows.append(
             Row(
@@ -299,7 +301,7 @@ def _tests(report: SuiteReport) -> Iterator[Section]:
         parts += [_search_table(test)] if test.found else []
         parts += _kpi_table(test) if test.rows else []
         parts += _points(test) if test.rows else []
-        parts += [NotePart(f"Deviation from the procedure: {each}") for each in test.deviations]
+        parts += [NotePart(f"Deviation from the procedure: {deviation}") for deviation in test.deviations]
         yield Section(
             _key(test), f"5.{number} {test.title}", parts, f"{test.category} · {test.plan}", in_contents=False
         )
@@ -309,12 +311,12 @@ def _plots(test: TestReport) -> Iterator[PlotPart]:
     """Draw the figures of a test: of its run, or of its last case in the first iteration."""
     if not test.rows:
         return
-    shown = test.rows[-1].trial
+    last_trial = test.rows[-1].trial
     run = [trial for trial in test.trials if trial.facts.iteration == 0]
     half = len(test.figures) > 1
     for name in test.figures:
         figure = FIGURES[name]
-        plot = figure.draw(subject_of(shown, run if figure.of_run else [shown]))
+        plot = figure.draw(subject_of(last_trial, run if figure.of_run else [last_trial]))
         if plot is not None:
             yield PlotPart(f"{test.plan}-{name}", plot, half)
 
@@ -330,18 +332,19 @@ def _search_table(test: TestReport) -> TablePart:
     rows = [
         Row(
             [
-                Cell(each.variant),
-                *(Cell(value) for _, value in each.axes),
-                Cell(each.holds or "–", tone="" if each.holds else "bad"),
-                Cell(each.fails or "–"),
-                Cell(str(each.tried)),
+                Cell(case.variant),
+                *(Cell(value) for _, value in case.axes),
+                Cell(case.holds or "–", tone="" if case.holds else "bad"),
+                Cell(case.fails or "–"),
+                Cell(str(case.tried)),
             ]
         )
-        for each in test.found
+        for case in test.found
     ]
-    which = "highest" if first.is_highest else "lowest"
+    direction = "highest" if first.is_highest else "lowest"
     caption = (
-        f"Binary search of the {which} value for which the criteria hold, in {counted(test.tried, 'trial')}."
+        f"Binary search of the {direction} value for which the criteria hold, "
+        f"in {counted(test.tried, 'trial')}."
     )
     return TablePart(columns, rows, caption)
 
@@ -349,14 +352,20 @@ def _search_table(test: TestReport) -> TablePart:
 def _points(test: TestReport) -> list[Part]:
     """Return the values from each class of observation point for one trial, side by side."""
     row = test.rows[-1]
-    found = points_of(row.trial)
-    if found is None:
+    points = points_of(row.trial)
+    if points is None:
         return [NotePart("Observation points are not known of what was measured elsewhere.")]
     titles = ("fabric boundary", "device counters", "endpoint", "device – fabric", "endpoint – fabric")
     columns = [Column("observed", numeric=False), Column("unit", numeric=False), *map(Column, titles)]
     rows = [
-        Row([Cell(each.title), Cell(each.unit), *(Cell(point_text(getattr(each, name))) for name in VALUES)])
-        for each in found.rows
+        Row(
+            [
+                Cell(point.title),
+                Cell(point.unit),
+                *(Cell(point_text(getattr(point, name))) for name in VALUES),
+            ]
+        )
+        for point in points.rows
     ]
     caption = f"What each observation point tells of one trial: {row.label}, trial {row.trial.id}."
     return [TablePart(columns, rows, caption)]
@@ -378,16 +387,16 @@ def _kpi_table(test: TestReport) -> list[Part]:
     columns += [Column(below, above, numeric=False) for above, below in axis_heads(names)]
     columns.append(Column(size_title(trials)))
     columns += [Column(kpi.title, kpi.seen) for kpi in kpis]
-    lead = len(columns) - len(kpis)
+    case_columns = len(columns) - len(kpis)
     cells = []
     if any(kpi.reference for kpi in kpis):
-        indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (lead - 1)]
+        indicative = [Cell("indicative", tone="muted"), *[Cell("")] * (case_columns - 1)]
         cells.append(Row([*indicative, *(Cell(kpi.reference, tone="muted") for kpi in kpis)]))
     for row, absent in zip(rows, test.absent, strict=False):
-        own = [Cell(row.trial.facts.variant)] if has_variants else []
-        own += [Cell(row.first.summary.job)] if has_jobs else []
-        own += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
-        cells.append(Row([*own, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
+        case_cells = [Cell(row.trial.facts.variant)] if has_variants else []
+        case_cells += [Cell(row.first.summary.job)] if has_jobs else []
+        case_cells += [*map(Cell, axis_values(row.trial, names)), Cell(row.first.size)]
+        cells.append(Row([*case_cells, *(_kpi_cell(row, kpi, reasons.mark(kpi, absent)) for kpi in kpis)]))
     notes = [NotePart(text) for text in reasons.texts()]
     return [TablePart(columns, cells, _caption(test)), *notes]
 
@@ -425,7 +434,7 @@ def _kpi_cell(row: KpiRow, kpi: KpiName, mark: str) -> Cell:
 
 def _span(value: Repeated, kpi: KpiName, iterations: int) -> list[str]:
     """Format the range over several iterations, if they differ, and the number of values if incomplete."""
-    ends = [kpi.text(each) for each in (value.least, value.most)]
+    ends = [kpi.text(end) for end in (value.least, value.most)]
     span = [f"{ends[0]} – {ends[1]}"] if ends[0] != ends[1] else []
     return [*span, *([f"{value.count} of {iterations} iterations"] if value.count < iterations else [])]
 
@@ -440,24 +449,27 @@ def _caption(test: TestReport) -> str:
 
 def _anomalies(report: SuiteReport) -> list[Part]:
     """Return anomalies, deviations from the procedures, and tests that were not run."""
-    found = list(report.anomalies())
-    plain = [Column("test", numeric=False), Column("what", numeric=False)]
+    anomalies = list(report.anomalies())
+    columns = [Column("test", numeric=False), Column("what", numeric=False)]
     parts: list[Part] = [
         TablePart(
-            plain,
-            [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in found],
+            columns,
+            [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in anomalies],
             "Failures, jobs that are not complete, frames lost, criteria of plans that are not met.",
         )
-        if found
+        if anomalies
         else NotePart("No test failed, every job is complete, nothing was lost.")
     ]
-    deviations = [(test, each) for test in report.tests for each in test.deviations]
+    deviations = [(test, deviation) for test in report.tests for deviation in test.deviations]
     if deviations:
         rows = [Row([Cell(test.title, href=f"#{_key(test)}"), Cell(text)]) for test, text in deviations]
-        parts.append(TablePart(plain, rows, "Deviations from the procedures of the document."))
+        parts.append(TablePart(columns, rows, "Deviations from the procedures of the document."))
     if report.omitted:
         titles = ("category", "test", "why")
-        rows = [Row([Cell(each.category), Cell(each.title), Cell(each.reason)]) for each in report.omitted]
+        rows = [
+            Row([Cell(omitted.category), Cell(omitted.title), Cell(omitted.reason)])
+            for omitted in report.omitted
+        ]
         parts.append(TablePart([Column(title, numeric=False) for title in titles], rows, "Not carried out."))
     return parts
 
@@ -474,10 +486,12 @@ def _repeatability(report: SuiteReport) -> list[Part]:
     ]
     rows = []
     for test in report.tests:
-        known = [(value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None]
-        known.sort(key=lambda each: each[0])
-        median = known[(len(known) - 1) // 2][0] if known else None
-        worst = known[-1] if known else None
+        variations = [
+            (value.cv_percent, row) for row, value in test.repeated() if value.cv_percent is not None
+        ]
+        variations.sort(key=lambda variation: variation[0])
+        median = variations[(len(variations) - 1) // 2][0] if variations else None
+        worst = variations[-1] if variations else None
         rows.append(
             Row(
                 [

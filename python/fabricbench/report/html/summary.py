@@ -61,11 +61,11 @@ def _fabric(rows: Sequence[ResultRow]) -> list[Part]:
         return []
     columns = [
         Column("trial", numeric=False),
-        *(Column(each.label or each.title, each.unit) for each in metrics),
+        *(Column(metric.label or metric.title, metric.unit) for metric in metrics),
     ]
     lines = [
         Row(
-            [Cell(f"{row.trial.id} {row.size}"), *(_metric_cell(row, each) for each in metrics)],
+            [Cell(f"{row.trial.id} {row.size}"), *(_metric_cell(row, metric) for metric in metrics)],
             focus=row.is_focus,
         )
         for row in shown[:MAX_TABLE_ROWS]
@@ -90,8 +90,8 @@ def _metric_cell(row: ResultRow, metric: Metric) -> Cell:
     if published is None:
         return Cell(text, tone=tone)
     deviation = published.deviation_percent
-    apart = [] if deviation is None else [f"{deviation:+.2f} %"]
-    return Cell(text, [f"{published.published:.10g}", *apart], tone)
+    deviation_texts = [] if deviation is None else [f"{deviation:+.2f} %"]
+    return Cell(text, [f"{published.published:.10g}", *deviation_texts], tone)
 
 
 def _caption(rows: Sequence[ResultRow]) -> str:
@@ -142,7 +142,7 @@ def _notes(rows: Sequence[ResultRow]) -> list[Part]:
 def _published_notes(rows: Sequence[ResultRow]) -> list[Part]:
     """Return the plan's notes about the published results in the table."""
     published = [row.trial.facts.published for row in rows if row.published]
-    notes = dict.fromkeys(each["note"] for each in published if each and each.get("note"))
+    notes = dict.fromkeys(table["note"] for table in published if table and table.get("note"))
     return [NotePart(f"About the published results: {note}") for note in notes]
 
 
@@ -160,7 +160,9 @@ def _reasons(rows: Sequence[ResultRow]) -> list[Part]:
 def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
     """Return the criteria of the plan that are not met, or that all are; empty without criteria."""
     judged = [(row, judgement) for row in rows for judgement in row.judgements]
-    failed = [f"{row.label}: {judgement_text(each)}" for row, each in judged if not each.passed]
+    failed = [
+        f"{row.label}: {judgement_text(judgement)}" for row, judgement in judged if not judgement.passed
+    ]
     if not failed:
         return [NotePart(f"Criteria: all met, {len(judged):,} judged.")] if judged else []
     notes: list[Part] = [NotePart(f"Criterion of the plan: {text}") for text in failed[:_MAX_REASONS]]

@@ -20,10 +20,10 @@ _JOBS_MAX = 4
 def sweep_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
     """Return the figures of each job, or `None` if no field is swept over several values."""
     subject = Subject(focus, lambda: rows)
-    own = [row.report for row in rows if row.trial.facts.suite == focus.facts.suite]
+    suite_reports = [row.report for row in rows if row.trial.facts.suite == focus.facts.suite]
     parts: list[Part] = [
         replace(part, name=f"{part.name}-{index}")
-        for index, sweep in enumerate(sweeps(own)[:_JOBS_MAX])
+        for index, sweep in enumerate(sweeps(suite_reports)[:_JOBS_MAX])
         for part in plot_parts(figures_of(SWEEP), subject.of_job(sweep.job))
     ]
     return Section(SWEEP.key, SWEEP.title, parts) if parts else None

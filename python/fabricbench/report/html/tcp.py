@@ -35,7 +35,7 @@ def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
         for row, result in results
     ]
     columns = [Column("trial", numeric=False)]
-    columns += [_column(head, is_text=place < TEXTS) for place, head in enumerate(heads)]
+    columns += [_column(head, is_text=index < TEXTS) for index, head in enumerate(heads)]
     focus = next((row.trial for row in rows if row.is_focus), None)
     connections = [_connections(focus)] if focus else []
     return Section("tcp", "TCP traffic", [TablePart(columns, lines, CAPTION), *filter(None, connections)])
@@ -43,15 +43,19 @@ def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
 
 def _connections(focus: Trial) -> TablePart | None:
     """Return the first TCP connections of the focus trial, or `None` without a table of them."""
-    found = connections_of(focus)
-    if not found:
+    connections = connections_of(focus)
+    if not connections:
         return None
-    columns = [_column(head, is_text=place == 0) for place, head in enumerate(CONNECTION_HEADS)]
-    rows = [Row([Cell(text) for text in connection_cells(each)]) for each in found[:MAX_CONNECTIONS]]
+    columns = [_column(head, is_text=index == 0) for index, head in enumerate(CONNECTION_HEADS)]
+    rows = [
+        Row([Cell(text) for text in connection_cells(connection)])
+        for connection in connections[:MAX_CONNECTIONS]
+    ]
     caption = CONNECTION_CAPTION
-    if len(rows) < len(found):
+    if len(rows) < len(connections):
         caption += (
-            f" Reduced: {len(rows)} of {len(found):,}; `fabricbench export --table connections` has all."
+            f" Reduced: {len(rows)} of {len(connections):,}; "
+            "`fabricbench export --table connections` has all."
         )
     return TablePart(columns, rows, caption)
 

@@ -29,11 +29,11 @@ def tenants_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
     Raises:
         StoreError: A table of a trial cannot be read.
     """
-    beside = [row for row in rows if row.alone]
-    if not beside:
+    shared_rows = [row for row in rows if row.alone]
+    if not shared_rows:
         return None
-    subject = Subject(focus, lambda: beside)
-    parts: list[Part] = [_table(beside), *plot_parts(BESIDE_FIGURES, subject, half=True)]
+    subject = Subject(focus, lambda: shared_rows)
+    parts: list[Part] = [_table(shared_rows), *plot_parts(BESIDE_FIGURES, subject, half=True)]
     return Section(TENANTS.key, TENANTS.title, [*parts, *_seeds(subject)])
 
 
@@ -60,10 +60,10 @@ def _lines(row: ResultRow) -> list[Row]:
         return []
     variant = row.trial.facts.variant if row.trial.facts.reference else ""
     size = ", ".join(part for part in (row.size, row.axes, variant, row.iteration) if part)
-    kept = Cell(fixed(row.alone.kept_percent, 1))
+    ratio = Cell(fixed(row.alone.kept_percent, 1))
     return [
         Row(
-            [Cell(size), Cell(row.summary.job), Cell("beside"), kept, *_values(row.summary)],
+            [Cell(size), Cell(row.summary.job), Cell("beside"), ratio, *_values(row.summary)],
             focus=row.is_focus,
         ),
         Row([Cell(""), Cell(""), Cell("alone", tone="muted"), Cell(""), *_values(row.alone.summary)]),
@@ -86,7 +86,7 @@ def _seeds(subject: Subject) -> list[Part]:
     return [_spread_table(subject.kept), *plots, *_placement_parts(subject.kept)]
 
 
-def _spread_table(kept: Sequence[KeptRow]) -> TablePart:
+def _spread_table(ratios: Sequence[KeptRow]) -> TablePart:
     titles = ("iterations", "least", "P25", "median", "P75", "largest")
     rows = [
         Row(
@@ -96,7 +96,7 @@ def _spread_table(kept: Sequence[KeptRow]) -> TablePart:
                 *(Cell(fixed(value, 1)) for value in spread.quartiles),
             ]
         )
-        for name, spread in kept_spreads(kept).items()
+        for name, spread in kept_spreads(ratios).items()
     ]
     columns = [Column("busbw kept (%)", numeric=False), *(Column(title) for title in titles)]
     return TablePart(
@@ -104,9 +104,9 @@ def _spread_table(kept: Sequence[KeptRow]) -> TablePart:
     )
 
 
-def _placement_parts(kept: Sequence[KeptRow]) -> list[Part]:
-    known = [row for row in kept if row.placement]
-    if not known:
+def _placement_parts(ratios: Sequence[KeptRow]) -> list[Part]:
+    placed = [row for row in ratios if row.placement]
+    if not placed:
         return [
             NotePart("Queue pairs have no path of their own here, so there are no placements to tell apart.")
         ]
@@ -117,7 +117,7 @@ def _placement_parts(kept: Sequence[KeptRow]) -> list[Part]:
         Column(PAUSES.label, PAUSES.unit),
     ]
     columns += [Column("others beside it", "time-weighted mean"), Column("placement", numeric=False)]
-    ordered = sorted(known, key=lambda row: (row.name, row.kept_percent))
+    ordered = sorted(placed, key=lambda row: (row.name, row.kept_percent))
     rows = [
         Row(
             [

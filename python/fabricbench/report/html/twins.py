@@ -23,14 +23,14 @@ def twins_section(run: Sequence[Trial], focus: Trial, twins: Sequence[Trial]) ->
     Raises:
         StoreError: A table cannot be read.
     """
-    own = [trial for trial in run if trial.facts.suite == focus.facts.suite]
+    suite_trials = [trial for trial in run if trial.facts.suite == focus.facts.suite]
     if not twins or focus.is_printed:
         return None
     try:
-        groups = twins_of(own, twins)
+        groups = twins_of(suite_trials, twins)
     except NoTwinError:
         return None
-    shown = [*own, *twins]
+    shown = [*suite_trials, *twins]
     figures = figure_section(TWIN, subject_of(focus, shown))
     tables = [part for group in groups for part in _parts(group)]
     return Section(TWIN.key, TWIN.title, [*tables, *figures.parts])

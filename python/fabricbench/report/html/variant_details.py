@@ -49,8 +49,8 @@ class RunVariants:
         if self._found is None or trial.facts.variant not in self._found.labels:
             return None
         label = trial.facts.variant
-        place = list(self._found.labels).index(label)
-        facts = [f"{each.field}: {each.values[place]}" for each in self._found.parameters]
+        column = list(self._found.labels).index(label)
+        facts = [f"{parameter.field}: {parameter.values[column]}" for parameter in self._found.parameters]
         size = shown_size(trial, summary_of(trial.results[0], trial.facts.run_spec))
         notes: list[Part] = [NotePart("; ".join(facts) + ".")] if facts else []
         iteration = f", iteration {trial.facts.iteration}" if self._repeats else ""
@@ -69,13 +69,13 @@ class RunVariants:
         return [*shown, *(replace(head, parts=[*head.parts, NotePart(text)]) for head in heads if head)]
 
     def _sections(self, trial: Trial) -> list[Section]:
-        found, label = insight(trial), trial.facts.variant
-        parts = [diagnosis_section(found), uplinks_section(subject_of(trial, [trial]))]
-        parts += trial_sections(trial, found, loss_and_pause_parts(found))
-        head = self.headline(trial)
+        trial_insight, label = insight(trial), trial.facts.variant
+        parts = [diagnosis_section(trial_insight), uplinks_section(subject_of(trial, [trial]))]
+        parts += trial_sections(trial, trial_insight, loss_and_pause_parts(trial_insight))
+        headline_section = self.headline(trial)
         about = f"variant {label} · trial {trial.id}"
-        own = [_of_variant(section, label, about) for section in parts if section is not None]
-        return [*([head] if head else []), *own]
+        sections = [_of_variant(section, label, about) for section in parts if section is not None]
+        return [*([headline_section] if headline_section else []), *sections]
 
 
 def _comparison(trials: Sequence[Trial], focus: Trial) -> Comparison | None:

@@ -62,21 +62,21 @@ def _findings(rows: Sequence[VersusRow]) -> list[Part]:
     """Return a sentence for each variant about its ratios over all jobs and sizes."""
     notes: list[Part] = []
     for name in _variants(rows):
-        told = [_told(name, ratio, rows) for ratio in dict.fromkeys(row.ratio for row in rows)]
-        if name != rows[0].reference and any(told):
-            notes.append(NotePart(f"{name}: {', '.join(each for each in told if each)}."))
+        ratio_texts = [_ratio_text(name, ratio, rows) for ratio in dict.fromkeys(row.ratio for row in rows)]
+        if name != rows[0].reference and any(ratio_texts):
+            notes.append(NotePart(f"{name}: {', '.join(text for text in ratio_texts if text)}."))
     return notes
 
 
-def _told(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
+def _ratio_text(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
     """Format the range of a variant's ratio; empty if it has none."""
-    own = [
+    results = [
         result for row in rows if row.ratio == ratio for result in row.results if result.variant == variant
     ]
-    found = [result.value for result in own if result.value is not None]
-    if not found:
+    values = [result.value for result in results if result.value is not None]
+    if not values:
         return ""
-    low, high = fixed(min(found), _DECIMALS), fixed(max(found), _DECIMALS)
+    low, high = fixed(min(values), _DECIMALS), fixed(max(values), _DECIMALS)
     times = low if low == high else f"{low} to {high}"
     better = "less is better" if RATIOS[ratio].direction is Direction.LOWER else "more is better"
     return f"{RATIOS[ratio].phrase} {times} times that of {rows[0].reference} ({better})"
@@ -103,17 +103,17 @@ def _table(rows: Sequence[VersusRow]) -> TablePart:
 
 
 def _ratio_cell(row: VersusRow, variant: str) -> Cell:
-    result = next((each for each in row.results if each.variant == variant), None)
+    result = next((candidate for candidate in row.results if candidate.variant == variant), None)
     if result is None:
         return Cell("-", tone="muted")
     link = f"#{anchor(variant)}"
     if result.value is None:
         return Cell("incomplete" if result.is_incomplete else "-", tone="bad", href=link)
     tone = "" if variant == row.reference else _TONES[row.verdict(result)]
-    return Cell(fixed(result.value, _DECIMALS), _below(row, result), tone, link)
+    return Cell(fixed(result.value, _DECIMALS), _detail_lines(row, result), tone, link)
 
 
-def _below(row: VersusRow, result: VariantResult) -> list[str]:
+def _detail_lines(row: VersusRow, result: VariantResult) -> list[str]:
     """Return the value behind the ratio, and the spread of the ratio over several seeds."""
     lines = []
     if len(result.jobs) == 1:
@@ -178,8 +178,8 @@ def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
         for row in rows
         for index, result in enumerate(row.results)
     ]
-    several = any(len(result.jobs) > 1 for row in rows for result in row.results)
-    caption = f"Every metric that is compared{', at the first iteration' if several else ''}."
+    has_repeats = any(len(result.jobs) > 1 for row in rows for result in row.results)
+    caption = f"Every metric that is compared{', at the first iteration' if has_repeats else ''}."
     if len(lines) > MAX_ROWS:
         caption += f" Reduced: the first {MAX_ROWS} of {len(lines):,} lines."
     return TablePart(columns, lines[:MAX_ROWS], caption)
@@ -202,7 +202,10 @@ def _value_cells(row: VersusRow, result: VariantResult, name: str) -> list[Cell]
 
 def _parameters(parameters: Sequence[Difference], labels: Sequence[str]) -> TablePart:
     columns = [Column("parameter", numeric=False), *(Column(label, numeric=False) for label in labels)]
-    rows = [Row([Cell(each.field), *map(Cell, each.values)]) for each in parameters[:MAX_PARAMETERS]]
+    rows = [
+        Row([Cell(parameter.field), *map(Cell, parameter.values)])
+        for parameter in parameters[:MAX_PARAMETERS]
+    ]
     caption = "Parameters that differ between the variants; all others are the same."
     if len(parameters) > MAX_PARAMETERS:
         caption += f" Reduced: the first {MAX_PARAMETERS} of {len(parameters):,}."

@@ -41,9 +41,9 @@ def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
         columns += [Column((f"{head} 1", unit)), Column((f"{head} 2", unit))]
         columns += [Column(("ratio",))] if _has_ratio(metric) else []
     rows = [_row(pair, shown) for pair in pairs]
-    told = "" if variant in ("", "base") else f", {variant}"
-    told += f", {axes}" if axes else ""
-    return f"{collective}, {ranks} ranks{told}\n{render(columns, rows, colour=colour)}"
+    suffix = "" if variant in ("", "base") else f", {variant}"
+    suffix += f", {axes}" if axes else ""
+    return f"{collective}, {ranks} ranks{suffix}\n{render(columns, rows, colour=colour)}"
 
 
 def _row(pair: JobPair, metrics: Sequence[Metric]) -> Row:

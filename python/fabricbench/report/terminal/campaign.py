@@ -29,7 +29,7 @@ def campaign_text(report: CampaignReport, *, colour: bool = False) -> str:
     head = styled(f"{report.name}: {report.extent}", Style.BOLD, colour=colour)
     notes = [f"note: {note}" for note in report.table.notes]
     parts = ["\n".join([head, *([report.title] if report.title else []), *_missing(report), *notes])]
-    parts += [_response(each, colour=colour) for each in report.responses]
+    parts += [_response(response, colour=colour) for response in report.responses]
     front = report.front
     return "\n\n".join([*parts, *([_front(front, colour=colour)] if front else [])])
 
@@ -40,8 +40,10 @@ def _missing(report: CampaignReport) -> list[str]:
         f"missing: {row['trial']}, {row['status']}: {settings_of(table, row)}"
         for row in missing.head(_MISSING_MAX).to_dicts()
     ]
-    left = missing.height - _MISSING_MAX
-    return [*lines, f"and {counted(left, 'more')[: -1 if left > 1 else None]}"] if left > 0 else lines
+    omitted = missing.height - _MISSING_MAX
+    return (
+        [*lines, f"and {counted(omitted, 'more')[: -1 if omitted > 1 else None]}"] if omitted > 0 else lines
+    )
 
 
 def _response(response: Response, *, colour: bool) -> str:
@@ -65,10 +67,10 @@ def _effects(response: Response, effects: Effects, *, colour: bool) -> str:
     for number in response.strongest(len(response.factors)):
         factor, levels = response.factors[number], effects.levels[number]
         rows.append(Row([factor.name, "", "", "", per_cent(100 * effects.shares[number])], Style.BOLD))
-        told = list(zip(factor.levels, levels, strict=True))
-        rows += [_level(response, value, level) for value, level in told[:_LEVELS_MAX]]
-        if len(told) > _LEVELS_MAX:
-            rows.append(Row([f"  and {len(told) - _LEVELS_MAX} more", "", "", "", ""], Style.DIM))
+        level_values = list(zip(factor.levels, levels, strict=True))
+        rows += [_level(response, value, level) for value, level in level_values[:_LEVELS_MAX]]
+        if len(level_values) > _LEVELS_MAX:
+            rows.append(Row([f"  and {len(level_values) - _LEVELS_MAX} more", "", "", "", ""], Style.DIM))
     return render(columns, rows, colour=colour)
 
 
@@ -100,7 +102,7 @@ def _ends(response: Response, *, colour: bool) -> str:
     if 1 < len(of_each) <= _LOADS_MAX:
         names += ["best of each", *[""] * (len(of_each) - 1)]
         shown += of_each
-    of_best = {id(each) for each in (*best[:1], *of_each)}
+    of_best = {id(setting) for setting in (*best[:1], *of_each)}
     rows = [
         _setting(response, name, setting, is_best=id(setting) in of_best)
         for name, setting in zip(names, shown, strict=True)
@@ -122,11 +124,13 @@ def _front(front: Front, *, colour: bool) -> str:
         Row([*front.settings[number], *_values(front, front.points[number])])
         for number in front.best[:_FRONT_MAX]
     ]
-    left = len(front.best) - _FRONT_MAX
-    more = [f"and {left} more: the report has all of them"] if left > 0 else []
+    omitted = len(front.best) - _FRONT_MAX
+    omission = [f"and {omitted} more: the report has all of them"] if omitted > 0 else []
     if not rows:
         return f"{styled(title, Style.BOLD, colour=colour)}: no setting has both"
-    return "\n".join([styled(title, Style.BOLD, colour=colour), render(columns, rows, colour=colour), *more])
+    return "\n".join(
+        [styled(title, Style.BOLD, colour=colour), render(columns, rows, colour=colour), *omission]
+    )
 
 
 def _values(front: Front, point: Sequence[float]) -> list[str]:

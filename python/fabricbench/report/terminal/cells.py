@@ -37,30 +37,34 @@ def heading(job: JobReport, others: Sequence[JobReport] = (), *, with_variant: b
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
-    alike = others if facts.axes and others else [job]
-    what = f"{variant}job {summary.job}: {_what([each.summary for each in alike])}"
+    table_jobs = others if facts.axes and others else [job]
+    job_text = (
+        f"{variant}job {summary.job}: {_collective_text([table_job.summary for table_job in table_jobs])}"
+    )
     other = [made(job.trial)] if made(job.trial) != SIMULATED else []
-    return ", ".join([f"{facts.plan}{tag}", what, *round_text(job), *other])
+    return ", ".join([f"{facts.plan}{tag}", job_text, *round_text(job), *other])
 
 
-def _what(summaries: Sequence[Summary]) -> str:
+def _collective_text(summaries: Sequence[Summary]) -> str:
     """Format collective and ranks of a job: all different collectives, and the range of ranks."""
-    hows = (" ".join(part for part in (each.collective, each.algorithm) if part) for each in summaries)
-    ranks = sorted({each.ranks for each in summaries})
+    collectives = (
+        " ".join(part for part in (summary.collective, summary.algorithm) if part) for summary in summaries
+    )
+    ranks = sorted({summary.ranks for summary in summaries})
     span = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
-    return f"{' or '.join(dict.fromkeys(hows))}, {span} ranks"
+    return f"{' or '.join(dict.fromkeys(collectives))}, {span} ranks"
 
 
 def round_text(job: JobReport) -> list[str]:
     """Format the options of a job's rounds: warm-up rounds, changing root, barriers."""
     spec = job.job_spec
     warm_up = spec.get("warm_up_rounds", 0)
-    told = {
+    options = {
         f"{counted(warm_up, 'round')} to warm up": warm_up,
         "another root in each round": spec.get("root_shift"),
         "barriers between rounds": spec.get("barrier"),
     }
-    return [text for text, applies in told.items() if applies]
+    return [text for text, applies in options.items() if applies]
 
 
 def sized(job: JobReport) -> str:
@@ -88,11 +92,11 @@ def axis_columns(names: Sequence[str]) -> list[Column]:
 def published_rows(job: JobReport, metrics: Sequence[Metric]) -> Iterator[Row]:
     """Yield the rows of a job's published values and of their deviations, if there are any."""
     if job.deviations:
-        known = {deviation.metric: deviation for deviation in job.deviations}
-        found = [known.get(metric.name) for metric in metrics]
-        values = ("" if each is None else f"{each.published:.10g}" for each in found)
+        by_metric = {deviation.metric: deviation for deviation in job.deviations}
+        deviations = [by_metric.get(metric.name) for metric in metrics]
+        values = ("" if deviation is None else f"{deviation.published:.10g}" for deviation in deviations)
         yield Row(["published", *values], Style.DIM)
-        yield Row(["deviation", *(deviation_text(each) for each in found)], Style.DIM)
+        yield Row(["deviation", *(deviation_text(deviation) for deviation in deviations)], Style.DIM)
 
 
 def deviation_text(deviation: Deviation | None) -> str:

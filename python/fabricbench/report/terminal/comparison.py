@@ -22,13 +22,13 @@ def comparison_text(found: Comparison, *, colour: bool = False) -> str:
     """Return the differing parameters, the table of a run's variants, and every metric of each job."""
     parts = [_parameters(found, colour=colour)]
     parts += [run_table(found.jobs, colour=colour)] if found.jobs else []
-    ordered = sorted(found.focus, key=lambda pair: _place(found, pair))
+    ordered = sorted(found.focus, key=lambda pair: _job_index(found, pair))
     parts += [_metrics(list(group), colour=colour) for _, group in groupby(ordered, key=_job)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _place(found: Comparison, pair: JobPair) -> int:
-    jobs = list(dict.fromkeys(_job(each) for each in found.focus))
+def _job_index(comparison: Comparison, pair: JobPair) -> int:
+    jobs = list(dict.fromkeys(_job(focus_pair) for focus_pair in comparison.focus))
     return jobs.index(_job(pair))
 
 
@@ -36,19 +36,22 @@ def _job(pair: JobPair) -> tuple[str, str]:
     return pair.first.trial.id, pair.first.summary.job
 
 
-def _parameters(found: Comparison, *, colour: bool) -> str:
+def _parameters(comparison: Comparison, *, colour: bool) -> str:
     title = styled("parameters that differ", Style.BOLD, colour=colour)
-    if not found.parameters:
-        return found.note or "no parameter differs"
-    columns = [Column((head,), is_text=True) for head in ("", *found.labels)]
-    rows = [Row([each.field, *map(_short, each.values)]) for each in found.parameters[:MAX_PARAMETERS]]
-    rest = len(found.parameters) - MAX_PARAMETERS
-    more = [f"... and {rest} more"] if rest > 0 else []
-    more += [found.note] if found.note else []
-    return "\n".join([title, render(columns, rows, colour=colour), *more])
+    if not comparison.parameters:
+        return comparison.note or "no parameter differs"
+    columns = [Column((head,), is_text=True) for head in ("", *comparison.labels)]
+    rows = [
+        Row([parameter.field, *map(_truncated, parameter.values)])
+        for parameter in comparison.parameters[:MAX_PARAMETERS]
+    ]
+    omitted = len(comparison.parameters) - MAX_PARAMETERS
+    notes = [f"... and {omitted} more"] if omitted > 0 else []
+    notes += [comparison.note] if comparison.note else []
+    return "\n".join([title, render(columns, rows, colour=colour), *notes])
 
 
-def _short(text: str) -> str:
+def _truncated(text: str) -> str:
     """Truncate a value that would make the table too wide; JSON and the report have it in full."""
     return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
 
@@ -63,8 +66,12 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
         columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
     changes = [[pair.changes[index] for pair in pairs] for index in range(len(pairs[0].changes))]
     kinds = {job.summary.kind for job in (first, *(pair.second for pair in pairs))} if not measured else set()
-    changes = [each for each in changes if not each[0].metric.is_on_demand]
-    rows = [_row(each) for each in changes if any(map(_has_any, each)) or _concerns(each[0], kinds)]
+    changes = [metric_changes for metric_changes in changes if not metric_changes[0].metric.is_on_demand]
+    rows = [
+        _row(metric_changes)
+        for metric_changes in changes
+        if any(map(_has_any, metric_changes)) or _concerns(metric_changes[0], kinds)
+    ]
     titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
 

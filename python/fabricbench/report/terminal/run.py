@@ -43,10 +43,10 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
             adjacent lines.
         colour: Use the styles of a terminal.
     """
-    beside = [job for job in jobs if job.alone]
-    known = {job.alone.trial.attempt for job in beside if job.alone}
-    first = {_run(job): job.trial.facts.position for job in sorted(beside, key=_position, reverse=True)}
-    shown = _in_order([job for job in jobs if job.trial.attempt not in known])
+    shared_jobs = [job for job in jobs if job.alone]
+    alone_attempts = {job.alone.trial.attempt for job in shared_jobs if job.alone}
+    first = {_run(job): job.trial.facts.position for job in sorted(shared_jobs, key=_position, reverse=True)}
+    shown = _in_order([job for job in jobs if job.trial.attempt not in alone_attempts])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
     tables += [_fabric_text(shown, colour=colour), _swept_text(jobs, colour=colour)]
     tables += [
@@ -54,9 +54,11 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     ]
     tables += [
         tenants_table(list(group), colour=colour)
-        for _, group in groupby(sorted(beside, key=lambda job: (first[_run(job)], _position(job))), key=_run)
+        for _, group in groupby(
+            sorted(shared_jobs, key=lambda job: (first[_run(job)], _position(job))), key=_run
+        )
     ]
-    tables += [seeds_text(jobs, colour=colour)] if beside else []
+    tables += [seeds_text(jobs, colour=colour)] if shared_jobs else []
     tables.append(_tcp_text(jobs, colour=colour))
     tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
@@ -112,8 +114,8 @@ def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
         for name, trial in _named_trials(jobs)
         for text in unreached_failures(trial.facts.run_spec, (trial.summary or {}).get("end_ps", 0))
     ]
-    more = [f"and {len(lines) - _MAX_UNREACHED} more"] if len(lines) > _MAX_UNREACHED else []
-    return "\n".join([*lines[:_MAX_UNREACHED], *more])
+    omission = [f"and {len(lines) - _MAX_UNREACHED} more"] if len(lines) > _MAX_UNREACHED else []
+    return "\n".join([*lines[:_MAX_UNREACHED], *omission])
 
 
 def _named_trials(jobs: Sequence[JobReport]) -> Iterator[tuple[str, Trial]]:
@@ -185,10 +187,12 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
         elif job.missing:
             lines.append(f"{full_label(job, with_iteration=repeats)}: {job.missing}")
     lines += _criteria_lines(jobs, with_iteration=repeats, colour=colour)
-    rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
-    lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]
+    published_facts = [job.trial.facts.published for job in jobs if job.deviations]
+    lines += [f"published: {name}" for name in sorted({row["table"] for row in published_facts if row})]
     lines += [
-        f"note: {note}" for note in dict.fromkeys(row.get("note", "") for row in rows_beside if row) if note
+        f"note: {note}"
+        for note in dict.fromkeys(row.get("note", "") for row in published_facts if row)
+        if note
     ]
     return "\n".join(lines)
 
@@ -199,13 +203,13 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
         return []
     failed = [
         styled(
-            f"{full_label(job, with_iteration=with_iteration)}: {judgement_text(each)}",
+            f"{full_label(job, with_iteration=with_iteration)}: {judgement_text(judgement)}",
             Style.RED,
             colour=colour,
         )
         for job in jobs
-        for each in job.judgements
-        if not each.passed
+        for judgement in job.judgements
+        if not judgement.passed
     ]
     return failed or [ALL_MET]
 
@@ -213,8 +217,8 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
 def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
     """Return the columns of the jobs of a table."""
     shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
-    found = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
-    return found if has_chunks(jobs) else [*found, *held([_TIMES_MEASURED], jobs)]
+    columns = run_columns(jobs, *shown, View.REPEATS, View.RANKS, View.ADAPTERS)
+    return columns if has_chunks(jobs) else [*columns, *held([_TIMES_MEASURED], jobs)]
 
 
 def _rows(

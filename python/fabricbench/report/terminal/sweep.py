@@ -20,17 +20,17 @@ def sweep_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
 
     Empty if fewer than two fields have several values: then the table of the run is sufficient.
     """
-    parts = [_tables(each, colour=colour) for each in sweeps(jobs) if len(each.fields) > 1]
+    parts = [_tables(sweep, colour=colour) for sweep in sweeps(jobs) if len(sweep.fields) > 1]
     return "\n\n".join(part for part in parts if part)
 
 
 def _tables(sweep: Sweep, *, colour: bool) -> str:
     """Return the tables of one job, limited in number, and in size to a terminal."""
-    grids = [each for each in sweep.grids() if _fits(each)]
+    grids = [grid for grid in sweep.grids() if _fits(grid)]
     tables = [_table(sweep, grid, colour=colour) for grid in grids[:_GRIDS_MAX]]
-    left = len(grids) - _GRIDS_MAX
-    more = [f"and {counted(left, 'more table')}: the report has all of them"] if left > 0 else []
-    return "\n\n".join([*tables, *more])
+    omitted = len(grids) - _GRIDS_MAX
+    omission = [f"and {counted(omitted, 'more table')}: the report has all of them"] if omitted > 0 else []
+    return "\n\n".join([*tables, *omission])
 
 
 def _fits(grid: Grid) -> bool:

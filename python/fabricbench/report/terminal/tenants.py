@@ -51,8 +51,10 @@ def _worst_lines(jobs: Sequence[JobReport], *, with_iteration: bool) -> list[str
     worst = worst_job(jobs)
     if worst is None:
         return []
-    where = label(worst, with_iteration=with_iteration)
-    return [f"{counted(total_ranks(worst.trial), 'rank')} in all; worst: {worst_text(worst)}, at {where}"]
+    worst_label = label(worst, with_iteration=with_iteration)
+    return [
+        f"{counted(total_ranks(worst.trial), 'rank')} in all; worst: {worst_text(worst)}, at {worst_label}"
+    ]
 
 
 _SPREAD_COLUMNS = [
@@ -77,14 +79,14 @@ def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """
     from fabricbench.results.seeds import kept_rows, kept_spreads
 
-    kept = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
-    if not kept:
+    ratios = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
+    if not ratios:
         return ""
     spreads = [
-        Row([name, str(each.count), *(fixed(value, 1) for value in each.quartiles)])
-        for name, each in kept_spreads(kept).items()
+        Row([name, str(spread.count), *(fixed(value, 1) for value in spread.quartiles)])
+        for name, spread in kept_spreads(ratios).items()
     ]
-    placed = sorted((row for row in kept if row.placement), key=lambda row: (row.name, row.kept_percent))
+    placed = sorted((row for row in ratios if row.placement), key=lambda row: (row.name, row.kept_percent))
     placements = [
         Row(
             [
@@ -111,7 +113,7 @@ def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
 def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
     if job.alone is None:
         return
-    for summary, beside, kept in (
+    for summary, company, ratio in (
         (job.summary, "others", fixed(job.alone.kept_percent, 1)),
         (job.alone.summary, "nobody", ""),
     ):
@@ -123,4 +125,4 @@ def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
         size = ", ".join(part for part in (label(job, with_iteration=with_iteration), job.axes) if part)
         head = [size, job.summary.job] if is_first else ["", ""]
         style = Style.PLAIN if summary.status == "complete" else Style.RED
-        yield Row([*head, beside, *of_rounds, kept, *of_chunks], style)
+        yield Row([*head, company, *of_rounds, ratio, *of_chunks], style)

@@ -33,14 +33,18 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
         colour: Use the styles of a terminal.
     """
     trial = jobs[0].trial
-    told = [(name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)]
-    told = [(name, f"{text}{not_met_text(jobs)}" if name == "status" else text) for name, text in told]
-    told += [("jobs", text)] if (text := jobs_text(jobs)) else []
-    facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in told], colour=False)
+    facts_shown = [
+        (name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)
+    ]
+    facts_shown = [
+        (name, f"{text}{not_met_text(jobs)}" if name == "status" else text) for name, text in facts_shown
+    ]
+    facts_shown += [("jobs", text)] if (text := jobs_text(jobs)) else []
+    facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in facts_shown], colour=False)
     facts = "\n".join([facts, *(f"note: {note}" for note in trial.notes)])
     jobs = by_concern(jobs)
-    beside = [job for job in jobs if job.alone]
-    tenants = [tenants_table(beside, colour=colour)] if beside else []
+    shared_jobs = [job for job in jobs if job.alone]
+    tenants = [tenants_table(shared_jobs, colour=colour)] if shared_jobs else []
     if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
     fabric = [table for table in [_fabric_text(jobs, colour=colour)] if table]
@@ -116,10 +120,12 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
     if summary.reason:
         lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
     lines += [job.missing] if job.missing else []
-    known = {deviation.metric: deviation for deviation in job.deviations}
-    rows = [_metric_row(job, metric, known.get(metric.name)) for metric in METRICS if _is_shown(job, metric)]
+    by_metric = {deviation.metric: deviation for deviation in job.deviations}
+    rows = [
+        _metric_row(job, metric, by_metric.get(metric.name)) for metric in METRICS if _is_shown(job, metric)
+    ]
     heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
-    if known:
+    if by_metric:
         heads += [Column(("published",)), Column(("deviation",))]
     else:
         rows = [Row(row.cells[:3]) for row in rows]
@@ -142,8 +148,12 @@ def _is_shown(job: JobReport, metric: Metric) -> bool:
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
     """Format every criterion of a job, and whether it is met."""
     return [
-        styled(f"criterion: {judgement_text(each)}", Style.PLAIN if each.passed else Style.RED, colour=colour)
-        for each in job.judgements
+        styled(
+            f"criterion: {judgement_text(judgement)}",
+            Style.PLAIN if judgement.passed else Style.RED,
+            colour=colour,
+        )
+        for judgement in job.judgements
     ]
 
 
@@ -154,7 +164,7 @@ def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> 
     return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
 
 
-_KEPT = Column(("of alone", "%"))
+_OF_ALONE = Column(("of alone", "%"))
 _RANKS = Column(("ranks", "of all"))
 _LIST_COLUMNS = [
     Column(("trial",), is_text=True),
@@ -186,8 +196,8 @@ def trial_list(
         colour: Use the styles of a terminal.
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
-    several = any(len(group) > 1 for group in jobs_of.values())
-    columns = [*_LIST_COLUMNS[:4], *([_RANKS, _KEPT] if several else []), *_LIST_COLUMNS[4:]]
+    has_several_jobs = any(len(group) > 1 for group in jobs_of.values())
+    columns = [*_LIST_COLUMNS[:4], *([_RANKS, _OF_ALONE] if has_several_jobs else []), *_LIST_COLUMNS[4:]]
     rows: list[Row] = []
     for trial in trials:
         tagged = _tags_text(trial, tags.get(trial.id, ()))
@@ -195,19 +205,19 @@ def trial_list(
         worst = worst_job(jobs_of.get(trial.attempt, []))
         for job in finished:
             row = _list_row(trial, job, tagged)
-            more = _beside_cells(trial, job, is_worst=job is worst) if several else []
-            rows.append(replace(row, cells=[*row.cells[:4], *more, *row.cells[4:]]))
+            shared_cells = _shared_cells(trial, job, is_worst=job is worst) if has_several_jobs else []
+            rows.append(replace(row, cells=[*row.cells[:4], *shared_cells, *row.cells[4:]]))
     return render(columns, rows, colour=colour)
 
 
-def _beside_cells(trial: Trial, job: JobReport | None, *, is_worst: bool) -> list[str]:
+def _shared_cells(trial: Trial, job: JobReport | None, *, is_worst: bool) -> list[str]:
     """Format the ranks of a job and of all, and its bandwidth relative to itself alone; marks the worst."""
     ranks = total_ranks(trial)
     if job is None:
         return [f"{ranks}", ""]
-    kept = kept_of(job)
-    mark = "worst " if is_worst and kept is not None else ""
-    return [f"{job.summary.ranks}/{ranks}", "" if kept is None else f"{mark}{kept:.1f}"]
+    percent = kept_of(job)
+    mark = "worst " if is_worst and percent is not None else ""
+    return [f"{job.summary.ranks}/{ranks}", "" if percent is None else f"{mark}{percent:.1f}"]
 
 
 def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
@@ -217,8 +227,8 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     size = job.size if job else data_size(facts.data_size_bytes)
     status = status_text(job) if job else trial.status
     variant = "" if facts.variant in ("", "base") else facts.variant
-    told = ", ".join(part for part in (variant, axes_label(trial)) if part)
-    plan = f"{facts.plan} ({told})" if told else facts.plan
+    labels = ", ".join(part for part in (variant, axes_label(trial)) if part)
+    plan = f"{facts.plan} ({labels})" if labels else facts.plan
     cells = [
         facts.id,
         plan,

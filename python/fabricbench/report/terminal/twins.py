@@ -26,7 +26,7 @@ def _group_text(group: TwinGroup, *, colour: bool) -> str:
     lines = [styled(group.title, Style.BOLD, colour=colour)]
     lines.append(render(columns, [_row(row) for row in group.rows], colour=colour))
     lines += [f"trend: {trend_text(group.trend)}"] if group.trend else []
-    return "\n".join([*lines, *(line for row in group.rows for line in _told(row))])
+    return "\n".join([*lines, *(line for row in group.rows for line in _note_lines(row))])
 
 
 def _row(row: TwinRow) -> Row:
@@ -41,7 +41,7 @@ def _predicted(summary: Summary | None) -> list[str]:
     return [metric_text(BY_NAME[name], summary.value(name) if summary else None) for name in METRICS]
 
 
-def _told(row: TwinRow) -> Iterator[str]:
+def _note_lines(row: TwinRow) -> Iterator[str]:
     """Yield why there is no prediction, or the likely causes and the slowest ranks."""
     if row.missing:
         yield f"{row.size}: {row.missing}"

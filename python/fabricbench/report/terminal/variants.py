@@ -61,12 +61,12 @@ def _group_rows(texts: Sequence[str], jobs: Sequence[JobReport], shown: Sequence
         values = [cell for metric in shown for cell in _cells(job, metric)]
         yield Row([*head, *values], style)
         for row in published_rows(job, shown):
-            told = [
+            cells = [
                 cell
                 for metric, value in zip(shown, row.cells[1:], strict=True)
                 for cell in ([value, ""] if metric.ratio else [value])
             ]
-            yield Row([*[""] * len(texts), row.cells[0], *told], row.style)
+            yield Row([*[""] * len(texts), row.cells[0], *cells], row.style)
 
 
 def _cells(job: JobReport, metric: Metric) -> Iterator[str]:

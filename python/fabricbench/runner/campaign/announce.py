@@ -26,23 +26,23 @@ def announced(workspace: Workspace, name: str, trials: int) -> Iterator[Callable
     Raises:
         ClusterError: Another process is running the campaign.
     """
-    before = next((each for each in campaigns(workspace.root) if each.name == name), None)
-    _require_alone(before)
-    last: list[Progress] = []
-    beginning = Progress(trials, cost_ms=1)
-    note_campaign(workspace.root, state_of(name, RUNNING, beginning))
-    noted_at = time.monotonic()
+    previous = next((campaign for campaign in campaigns(workspace.root) if campaign.name == name), None)
+    _require_alone(previous)
+    latest: list[Progress] = []
+    start = Progress(trials, cost_ms=1)
+    note_campaign(workspace.root, state_of(name, RUNNING, start))
+    written_at = time.monotonic()
 
-    def told(progress: Progress) -> None:
-        nonlocal noted_at
-        last[:] = [progress]
-        if time.monotonic() - noted_at >= _EVERY_S:
+    def report(progress: Progress) -> None:
+        nonlocal written_at
+        latest[:] = [progress]
+        if time.monotonic() - written_at >= _EVERY_S:
             note_campaign(workspace.root, state_of(name, RUNNING, progress))
-            noted_at = time.monotonic()
+            written_at = time.monotonic()
 
     state = COMPLETE
     try:
-        yield told
+        yield report
     except KeyboardInterrupt:
         state = INTERRUPTED
         raise
@@ -50,10 +50,10 @@ def announced(workspace: Workspace, name: str, trials: int) -> Iterator[Callable
         state = FAILED
         raise
     finally:
-        if not last and before is not None:  # no progress was made: restore the previous state
-            note_campaign(workspace.root, before)
+        if not latest and previous is not None:  # no progress was made: restore the previous state
+            note_campaign(workspace.root, previous)
         else:
-            note_campaign(workspace.root, state_of(name, state, last[0] if last else beginning))
+            note_campaign(workspace.root, state_of(name, state, latest[0] if latest else start))
 
 
 def _require_alone(campaign: CampaignState | None) -> None:

@@ -39,8 +39,8 @@ class Batches:
 
     def took(self, unit: Unit, busy_s: float) -> None:
         """Record how long a trial took [s]."""
-        real = 1_000 * busy_s / max(unit.cost_ms, 1)
-        self._real += _WEIGHT * (real - self._real)
+        time_ratio = 1_000 * busy_s / max(unit.cost_ms, 1)
+        self._real += _WEIGHT * (time_ratio - self._real)
 
     def next(self, count: int, cores: int) -> list[list[Unit]]:
         """Remove and return up to `count` batches, sized for `cores`; each has trials of one backend."""
@@ -48,11 +48,11 @@ class Batches:
 
     def _batch(self, cores: int) -> list[Unit]:
         # Towards the end batches become small, so that all cores finish at about the same time.
-        share_ms = self._left_ms / (2 * cores)
-        most_ms = min(_BATCH_MS / max(self._real, 1e-6), _ESTIMATED_MS_MAX, share_ms)
+        fair_share_ms = self._left_ms / (2 * cores)
+        batch_ms_max = min(_BATCH_MS / max(self._real, 1e-6), _ESTIMATED_MS_MAX, fair_share_ms)
         batch = [self._units.popleft()]
         cost_ms = batch[0].cost_ms
-        while self._units and len(batch) < _TRIALS_MAX and cost_ms + self._units[0].cost_ms <= most_ms:
+        while self._units and len(batch) < _TRIALS_MAX and cost_ms + self._units[0].cost_ms <= batch_ms_max:
             if self._units[0].facts.backend != batch[0].facts.backend:
                 break
             batch.append(self._units.popleft())

@@ -30,9 +30,9 @@ class Board:
 
     def take(self) -> list[Report]:
         """Remove and return all queued reports, oldest first."""
-        taken = list(self._reports)
+        reports = list(self._reports)
         self._reports.clear()
-        return taken
+        return reports
 
 
 class Reporter:

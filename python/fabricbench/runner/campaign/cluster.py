@@ -16,9 +16,9 @@ from fabricbench.runner.messages import ClusterError
 from fabricbench.words import install_hint
 
 LOCAL: Final = "local"
-"""Address that stands for the cores of this machine, without a cluster."""
-_CLIENT: Final = "ray://"
-_REACHED_S: Final = 5
+"""Address of the cores of this machine, without a cluster."""
+_CLIENT_SCHEME: Final = "ray://"
+_CONNECT_TIMEOUT_S: Final = 5
 """Timeout of the TCP connection to a cluster's address [s]."""
 _SETTINGS: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -31,14 +31,14 @@ _SETTINGS: Final = {
 }
 """Default settings of Ray; the environment overrides them. Ray reads them when it is imported."""
 _REASON_MAX: Final = 300
-_STUCK: Final = "Starting Ray client server failed"
+_FORK_ERROR: Final = "Starting Ray client server failed"
 """Error of a head whose process for this client hung when it was forked; a retry may succeed."""
-_GONE: Final = (
+_RESUME_HINT: Final = (
     "finished trials have their record; the same command, or resuming the run, goes on with the rest"
 )
-_MODE: Final = "RAY_AUTH_MODE"
-_UP: Final = "`--on local` uses this machine; `ray status` tells whether a cluster is up"
-_JOIN: Final = (
+_AUTH_MODE_VARIABLE: Final = "RAY_AUTH_MODE"
+_CLUSTER_HINT: Final = "`--on local` uses this machine; `ray status` tells whether a cluster is up"
+_JOIN_HINT: Final = (
     "RAY_AUTH_TOKEN or ~/.ray/auth_token must hold the token of the cluster; its Python and its version of "
     "Ray must be those here; HOST:PORT is for a node of it, ray://HOST:PORT for any other machine"
 )
@@ -57,7 +57,7 @@ def joined(on: str) -> Any:
         os.environ.setdefault(name, value)
     if on != LOCAL:
         _require_listener(on)
-        _show_token()
+        _use_token()
     with _signals_kept():
         ray = _library()
         _join(ray, on)
@@ -68,12 +68,12 @@ def joined(on: str) -> Any:
 def _signals_kept() -> Iterator[None]:
     """Restore the signal handlers: Ray installs one that ends this process on SIGTERM at any point."""
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.getsignal(number) for number in numbers]
+    handlers = [signal.getsignal(number) for number in numbers]
     try:
         yield
     finally:
         if threading.current_thread() is threading.main_thread():
-            for number, handler in zip(numbers, before, strict=True):
+            for number, handler in zip(numbers, handlers, strict=True):
                 signal.signal(number, handler)
 
 
@@ -82,7 +82,7 @@ def _join(ray: Any, on: str) -> None:
         _connect(ray, on)
     except Exception as error:  # Ray raises many types of errors here
         reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
-        raise ClusterError(f"cannot use the Ray cluster at {on}: {reason}", _JOIN) from error
+        raise ClusterError(f"cannot use the Ray cluster at {on}: {reason}", _JOIN_HINT) from error
 
 
 def _connect(ray: Any, on: str) -> None:
@@ -93,35 +93,35 @@ def _connect(ray: Any, on: str) -> None:
         try:
             ray.init(**options)
         except ConnectionError as error:
-            if _STUCK not in str(error):
+            if _FORK_ERROR not in str(error):
                 raise
             ray.init(**options)
 
 
 def _require_listener(on: str) -> None:
     """Check that the address of a cluster accepts TCP connections."""
-    host, _, port = on.removeprefix(_CLIENT).rpartition(":")
+    host, _, port = on.removeprefix(_CLIENT_SCHEME).rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
         hint = "write local, ray://HOST:PORT, or HOST:PORT"
         raise ClusterError(f"{on} is no address of a Ray cluster", hint)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_TIMEOUT_S).close()
     except OSError as error:
-        raise ClusterError(f"no Ray cluster at {on}: {error.strerror or error}", _UP) from error
+        raise ClusterError(f"no Ray cluster at {on}: {error.strerror or error}", _CLUSTER_HINT) from error
 
 
 def head_of(ray: Any, on: str) -> tuple[str, int] | None:
     """Return host and port of a joined cluster's head; None for `ray://`, where Ray's client monitors it."""
-    if on.startswith(_CLIENT):
+    if on.startswith(_CLIENT_SCHEME):
         return None
     host, _, port = str(ray.get_runtime_context().gcs_address).rpartition(":")
     return host.strip("[]"), int(port)
 
 
 def gone(on: str, reason: str) -> ClusterError:
-    """Return the error for a cluster that was joined and has disappeared."""
-    where = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
-    return ClusterError(f"{where} is gone: {reason}", _GONE)
+    """Return the error for a joined cluster that has disappeared."""
+    cluster = "Ray on this machine" if on == LOCAL else f"the Ray cluster at {on}"
+    return ClusterError(f"{cluster} is gone: {reason}", _RESUME_HINT)
 
 
 def listens(at: tuple[str, int], within_s: float) -> bool:
@@ -133,15 +133,15 @@ def listens(at: tuple[str, int], within_s: float) -> bool:
     return True
 
 
-def _show_token() -> None:
+def _use_token() -> None:
     """Make Ray send the user's token, if there is one.
 
     `ray start --head` requires the token if there is one, but a client sends it only in this mode. A cluster
     without tokens ignores it.
     """
-    places = (os.environ.get("RAY_AUTH_TOKEN_PATH"), Path.home() / ".ray" / "auth_token")
-    if os.environ.get("RAY_AUTH_TOKEN") or any(place and Path(place).is_file() for place in places):
-        os.environ.setdefault(_MODE, "token")
+    token_paths = (os.environ.get("RAY_AUTH_TOKEN_PATH"), Path.home() / ".ray" / "auth_token")
+    if os.environ.get("RAY_AUTH_TOKEN") or any(path and Path(path).is_file() for path in token_paths):
+        os.environ.setdefault(_AUTH_MODE_VARIABLE, "token")
 
 
 def _library() -> Any:

@@ -29,14 +29,14 @@ from fabricbench.store import Workspace
 from fabricbench.store.errors import DiskFullError
 from fabricbench.store.record.writer import Attempt, ReadyTrial, finish_together, give_up_together
 
-_AHEAD: Final = 2
+_BATCHES_PER_CORE: Final = 2
 """Batches queued per core, so that the next one starts as soon as one ends."""
-_AT_ONCE: Final = 16
+_BATCHES_PER_TRANSACTION: Final = 16
 """Batches per transaction of the catalog."""
 _UPLOADS: Final = 8
 """Concurrent uploads of records."""
 _WAIT_S: Final = 0.2
-_LOOK_S: Final = 1.0
+_NODE_CHECK_S: Final = 1.0
 """Interval between checks of the nodes [s]."""
 
 
@@ -58,18 +58,18 @@ def drive(
         units: The trials to run; see `units_of`.
         on: `local` for processes of this machine, or the address of a Ray cluster.
         results: Computes the rows of the table `trials`.
-        told: Receives the progress a few times a second.
+        told: Called with the progress a few times a second.
         listener: Receives the events of single trials, in the order in which they occur.
         threads: Worker threads of each trial, limited to the cores of a node.
         resume: Skip the trials that already have a record.
 
     Raises:
         ClusterError: Ray is not installed, or there is no such cluster.
-        StoreError: The workspace cannot be written, or the disk is full; finished trials are kept.
-        KeyboardInterrupt: The user stopped it; finished trials are kept.
+        StoreError: The workspace cannot be written, or the disk is full; finished trials remain stored.
+        KeyboardInterrupt: The user stopped it; finished trials remain stored.
     """
     progress = Progress(len(units))
-    waiting = _left(workspace, units, progress, listener) if resume else longest_first(units)
+    waiting = _unrecorded(workspace, units, progress, listener) if resume else longest_first(units)
     progress.cost_ms = sum(unit.cost_ms for unit in waiting)
     if not waiting:
         return progress
@@ -83,7 +83,7 @@ def drive(
             else Pool(on, setups, workspace.records, has_reports=has_reports)
         )
         progress.have(pool.nodes.cores)
-        patience = Patience(interrupts, lambda waits: _tell_waiting(progress, waits, told))
+        patience = Patience(interrupts, lambda waits: _report_waiting(progress, waits, told))
         driver = _Driver(
             workspace, pool, waiting, progress, patience, Told(workspace, units, listener), threads
         )
@@ -100,30 +100,30 @@ def drive(
     return progress
 
 
-def _tell_waiting(progress: Progress, waits: str, told: Callable[[Progress], None]) -> None:
+def _report_waiting(progress: Progress, waits: str, report: Callable[[Progress], None]) -> None:
     progress.waits = waits
-    told(progress)
+    report(progress)
 
 
-def _left(
+def _unrecorded(
     workspace: Workspace, units: Sequence[Unit], progress: Progress, listener: Listener | None
 ) -> list[Unit]:
     """Return the trials without a record, longest first."""
-    left = []
+    unrecorded = []
     recorded = workspace.recorded()
     for unit in units:
-        kept = workspace.resume(unit.facts) if unit.facts.id in recorded else None
-        if kept is None:
-            left.append(unit)
+        stored = workspace.resume(unit.facts) if unit.facts.id in recorded else None
+        if stored is None:
+            unrecorded.append(unit)
             continue
         progress.kept += 1
-        _share(workspace, unit)
+        _register_in_other_plans(workspace, unit)
         if listener is not None:
-            listener.trial_finished(kept, unit.number, resumed=True)
-    return longest_first(left)
+            listener.trial_finished(stored, unit.number, resumed=True)
+    return longest_first(unrecorded)
 
 
-def _share(workspace: Workspace, unit: Unit) -> None:
+def _register_in_other_plans(workspace: Workspace, unit: Unit) -> None:
     """Register a finished trial in the other plans that include it."""
     for facts in unit.others:
         workspace.resume(facts)
@@ -166,10 +166,10 @@ class _Driver:
         if self._pool.is_cut_off:
             time.sleep(_WAIT_S)
             return
-        places = max(1, self._pool.nodes.cores // self._cores_each)
-        while self._waiting.is_left and (room := _AHEAD * places - self._pool.tasks) > 0:
+        trials_at_once = max(1, self._pool.nodes.cores // self._cores_each)
+        while self._waiting.is_left and (room := _BATCHES_PER_CORE * trials_at_once - self._pool.tasks) > 0:
             most_bytes = self._pool.nodes.memory_bytes_max
-            batches = self._waiting.next(min(room, _AT_ONCE), places)
+            batches = self._waiting.next(min(room, _BATCHES_PER_TRANSACTION), trials_at_once)
             self._begin([self._fitting(batch, most_bytes) for batch in batches])
         if self._running:
             ended = self._pool.answers(_WAIT_S)
@@ -180,7 +180,7 @@ class _Driver:
 
     def _look(self) -> None:
         """Refresh the list of nodes, at most once a second."""
-        if time.monotonic() - self._looked_at > _LOOK_S:
+        if time.monotonic() - self._looked_at > _NODE_CHECK_S:
             self._pool.look()
             self._looked_at = time.monotonic()
         self._progress.have(self._pool.nodes.cores)
@@ -192,9 +192,9 @@ class _Driver:
             if unit.memory_bytes is None or unit.memory_bytes <= most_bytes:
                 fitting.append(unit)
                 continue
-            needed, there = unit.memory_bytes / 1e9, most_bytes / 1e9
-            found = f"it needs some {needed:.1f} GB, and no node has more than {there:.1f}"
-            self._fail(unit, MemoryError(found))
+            needed, available = unit.memory_bytes / 1e9, most_bytes / 1e9
+            message = f"it needs some {needed:.1f} GB, and no node has more than {available:.1f}"
+            self._fail(unit, MemoryError(message))
         return fitting
 
     def _begin(self, batches: Sequence[Sequence[Unit]]) -> None:
@@ -203,8 +203,8 @@ class _Driver:
         if not units:
             return
         new_record = self._workspace.new_record
-        places = self._patiently(lambda: [(unit.facts, *new_record(unit.facts.id)) for unit in units])
-        attempts = self._patiently(lambda: self._workspace.begin_together(places, machine_facts()))
+        new_records = self._patiently(lambda: [(unit.facts, *new_record(unit.facts.id)) for unit in units])
+        attempts = self._patiently(lambda: self._workspace.begin_together(new_records, machine_facts()))
         for unit, attempt in zip(units, attempts, strict=True):
             self._running[unit.facts.id] = unit, attempt
         for batch in filter(None, batches):
@@ -214,36 +214,36 @@ class _Driver:
                 Order(unit.planned, unit.facts, folder, cores)
                 for unit, folder in zip(batch, folders, strict=True)
             ]
-            known = [unit.memory_bytes for unit in batch if unit.memory_bytes is not None]
-            self._pool.begin(orders, max(known, default=None))
+            memory_bytes = [unit.memory_bytes for unit in batch if unit.memory_bytes is not None]
+            self._pool.begin(orders, max(memory_bytes, default=None))
 
     def _finish(self, ended: Sequence[tuple[str, Answer | Exception]]) -> None:
         """Finish the trials that have ended, in one transaction."""
         done: list[tuple[str, Answer, Done]] = []
-        lost: list[tuple[str, Answer | Exception]] = []
+        unfinished: list[tuple[str, Answer | Exception]] = []
         for key, answer in ended:
             if isinstance(answer, Answer) and isinstance(answer.said, Done):
                 done.append((key, answer, answer.said))
             else:
-                lost.append((key, answer))
+                unfinished.append((key, answer))
         if ready := self._all_ready(done):
             self._patiently(lambda: finish_together(self._workspace, ready))
         for key, answer, _ in done:
             unit, _ = self._running.pop(key)
             self._waiting.took(unit, answer.busy_s)
             self._progress.finish(unit, answer)
-            self._patiently(partial(_share, self._workspace, unit))
+            self._patiently(partial(_register_in_other_plans, self._workspace, unit))
             self._patiently(partial(self._told.finished, unit))
-        for key, answer_or_error in lost:
+        for key, answer_or_error in unfinished:
             self._lose(key, answer_or_error)
 
     def _all_ready(self, done: Sequence[tuple[str, Answer, Done]]) -> list[ReadyTrial]:
         """Complete records in the workspace and, if it is at a URL, upload several concurrently."""
-        make = [partial(self._patiently, partial(self._ready, *each)) for each in done]
-        if self._workspace.location is None or len(make) < 2:
-            return [each() for each in make]
+        completions = [partial(self._patiently, partial(self._ready, *finished)) for finished in done]
+        if self._workspace.location is None or len(completions) < 2:
+            return [complete() for complete in completions]
         with ThreadPoolExecutor(_UPLOADS) as uploads:
-            return list(uploads.map(lambda each: each(), make))
+            return list(uploads.map(lambda complete: complete(), completions))
 
     def _lose(self, key: str, answer: Answer | Exception) -> None:
         """Record why a trial has no record; if the disk of the workspace is full, end the campaign.

@@ -89,21 +89,23 @@ def load_campaign(path: Path, limits: Limits | None = None, trials_max: int | No
     Raises:
         PlanError: It cannot be read, or one of its plans cannot run within the limits.
     """
-    document, read = _read(path)
+    document, campaign_file = _read_campaign(path)
     problems: list[Problem] = []
     loaded: list[LoadedPlan] = []
-    for index, entry in enumerate(read.plans):
-        if trials_max is not None and sum(len(each.trials) for each in loaded) > trials_max:
+    for index, entry in enumerate(campaign_file.plans):
+        if trials_max is not None and sum(len(plan.trials) for plan in loaded) > trials_max:
             break
         try:
-            name = _place(entry.plan, path)
-            loaded.append(load(name, list(_overrides(read, entry, name)), limits))
+            name = _plan_name_or_path(entry.plan, path)
+            loaded.append(load(name, list(_overrides(campaign_file, entry, name)), limits))
             check_no_search(loaded[-1], "a campaign")
         except PlanError as error:
             problems += document.problems(_field_problems(error, index))
     if problems:
         raise PlanError(problems)
-    return Campaign(read.name, read.title, tuple(loaded), len(read.plans) - len(loaded))
+    return Campaign(
+        campaign_file.name, campaign_file.title, tuple(loaded), len(campaign_file.plans) - len(loaded)
+    )
 
 
 def campaign_name(path: Path) -> str:
@@ -112,28 +114,28 @@ def campaign_name(path: Path) -> str:
     Raises:
         PlanError: The file cannot be read.
     """
-    return _read(path)[1].name
+    return _read_campaign(path)[1].name
 
 
-def _read(path: Path) -> tuple[Document, CampaignFile]:
+def _read_campaign(path: Path) -> tuple[Document, CampaignFile]:
     document = read_file(path, str(path))
     return document, read_model(document, CampaignFile)
 
 
-def _place(plan: str, path: Path) -> str:
+def _plan_name_or_path(plan: str, path: Path) -> str:
     """Return a shipped plan's name, or the path of a plan relative to the campaign's folder."""
     return plan if plan in shipped_plans() else str(path.parent / plan)
 
 
-def _overrides(read: CampaignFile, entry: PlanEntry, name: str) -> Iterator[str]:
+def _overrides(campaign_file: CampaignFile, entry: PlanEntry, name: str) -> Iterator[str]:
     """Yield the overrides of a plan in the form of `run -s`."""
-    changes: Mapping[str, Any] = {**read.changes, **entry.changes}
-    given = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
-    yield from given
+    changes: Mapping[str, Any] = {**campaign_file.changes, **entry.changes}
+    changed_fields = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
+    yield from changed_fields
     if entry.sweep is not None:
-        sizes = {} if _has_sizes(entry.sweep) else _sizes_of(name, given)
+        sizes = {} if _has_sizes(entry.sweep) else _sizes_of(name, changed_fields)
         yield f"sweep={json.dumps({**sizes, **entry.sweep})}"
-    if (seeds := entry.seeds or read.seeds) is not None:
+    if (seeds := entry.seeds or campaign_file.seeds) is not None:
         yield f"iterations={seeds}"
 
 
@@ -157,6 +159,6 @@ def _sizes_of(name: str, changes: list[str]) -> dict[str, Any]:
 
 def _field_problems(error: PlanError, index: int) -> Iterator[FieldProblem]:
     """Yield the problems of a plan, located at its entry in the campaign file."""
-    for each in error.problems:
-        told, _, hint = each.text("error").removeprefix("error: ").partition("\nhint: ")
-        yield FieldProblem(("plans", index, "plan"), f"a mistake: {told}", "", hint)
+    for problem in error.problems:
+        message, _, hint = problem.text("error").removeprefix("error: ").partition("\nhint: ")
+        yield FieldProblem(("plans", index, "plan"), f"a mistake: {message}", "", hint)

@@ -81,21 +81,21 @@ class LocalPool:
 
     def reports(self) -> Sequence[Report]:
         """Return the reports since the last call; some of their trials may have ended."""
-        taken = list(self._reports or ())
+        reports = list(self._reports or ())
         if self._reports is not None:
             self._reports.clear()
-        return taken
+        return reports
 
     def answers(self, timeout_s: float) -> Sequence[tuple[str, Answer | Exception]]:
         """Wait for a trial up to a timeout [s]; return the results of trials that have ended, by id."""
         ready = wait([worker.connection for worker, _ in self._busy], timeout_s)
-        found: list[tuple[str, Answer | Exception]] = []
-        for worker, trial in [each for each in self._busy if each[0].connection in ready]:
+        results: list[tuple[str, Answer | Exception]] = []
+        for worker, trial in [pair for pair in self._busy if pair[0].connection in ready]:
             answer = self._heard(worker, trial)
             if answer is not None:
-                found.append((trial.order.facts.id, answer))
+                results.append((trial.order.facts.id, answer))
         self._start()
-        return found
+        return results
 
     def close(self) -> None:
         """End all processes."""
@@ -128,20 +128,20 @@ class LocalPool:
 
     def _heard(self, worker: Worker, trial: _Trial) -> Answer | Exception | None:
         """Return the result of a trial; None if it is still running or was restarted."""
-        told = worker.hear()
-        if isinstance(told, dict):
+        message = worker.hear()
+        if isinstance(message, dict):
             if self._reports is not None:
-                self._reports.append((trial.order.facts.id, told))  # type: ignore[arg-type]
+                self._reports.append((trial.order.facts.id, message))  # type: ignore[arg-type]
             return None
         self._busy.remove((worker, trial))
-        if isinstance(told, Done | Failed):
+        if isinstance(message, Done | Failed):
             self._idle[trial.order.facts.backend].append(worker)
             busy_s = time.monotonic() - trial.begun_s
-            return Answer(told, None, busy_s, platform.node(), machine_facts())
-        lost = worker.lost(f"trial {trial.order.facts.id}")
+            return Answer(message, None, busy_s, platform.node(), machine_facts())
+        error = worker.lost(f"trial {trial.order.facts.id}")
         worker.end()
-        if not isinstance(lost, TrialProcessError) or trial.tries > _RETRIES:
-            return lost
+        if not isinstance(error, TrialProcessError) or trial.tries > _RETRIES:
+            return error
         shutil.rmtree(trial.order.folder, ignore_errors=True)
         self._waiting.appendleft(trial)
         return None

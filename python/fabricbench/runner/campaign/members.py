@@ -1,6 +1,7 @@
 """The trials of a campaign as a table, with a column for each field that differs among them.
 
-Only the campaign file and its plans are read, so the same file always gives the same trials.
+Only the campaign file and its plans are read, so the same file always gives the same trials. Also returns and
+removes values of plans by dotted paths.
 """
 
 from __future__ import annotations
@@ -75,19 +76,19 @@ class _Rows:
 
     def add(self, loaded: LoadedPlan, name: str, fields: _Fields) -> None:
         """Add the trials of a plan under a name."""
-        written = fields.written_in(loaded)
-        known: dict[object, tuple[str, ...]] = {}
+        explicit_fields = fields.written_in(loaded)
+        labels_by_case: dict[object, tuple[str, ...]] = {}
         for planned, facts in facts_of(loaded, backend_of(loaded)):
             if planned.is_solo:
                 self.alone += 1
                 continue
-            if planned.case not in known:
+            if planned.case not in labels_by_case:
                 plan, swept = loaded.variant_of(planned).plan, dict(planned.case.axes)
-                known[planned.case] = fields.labels(plan, written | swept)
+                labels_by_case[planned.case] = fields.labels(plan, explicit_fields | swept)
                 self.jobs += planned.run_spec["jobs"]
             fixed = (facts.id, planned.iteration, planned.run_spec["seed"], planned.data_size_bytes)
             size = f"{planned.size_kind}_size"
-            self.table.append((*fixed, size, name, planned.variant, *known[planned.case]))
+            self.table.append((*fixed, size, name, planned.variant, *labels_by_case[planned.case]))
 
 
 def members_of(campaign: Campaign) -> Members:
@@ -103,10 +104,10 @@ def members_of(campaign: Campaign) -> Members:
     rows = _Rows()
     for loaded, name in zip(plans, _plan_names(plans), strict=True):
         rows.add(loaded, name, fields)
-    whole = dict.fromkeys(COLUMNS[1:], pl.Int64)
-    texts = dict.fromkeys(("size", "plan", "variant", *fields.names), pl.String)
-    frame = pl.DataFrame(rows.table, {"trial": pl.String, **whole, **texts}, orient="row")
-    frame = frame.unique(["trial", *texts], keep="first", maintain_order=True)
+    integer_columns = dict.fromkeys(COLUMNS[1:], pl.Int64)
+    text_columns = dict.fromkeys(("size", "plan", "variant", *fields.names), pl.String)
+    frame = pl.DataFrame(rows.table, {"trial": pl.String, **integer_columns, **text_columns}, orient="row")
+    frame = frame.unique(["trial", *text_columns], keep="first", maintain_order=True)
     frame, size = _with_size(frame)
     levels = {name: frame[name].unique(maintain_order=True).to_list() for name in ("plan", "variant")}
     levels[size] = list(map(data_size, frame["size_bytes"].unique().sort()))
@@ -121,9 +122,9 @@ def _with_size(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
     kinds = frame["size"].unique()
     name = kinds[0] if len(kinds) == 1 else "size"
-    words = {size: data_size(size) for size in frame["size_bytes"].unique()}
-    named = pl.col("size_bytes").replace_strict(words, return_dtype=pl.String).alias(name)
-    return frame.drop("size").with_columns(named), name
+    size_texts = {size: data_size(size) for size in frame["size_bytes"].unique()}
+    size_column = pl.col("size_bytes").replace_strict(size_texts, return_dtype=pl.String).alias(name)
+    return frame.drop("size").with_columns(size_column), name
 
 
 def _plan_names(plans: Sequence[LoadedPlan]) -> list[str]:
@@ -153,7 +154,7 @@ class _Fields:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
         self._below = {
-            name: [each.removeprefix(f"{name}.") for each in names if each.startswith(f"{name}.")]
+            name: [other.removeprefix(f"{name}.") for other in names if other.startswith(f"{name}.")]
             for name in names
         }
         self._labels: dict[tuple[str, str], str] = {}
@@ -162,9 +163,9 @@ class _Fields:
 
     def written_in(self, loaded: LoadedPlan) -> dict[str, Any]:
         """Return the fields that a plan, or the campaign in it, sets explicitly, with their values."""
-        data = document_of(loaded).data
-        found = {name: value_at(data, name) for name in self.names}
-        return {name: value for name, value in found.items() if value is not None}
+        fields = document_of(loaded).data
+        values_by_name = {name: value_at(fields, name) for name in self.names}
+        return {name: value for name, value in values_by_name.items() if value is not None}
 
     def labels(self, plan: PlanModel, written: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the text of the value of each field in a plan.
@@ -191,43 +192,48 @@ class _Fields:
 
     def ordered(self, name: str, labels: Iterable[str]) -> list[str]:
         """Return the values of a field sorted by number if all are numbers, or else in the order of plans."""
-        found = [(self._values[name, label], label) for label in labels]
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value, _ in found):
-            found.sort(key=lambda each: each[0])
-        return [label for _, label in found]
+        labelled_values = [(self._values[name, label], label) for label in labels]
+        if all(
+            isinstance(value, int | float) and not isinstance(value, bool) for value, _ in labelled_values
+        ):
+            labelled_values.sort(key=lambda pair: pair[0])
+        return [label for _, label in labelled_values]
 
 
 def _text(value: Any) -> str:
     """Return the text of a field's value; of a mapping, only the keys with a value."""
     if isinstance(value, Mapping):
-        value = {key: each for key, each in value.items() if each is not None}
+        value = {key: field_value for key, field_value in value.items() if field_value is not None}
     return _ABSENT if value is None else plan_value(value)
 
 
 def without(value: Any, path: str) -> Any:
     """Return a copy of a value without the nested field at a dotted path."""
-    first, _, rest = path.partition(".")
-    if isinstance(value, Mapping) and first in value:
-        inner = {first: without(value[first], rest)} if rest else {}
-        return {key: each for key, each in value.items() if key != first} | inner
-    if isinstance(value, list) and first.isdecimal() and int(first) < len(value) and rest:
-        return [without(each, rest) if index == int(first) else each for index, each in enumerate(value)]
+    outer_key, _, inner_path = path.partition(".")
+    if isinstance(value, Mapping) and outer_key in value:
+        kept_inner = {outer_key: without(value[outer_key], inner_path)} if inner_path else {}
+        return {key: inner_value for key, inner_value in value.items() if key != outer_key} | kept_inner
+    if isinstance(value, list) and outer_key.isdecimal() and int(outer_key) < len(value) and inner_path:
+        return [
+            without(inner_value, inner_path) if index == int(outer_key) else inner_value
+            for index, inner_value in enumerate(value)
+        ]
     return value
 
 
 def value_at(plan: PlanModel | Mapping[str, Any], path: str) -> Any:
     """Return the value of a field of a plan by its dotted path, as JSON data; None if it has none."""
-    found: Any = plan
+    node: Any = plan
     for part in path.split("."):
-        if isinstance(found, PlanModel):
-            found = getattr(found, _names(found).get(part, part), None)
-        elif isinstance(found, Mapping):
-            found = found.get(part)
-        elif isinstance(found, list | tuple) and part.isdecimal() and int(part) < len(found):
-            found = found[int(part)]
+        if isinstance(node, PlanModel):
+            node = getattr(node, _names(node).get(part, part), None)
+        elif isinstance(node, Mapping):
+            node = node.get(part)
+        elif isinstance(node, list | tuple) and part.isdecimal() and int(part) < len(node):
+            node = node[int(part)]
         else:
             return None
-    return _plain(found)
+    return _plain(node)
 
 
 def _names(model: PlanModel) -> dict[str, str]:
@@ -239,7 +245,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PlanModel):
         return {key: _plain(getattr(value, name)) for key, name in _names(value).items()}
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return value if value is None or isinstance(value, str | int | float) else str(value)

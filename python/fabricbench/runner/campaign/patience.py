@@ -20,7 +20,7 @@ class Patience:
     """Retries an operation until the store responds or a timeout has passed."""
 
     def __init__(self, interrupts: Interrupts, told: Callable[[str], None]) -> None:
-        """Create it; signals end the wait, and `told` receives the error, or an empty string on recovery."""
+        """Create it; signals end the wait; `told` receives the error, or an empty string on recovery."""
         self._interrupts = interrupts
         self._told = told
 
@@ -31,19 +31,19 @@ class Patience:
             UnreachableError: The store has not responded for ten minutes.
             KeyboardInterrupt: The user stopped it.
         """
-        until = time.monotonic() + _PATIENCE_S
-        waited = False
+        deadline_s = time.monotonic() + _PATIENCE_S
+        has_waited = False
         while True:
             try:
-                done = do()
+                result = do()
             except UnreachableError as error:
-                if time.monotonic() > until:
+                if time.monotonic() > deadline_s:
                     raise
-                waited = True
+                has_waited = True
                 self._told(str(error))
             else:
-                if waited:
+                if has_waited:
                     self._told("")
-                return done
+                return result
             self._interrupts.check()
             time.sleep(_PAUSE_S)

@@ -22,11 +22,11 @@ from fabricbench.runner.peer import Peer
 _MARK: Final = ".campaign"
 _STDERR: Final = 2
 """File descriptor of stderr, also valid where a notebook has replaced `sys.stderr`."""
-_WATCH_S: Final = 1
-_HEAD_GONE_S: Final = 10
+_HEAD_CHECK_S: Final = 1
+_HEAD_TIMEOUT_S: Final = 10
 """Time without a listening head after which a cluster counts as lost [s]."""
-_HEAD_ANSWERS_S: Final = 2
-_LET_GO_S: Final = 20
+_HEAD_CONNECT_S: Final = 2
+_SHUTDOWN_S: Final = 20
 """Time that the process has to end its tasks and to leave the cluster [s]."""
 
 
@@ -81,11 +81,11 @@ class Pool:
         """
         try:
             self._peer.connection.send(message)
-            while not self._peer.connection.poll(_WATCH_S):
+            while not self._peer.connection.poll(_HEAD_CHECK_S):
                 self._see_head()
             answer = self._peer.connection.recv()
         except (EOFError, OSError) as error:
-            self._peer.end(_WATCH_S)
+            self._peer.end(_HEAD_CHECK_S)
             raise gone(self._on, f"the process that used it {self._peer.ending()}") from error
         if isinstance(answer, Failed):
             raise answer.error
@@ -94,13 +94,13 @@ class Pool:
 
     def _see_head(self) -> None:
         """Check that the head listens; raise if it has not done so for too long."""
-        if self._head is None or listens(self._head, _HEAD_ANSWERS_S):
+        if self._head is None or listens(self._head, _HEAD_CONNECT_S):
             self._missed_at = None
             return
         self._missed_at = self._missed_at or time.monotonic()
-        if time.monotonic() - self._missed_at > _HEAD_GONE_S:
-            where = _address(self._head)
-            raise gone(self._on, f"its head has not listened at {where} for {_HEAD_GONE_S} s")
+        if time.monotonic() - self._missed_at > _HEAD_TIMEOUT_S:
+            head_address = _address(self._head)
+            raise gone(self._on, f"its head has not listened at {head_address} for {_HEAD_TIMEOUT_S} s")
 
     @property
     def is_cut_off(self) -> bool:
@@ -111,7 +111,7 @@ class Pool:
         """Run trials of one backend in sequence, with this much memory.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         self._ask("begin", orders, memory_bytes)
 
@@ -119,7 +119,7 @@ class Pool:
         """Refresh the list of nodes, unless the head is not listening.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         self._see_head()
         if not self.is_cut_off:
@@ -134,17 +134,17 @@ class Pool:
         """Wait for a task up to a timeout [s]; return the results of trials that have ended, by id.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         answers: Sequence[tuple[str, Answer | Exception]] = self._ask("answers", timeout_s)
         return answers
 
     def close(self) -> None:
         """End all tasks and leave the cluster."""
-        self._peer.end(0 if self.is_cut_off else _LET_GO_S)
+        self._peer.end(0 if self.is_cut_off else _SHUTDOWN_S)
         self._mark.unlink(missing_ok=True)
 
 
-def _address(at: tuple[str, int]) -> str:
-    host, port = at
+def _address(host_and_port: tuple[str, int]) -> str:
+    host, port = host_and_port
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -84,7 +84,7 @@ class Progress:
 
 
 class Told:
-    """Sends the events of single trials to a listener; a trial starts when its worker reports so."""
+    """Sends the events of single trials to a listener; a trial starts with the first report of its worker."""
 
     def __init__(self, workspace: Workspace, units: Sequence[Unit], listener: Listener | None) -> None:
         self._workspace = workspace

@@ -98,14 +98,14 @@ class Tasks:
         """Run trials of one backend in sequence, with this much memory.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
-        wanted: dict[str, Any] = {"num_cpus": orders[0].cores}
+        resources: dict[str, Any] = {"num_cpus": orders[0].cores}
         if memory_bytes is not None:
-            wanted["memory"] = memory_bytes
+            resources["memory"] = memory_bytes
         with self._reached():
             setup = self._setups[orders[0].facts.backend]
-            task = self._carry_out.options(**wanted).remote(setup, orders, str(self._mark), self._board)
+            task = self._carry_out.options(**resources).remote(setup, orders, str(self._mark), self._board)
             # A client's reference has no hash before the cluster has replied.
             self._tasks[task] = _Task(orders, memory_bytes)
 
@@ -113,7 +113,7 @@ class Tasks:
         """Return the totals over the nodes that are alive.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         with self._reached():
             nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
@@ -127,20 +127,20 @@ class Tasks:
             return ()
         try:
             # The request is polled, not awaited: the board may still be starting.
-            asked, self._asked = self._asked or self._board.take.remote(), None
-            if not self._ray.wait([asked], timeout=0)[0]:
-                self._asked = asked
+            request, self._asked = self._asked or self._board.take.remote(), None
+            if not self._ray.wait([request], timeout=0)[0]:
+                self._asked = request
                 return ()
-            taken: list[Report] = self._ray.get(asked)
-        except Exception:  # noqa: BLE001 -- the board may be gone with its node; it is there again before long
+            reports: list[Report] = self._ray.get(request)
+        except Exception:  # noqa: BLE001 -- the board may be lost with its node; Ray restarts it
             return ()
-        return taken
+        return reports
 
     def answers(self, timeout_s: float) -> list[tuple[str, Answer | Exception]]:
         """Wait for a task up to a timeout [s]; return the results of trials that have ended, by id.
 
         Raises:
-            ClusterError: The cluster is gone.
+            ClusterError: The cluster has disappeared.
         """
         with self._reached():
             ready, _ = self._ray.wait(list(self._tasks), num_returns=1, timeout=timeout_s)
@@ -156,12 +156,12 @@ class Tasks:
         except self._ray.exceptions.GetTimeoutError:
             return  # the task is polled again later
         except self._ray.exceptions.RayError as error:
-            lost = self._tasks.pop(task)
+            lost_task = self._tasks.pop(task)
             if len(orders) == 1:
                 yield orders[0].facts.id, self._failure(error)
             # One trial may be the cause: retry each in its own task, so that the others do not fail.
             for order in orders if len(orders) > 1 else ():
-                self.begin([order], lost.memory_bytes)
+                self.begin([order], lost_task.memory_bytes)
             return
         del self._tasks[task]
         yield from ((order.facts.id, answer) for order, answer in zip(orders, answers, strict=True))
@@ -176,7 +176,7 @@ class Tasks:
         for task in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(task, force=True)
-        with suppress(Exception):  # the cluster may be gone
+        with suppress(Exception):  # the cluster may have disappeared
             self._ray.shutdown()
 
 

@@ -61,9 +61,9 @@ def units_of_trials(
 
 
 def _units(
-    loaded: LoadedPlan, backend: Backend, known: Iterable[tuple[PlannedTrial, TrialFacts]]
+    loaded: LoadedPlan, backend: Backend, planned_facts: Iterable[tuple[PlannedTrial, TrialFacts]]
 ) -> Iterator[Unit]:
-    for (planned, facts), estimate in zip(known, loaded.estimates, strict=True):
+    for (planned, facts), estimate in zip(planned_facts, loaded.estimates, strict=True):
         cost_ms, memory_bytes = _UNKNOWN_MS, None
         if estimate:
             cost_ms, memory_bytes = estimate["time_ms"], estimate["memory_bytes"]

@@ -1,4 +1,7 @@
-"""Worker of a cluster: runs trials, and writes their records to the workspace or sends them back."""
+"""Worker of a cluster: runs trials, and writes their records to the workspace or sends them back.
+
+The process of the campaign writes the files that were sent, and removes those of lost attempts.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +54,10 @@ def carry_out(setup: Setup, orders: Sequence[Order], mark: str, board: Any = Non
     sees_workspace = Path(mark).exists()
     answers = []
     for order in orders:
-        begun_at = time.monotonic()
-        told = Reporter(board, order.facts.id)
-        said, files = _carried_out(setup, order, told, sees_workspace=sees_workspace)
-        answers.append(Answer(said, files, time.monotonic() - begun_at, node, machine))
+        started_at = time.monotonic()
+        reporter = Reporter(board, order.facts.id)
+        reply, files = _run_order(setup, order, reporter, sees_workspace=sees_workspace)
+        answers.append(Answer(reply, files, time.monotonic() - started_at, node, machine))
     return answers
 
 
@@ -65,47 +68,48 @@ def _node() -> str:
     return get()
 
 
-def _carried_out(
-    setup: Setup, order: Order, told: Reporter, *, sees_workspace: bool
+def _run_order(
+    setup: Setup, order: Order, reporter: Reporter, *, sees_workspace: bool
 ) -> tuple[Done | Failed, Mapping[str, bytes] | None]:
-    if other := _other_version(setup.backend.sharing(order.cores), order.facts):
-        return Failed.by(other), None
+    if error := _other_version(setup.backend.sharing(order.cores), order.facts):
+        return Failed.by(error), None
     if sees_workspace:
-        return _into_workspace(setup, order, told), None
-    with tempfile.TemporaryDirectory(prefix="fabricbench-") as elsewhere:
-        folder = Path(elsewhere) / "record"
-        said = answer(setup, replace(order, folder=folder), told)
+        return _run_in_workspace(setup, order, reporter), None
+    with tempfile.TemporaryDirectory(prefix="fabricbench-") as temporary:
+        folder = Path(temporary) / "record"
+        reply = answer(setup, replace(order, folder=folder), reporter)
         files = {file.name: file.read_bytes() for file in folder.iterdir()} if folder.exists() else {}
-    return said, files
+    return reply, files
 
 
 def _other_version(backend: Backend, facts: TrialFacts) -> ClusterError | None:
     """Return an error if this worker's fabricbench version differs, as its results may differ; else None."""
-    here = backend.version, backend.engine_version
-    wanted = facts.backend_version, facts.engine_version
-    if here == wanted:
+    local = backend.version, backend.engine_version
+    required = facts.backend_version, facts.engine_version
+    if local == required:
         return None
-    found = f"{os.uname().nodename} has backend {facts.backend} {' of engine '.join(map(str, here))}, not "
+    message = f"{os.uname().nodename} has backend {facts.backend} {' of engine '.join(map(str, local))}, not "
     return ClusterError(
-        found + " of engine ".join(map(str, wanted)), "install the same fabricbench on every node"
+        message + " of engine ".join(map(str, required)),
+        "install the same fabricbench on every node",
     )
 
 
-def _into_workspace(setup: Setup, order: Order, told: Reporter) -> Done | Failed:
+def _run_in_workspace(setup: Setup, order: Order, reporter: Reporter) -> Done | Failed:
     # Each attempt has its own folder, because a lost one may still be writing.
     order.folder.mkdir(exist_ok=True)
     folder = order.folder / f"{_TRY}{uuid4().hex[:8]}"
-    said = answer(setup, replace(order, folder=folder), told)
-    if isinstance(said, Done):
+    reply = answer(setup, replace(order, folder=folder), reporter)
+    if isinstance(reply, Done):
         for file in folder.iterdir():
             file.replace(order.folder / file.name)
-    return said
+    return reply
 
 
 def remove_tries(folder: Path) -> None:
     """Remove the files of lost and finished attempts from the folder of a trial."""
-    for left in folder.glob(f"{_TRY}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for try_folder in folder.glob(f"{_TRY}*"):
+        shutil.rmtree(try_folder, ignore_errors=True)
 
 
 def put_files(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -18,9 +18,9 @@ from fabricbench.store import Trial
 from fabricbench.words import close_match_hint
 
 _LIMIT: Final = re.compile(r"\s*([A-Za-z0-9_]+)\s*(<=|>=|=)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
-_COUNTED_FROM: Final = 1.0
+_COUNT_OFFSET: Final = 1.0
 """Offset added to counts before division: 0 to 0 is a ratio of 1, and 0 to 1 a ratio of 2."""
-_PERCENT_FROM: Final = 0.01
+_PERCENT_OFFSET: Final = 0.01
 """The same offset for metrics in per cent."""
 
 
@@ -96,11 +96,11 @@ def aims_of(minimized: Sequence[str], maximized: Sequence[str]) -> tuple[Aim, ..
     Raises:
         PlanError: There is no such metric, one is repeated, or there is none at all.
     """
-    wanted = [("--minimize", name) for name in minimized] + [("--maximize", name) for name in maximized]
-    if not wanted:
+    options = [("--minimize", name) for name in minimized] + [("--maximize", name) for name in maximized]
+    if not options:
         raise _refused("--minimize", "no metric", ", ".join(BY_NAME), "--minimize completion_time_ms")
     aims: list[Aim] = []
-    for option, name in wanted:
+    for option, name in options:
         metric = _metric(name, f"{option} {name}")
         if any(aim.metric is metric for aim in aims):
             raise _refused(f"{option} {name}", "the metric twice", "each metric once")
@@ -118,37 +118,37 @@ def limits_of(texts: Sequence[str]) -> tuple[Limit, ...]:
 
 
 def _limit(text: str) -> Limit:
-    place = f"--subject-to {text}"
+    option = f"--subject-to {text}"
     match = _LIMIT.fullmatch(text)
     if match is None:
         hint = "quote it, as the shell takes < and > for itself: --subject-to 'fct_ms_p99<=20'"
-        raise _refused(place, "no limit", "METRIC=VALUE, METRIC<=VALUE or METRIC>=VALUE", hint)
+        raise _refused(option, "no limit", "METRIC=VALUE, METRIC<=VALUE or METRIC>=VALUE", hint)
     try:
         value = float(match[3])
     except ValueError:
-        raise _refused(place, match[3], "a number in the unit of the metric") from None
-    return Limit(_metric(match[1], place), match[2], value)
+        raise _refused(option, match[3], "a number in the unit of the metric") from None
+    return Limit(_metric(match[1], option), match[2], value)
 
 
-def _metric(name: str, place: str) -> Metric:
+def _metric(name: str, option: str) -> Metric:
     if name in BY_NAME:
         return BY_NAME[name]
     words = set(re.split("[^a-z0-9]+", name.lower()))
-    near = [known for known in BY_NAME if words <= set(known.split("_"))]
-    hint = f"did you mean `{near[0]}`?" if len(near) == 1 else close_match_hint(name, BY_NAME)
-    raise _refused(place, f'no metric "{name}"', ", ".join(BY_NAME), hint)
+    matches = [metric for metric in BY_NAME if words <= set(metric.split("_"))]
+    hint = f"did you mean `{matches[0]}`?" if len(matches) == 1 else close_match_hint(name, BY_NAME)
+    raise _refused(option, f'no metric "{name}"', ", ".join(BY_NAME), hint)
 
 
-def _refused(place: str, found: str, allowed: str, hint: str = "") -> PlanError:
-    return PlanError([Problem(Place(place), "", found, allowed, hint)])
+def _refused(option: str, problem: str, allowed: str, hint: str = "") -> PlanError:
+    return PlanError([Problem(Place(option), "", problem, allowed, hint)])
 
 
 def check_direction(aim: Aim) -> str | None:
     """Return a remark if an aim makes a metric worse; None otherwise."""
     if aim.is_most == (aim.metric.direction is Direction.HIGHER):
         return None
-    wanted = Direction.HIGHER if aim.is_most else Direction.LOWER
-    return f"{aim.metric.name} is better when {aim.metric.direction}, and this search makes it {wanted}"
+    direction = Direction.HIGHER if aim.is_most else Direction.LOWER
+    return f"{aim.metric.name} is better when {aim.metric.direction}, and this search makes it {direction}"
 
 
 def values_of(trials: Iterable[tuple[Key, Trial]], metrics: Collection[str]) -> dict[str, dict[Key, float]]:
@@ -158,38 +158,38 @@ def values_of(trials: Iterable[tuple[Key, Trial]], metrics: Collection[str]) -> 
         trials: Trials with their keys, in which the job is not set.
         metrics: Names of the metrics.
     """
-    found: dict[str, dict[Key, float]] = {name: {} for name in metrics}
+    values_by_metric: dict[str, dict[Key, float]] = {name: {} for name in metrics}
     for key, trial in trials:
         for row in trial.results:
-            own = key._replace(job=str(row["job"]))
+            job_key = key._replace(job=str(row["job"]))
             for name in metrics:
                 if (value := row.get(name)) is not None:
-                    found[name][own] = float(value)
-    return found
+                    values_by_metric[name][job_key] = float(value)
+    return values_by_metric
 
 
 def ratio(metric: Metric, value: float, shipped: float) -> float | None:
     """Return the ratio of a value to that of the plan as shipped; None if it is undefined."""
-    least = _COUNTED_FROM if metric.is_count else _PERCENT_FROM if metric.unit == "%" else 0.0
-    value, shipped = value + least, shipped + least
+    offset = _COUNT_OFFSET if metric.is_count else _PERCENT_OFFSET if metric.unit == "%" else 0.0
+    value, shipped = value + offset, shipped + offset
     return value / shipped if value > 0 and shipped > 0 else None
 
 
 def ratios(metric: Metric, values: Mapping[Key, float], shipped: Mapping[Key, float]) -> dict[Key, float]:
     """Return the ratio of each value that both mappings have."""
-    found = {key: ratio(metric, values[key], shipped[key]) for key in shipped if key in values}
-    return {key: each for key, each in found.items() if each is not None}
+    ratio_by_key = {key: ratio(metric, values[key], shipped[key]) for key in shipped if key in values}
+    return {key: key_ratio for key, key_ratio in ratio_by_key.items() if key_ratio is not None}
 
 
 def overall(found: Mapping[Key, float]) -> float:
     """Return the overall ratio: each plan has the same weight, and each size within a plan."""
-    of_size: dict[tuple[int, int], list[float]] = {}
-    for key, each in found.items():
-        of_size.setdefault((key.plan, key.size), []).append(each)
-    of_plan: dict[int, list[float]] = {}
-    for (plan, _), own in of_size.items():
-        of_plan.setdefault(plan, []).append(geometric_mean(own))
-    return geometric_mean([geometric_mean(own) for own in of_plan.values()])
+    ratios_by_size: dict[tuple[int, int], list[float]] = {}
+    for key, key_ratio in found.items():
+        ratios_by_size.setdefault((key.plan, key.size), []).append(key_ratio)
+    means_by_plan: dict[int, list[float]] = {}
+    for (plan, _), group in ratios_by_size.items():
+        means_by_plan.setdefault(plan, []).append(geometric_mean(group))
+    return geometric_mean([geometric_mean(group) for group in means_by_plan.values()])
 
 
 def geometric_mean(values: Collection[float]) -> float:

@@ -16,7 +16,7 @@ from fabricbench.runner.tuning.aims import Key, values_of
 from fabricbench.runner.tuning.processes import Executor
 from fabricbench.store import Trial, Workspace
 
-_UNKNOWN = (1_000, None)
+_DEFAULT_COST = (1_000, None)
 """Cost of a trial without an estimate: time [ms] and memory."""
 
 Found = Mapping[str, Mapping[Key, float]]
@@ -52,7 +52,7 @@ class Units:
     def sizes(self) -> list[list[int]]:
         """The data sizes of each plan [bytes], ascending."""
         return [
-            sorted({each.data_size_bytes for each in plan.trials if not each.is_solo})
+            sorted({trial.data_size_bytes for trial in plan.trials if not trial.is_solo})
             for plan in self._shipped
         ]
 
@@ -68,8 +68,8 @@ class Units:
         for number, plan in enumerate(self._shipped):
             for trial, estimate in zip(plan.trials, plan.estimates, strict=True):
                 key = (number, trial.data_size_bytes)
-                own = (estimate["time_ms"], estimate["memory_bytes"]) if estimate else _UNKNOWN
-                costs[key] = max(costs.get(key, (0, None)), own, key=lambda cost: cost[0])
+                cost = (estimate["time_ms"], estimate["memory_bytes"]) if estimate else _DEFAULT_COST
+                costs[key] = max(costs.get(key, (0, None)), cost, key=lambda cost: cost[0])
         return costs
 
     def cost_ms(self, candidate: Candidate) -> int:
@@ -119,30 +119,30 @@ class Evaluator:
 
         Raises:
             StoreError: The workspace cannot be written, or the disk is full.
-            KeyboardInterrupt: The user stopped it; finished trials are kept.
+            KeyboardInterrupt: The user stopped it; finished trials remain stored.
         """
         self._executor.check()
-        wanted = [list(self.units.of(each, stage)) for each in candidates]
-        units = {unit.facts.id: unit for own in wanted for _, unit in own}
-        kept = {name: self._workspace.resume(unit.facts) for name, unit in units.items()}
-        left = [units[name] for name, trial in kept.items() if trial is None]
-        if left:
-            self._executor.carry_out(left)
-            kept |= {unit.facts.id: self._workspace.resume(unit.facts) for unit in left}
-        return [_values(own, kept, metrics) for own in wanted]
+        keyed_units = [list(self.units.of(candidate, stage)) for candidate in candidates]
+        units = {unit.facts.id: unit for point_units in keyed_units for _, unit in point_units}
+        trial_by_id = {name: self._workspace.resume(unit.facts) for name, unit in units.items()}
+        unfinished = [units[name] for name, trial in trial_by_id.items() if trial is None]
+        if unfinished:
+            self._executor.carry_out(unfinished)
+            trial_by_id |= {unit.facts.id: self._workspace.resume(unit.facts) for unit in unfinished}
+        return [_values(point_units, trial_by_id, metrics) for point_units in keyed_units]
 
 
 def _backend(plan: LoadedPlan) -> Backend:
     backend = backend_of(plan)
     if not isinstance(backend, SharingCores):
-        found = f"{plan.plan.name}: backend {backend.name}, which carries one trial at a time"
-        raise TuningError(found, "-s backend=sim searches in the simulator")
+        message = f"{plan.plan.name}: backend {backend.name}, which carries one trial at a time"
+        raise TuningError(message, "-s backend=sim searches in the simulator")
     return backend
 
 
 def _values(
-    units: Sequence[tuple[Key, Unit]], kept: Mapping[str, Trial | None], metrics: Collection[str]
+    units: Sequence[tuple[Key, Unit]], trial_by_id: Mapping[str, Trial | None], metrics: Collection[str]
 ) -> Found | None:
-    trials = [(key, kept[unit.facts.id]) for key, unit in units]
-    known = [(key, trial) for key, trial in trials if trial is not None]
-    return values_of(known, metrics) if len(known) == len(trials) else None
+    trials = [(key, trial_by_id[unit.facts.id]) for key, unit in units]
+    finished = [(key, trial) for key, trial in trials if trial is not None]
+    return values_of(finished, metrics) if len(finished) == len(trials) else None

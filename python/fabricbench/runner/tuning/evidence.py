@@ -1,6 +1,6 @@
 """Confirms that a point is better than the plans as shipped: runs both again with fresh seeds.
 
-The seeds of the search are not reused: with those, the best of many points looks better than it is.
+The seeds of the search are not reused: they would overestimate the best of many points.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fabricbench.runner.tuning.wanted import Wanted
 SEEDS_MIN: Final = 5
 """Smallest number of seeds for a meaningful result."""
 _LEVEL: Final = 0.95
-_BESIDE: Final = ("frames_lost", "queue_max_bytes", "pfc_rx", "ecn_ce_rx")
+_EXTRA_METRICS: Final = ("frames_lost", "queue_max_bytes", "pfc_rx", "ecn_ce_rx")
 """Metrics shown in addition to the requested ones: loss, queue depth, and signals that slow senders."""
 
 
@@ -95,53 +95,62 @@ def evidence_of(wanted: Wanted, evaluator: Evaluator, point: Point, seeds: int) 
     Raises:
         TuningError: A trial failed.
         StoreError: The workspace cannot be written, or the disk is full.
-        KeyboardInterrupt: The user stopped it; finished trials are kept.
+        KeyboardInterrupt: The user stopped it; finished trials remain stored.
     """
-    fresh = [range(count, count + seeds) for count in wanted.seeds]
-    pair = [
+    fresh_seeds = [range(count, count + seeds) for count in wanted.seeds]
+    candidates = [
         Candidate(
             [
                 loading.reload(plan, [f"iterations={iterations.stop}"])
-                for plan, iterations in zip(plans, fresh, strict=True)
+                for plan, iterations in zip(plans, fresh_seeds, strict=True)
             ],
-            fresh,
+            fresh_seeds,
         )
         for plans in (wanted.space.plans, wanted.space.at(point))
     ]
-    metrics = list(dict.fromkeys([*wanted.metrics, *_BESIDE]))
+    metrics = list(dict.fromkeys([*wanted.metrics, *_EXTRA_METRICS]))
     shipped: dict[str, dict[Key, float]] = {name: {} for name in metrics}
     tuned: dict[str, dict[Key, float]] = {name: {} for name in metrics}
     for stage in range(evaluator.units.stages):
-        for values, found in zip((shipped, tuned), evaluator.measure(pair, stage, metrics), strict=True):
-            if found is None:
+        for values, metric_values in zip(
+            (shipped, tuned), evaluator.measure(candidates, stage, metrics), strict=True
+        ):
+            if metric_values is None:
                 text = "a trial failed with a seed that is none of the search"
                 raise TuningError(text, "`fabricbench trials` lists it with the reason")
             for name in metrics:
-                values[name].update(found[name])
-    kept = [(each, each.violation(tuned[each.metric.name].values()) <= 0) for each in wanted.limits]
+                values[name].update(metric_values[name])
+    limits_met = [(limit, limit.violation(tuned[limit.metric.name].values()) <= 0) for limit in wanted.limits]
     confidences = [
         _confidence(aim, ratios(aim.metric, tuned[aim.metric.name], shipped[aim.metric.name]))
         for aim in wanted.aims
     ]
     names = [plan.plan.name for plan in wanted.space.plans]
     changes = [
-        each
-        for each in _changes(names, evaluator.units.sizes, shipped, tuned)
-        if each.shipped or each.tuned or each.metric in wanted.metrics
+        change
+        for change in _changes(names, evaluator.units.sizes, shipped, tuned)
+        if change.shipped or change.tuned or change.metric in wanted.metrics
     ]
-    return Evidence(confidences, changes, kept)
+    return Evidence(confidences, changes, limits_met)
 
 
-def _confidence(aim: Aim, found: Mapping[Key, float]) -> Confidence:
-    of_seed: dict[int, dict[Key, float]] = {}
-    for key, each in found.items():
-        of_seed.setdefault(key.iteration, {})[key] = each
-    of_seeds = [overall(each) for each in of_seed.values()]
-    logarithms = [log(each) for each in of_seeds]
-    middle = fmean(logarithms)
-    half = _quantile(len(of_seeds) - 1) * stdev(logarithms) / sqrt(len(of_seeds))
-    better = sum(aim.improvement(each) < 1 for each in of_seeds)
-    return Confidence(aim, exp(middle), exp(middle - half), exp(middle + half), better, len(of_seeds))
+def _confidence(aim: Aim, ratio_by_key: Mapping[Key, float]) -> Confidence:
+    ratios_by_seed: dict[int, dict[Key, float]] = {}
+    for key, ratio in ratio_by_key.items():
+        ratios_by_seed.setdefault(key.iteration, {})[key] = ratio
+    seed_ratios = [overall(ratios_of_seed) for ratios_of_seed in ratios_by_seed.values()]
+    logarithms = [log(ratio) for ratio in seed_ratios]
+    mean_logarithm = fmean(logarithms)
+    half_width = _quantile(len(seed_ratios) - 1) * stdev(logarithms) / sqrt(len(seed_ratios))
+    better = sum(aim.improvement(ratio) < 1 for ratio in seed_ratios)
+    return Confidence(
+        aim,
+        exp(mean_logarithm),
+        exp(mean_logarithm - half_width),
+        exp(mean_logarithm + half_width),
+        better,
+        len(seed_ratios),
+    )
 
 
 def _quantile(degrees: int) -> float:
@@ -167,15 +176,20 @@ def _changes(
 ) -> list[Change]:
     changes = []
     for number, plan in enumerate(plans):
-        for place, size in enumerate(sizes[number]):
+        for size_index, size in enumerate(sizes[number]):
             for name, values in shipped.items():
-                own = [key for key in values if (key.plan, key.size) == (number, place)]
-                own = [key for key in own if key in tuned[name]]
-                if not own:
+                keys = [key for key in values if (key.plan, key.size) == (number, size_index)]
+                keys = [key for key in keys if key in tuned[name]]
+                if not keys:
                     continue
-                before, after = ({key: each[name][key] for key in own} for each in (shipped, tuned))
-                found = ratios(BY_NAME[name], after, before)
-                ratio = geometric_mean(list(found.values())) if len(found) == len(own) else None
-                means = fmean(before.values()), fmean(after.values())
+                shipped_values, tuned_values = (
+                    {key: values_by_metric[name][key] for key in keys}
+                    for values_by_metric in (shipped, tuned)
+                )
+                ratio_by_key = ratios(BY_NAME[name], tuned_values, shipped_values)
+                ratio = (
+                    geometric_mean(list(ratio_by_key.values())) if len(ratio_by_key) == len(keys) else None
+                )
+                means = fmean(shipped_values.values()), fmean(tuned_values.values())
                 changes.append(Change(plan, size, name, *means, ratio))
     return changes

@@ -1,4 +1,4 @@
-"""Writes a point as a fragment of a plan."""
+"""Returns a point as a fragment of a plan, or as changes for `run -s`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ def fragment(space: Space, point: Point, number: int = 0) -> dict[str, Any]:
     """
     overrides = space.overrides(number, point)
     document = apply_overrides(document_of(space.plans[number]), overrides)
-    paths = {_whole(resolved(document, each.partition("=")[0], Place(""))) for each in overrides}
-    kept: dict[str, Any] = _kept(document.data, paths)
-    return kept
+    paths = {
+        _replaceable(resolved(document, override.partition("=")[0], Place(""))) for override in overrides
+    }
+    searched_fields: dict[str, Any] = _part_on_paths(document.data, paths)
+    return searched_fields
 
 
-def _whole(path: FieldPath) -> FieldPath:
+def _replaceable(path: FieldPath) -> FieldPath:
     """Return the path of the outermost enclosing mapping that may also be a name, or the path itself."""
-    above = (path[:length] for length in range(1, len(path)))
-    return next((each for each in above if may_be_named(each)), path)
+    enclosing = (path[:length] for length in range(1, len(path)))
+    return next((candidate for candidate in enclosing if may_be_named(candidate)), path)
 
 
-def _kept(node: Any, paths: Collection[FieldPath]) -> Any:
+def _part_on_paths(node: Any, paths: Collection[FieldPath]) -> Any:
     """Return the part of a node that is on the given paths below it."""
     if () in paths or not isinstance(node, dict):
         return node
     heads = {path[0] for path in paths}
     return {
-        key: _kept(child, {path[1:] for path in paths if path[0] == key})
+        key: _part_on_paths(child, {path[1:] for path in paths if path[0] == key})
         for key, child in node.items()
         if key in heads
     }
@@ -46,13 +48,16 @@ def _kept(node: Any, paths: Collection[FieldPath]) -> Any:
 
 def changes(space: Space, point: Point, number: int = 0) -> list[str]:
     """Return the changes of a point to a plan, each FIELD=VALUE for `run -s`, as few as possible."""
-    found = []
-    given = fragment(space, point, number)
+    opened_changes = []
+    fields = fragment(space, point, number)
     for override in space.opened[number]:
         name = override.partition("=")[0]
-        node: Any = given
+        node: Any = fields
         for part in name.split("."):
             node = node[part]
-        found.append(f"{name}={json.dumps(node)}")
-    within = tuple(f"{each.partition('=')[0]}." for each in found)
-    return [*found, *(f"{field}={value}" for field, value in point.items() if not field.startswith(within))]
+        opened_changes.append(f"{name}={json.dumps(node)}")
+    opened_prefixes = tuple(f"{change.partition('=')[0]}." for change in opened_changes)
+    return [
+        *opened_changes,
+        *(f"{field}={value}" for field, value in point.items() if not field.startswith(opened_prefixes)),
+    ]

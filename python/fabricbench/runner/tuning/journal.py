@@ -51,9 +51,9 @@ def locked(journal: Path) -> TextIO:
 
 def unusable(journal: Path, error: Exception) -> StoreError:
     """Return the error for a journal that cannot be used."""
-    found = getattr(error, "strerror", None) or f"the journal of the search cannot be used: {error}"
+    message = getattr(error, "strerror", None) or f"the journal of the search cannot be used: {error}"
     return StoreError(
-        journal, found, "make room, or remove the file: trials are kept, and run no second time"
+        journal, message, "make room, or remove the file: trials are kept, and run no second time"
     )
 
 

@@ -68,7 +68,7 @@ class OnThisMachine:
                     self._begin(waiting.popleft(), len(units))
                 with self._interrupts.allowed():
                     ready = wait([worker.connection for worker in self._busy])
-                self._finish([each for each in self._busy if each.connection in ready])
+                self._finish([busy_worker for busy_worker in self._busy if busy_worker.connection in ready])
         except BaseException as error:
             self.close()
             for attempt in self._open.values():
@@ -81,7 +81,7 @@ class OnThisMachine:
 
     def close(self) -> None:
         """End the processes."""
-        for worker in (*self._busy, *(each for idle in self._idle.values() for each in idle)):
+        for worker in (*self._busy, *(worker for idle in self._idle.values() for worker in idle)):
             worker.end()
         self._busy.clear()
         self._idle.clear()
@@ -105,20 +105,20 @@ class OnThisMachine:
         """Process the messages of workers, and finish complete records."""
         ready: dict[str, ReadyTrial] = {}
         for worker in workers:
-            task, told = worker.task, worker.hear()
+            task, message = worker.task, worker.hear()
             if task is None:
                 raise AssertionError("a process that has nothing to do is heard")
-            if isinstance(told, dict):
+            if isinstance(message, dict):
                 continue
             self._busy.remove(worker)
             worker.task = None
             trial = task.facts.id
-            if isinstance(told, Done):
-                ready[trial] = self._open[trial].ready(told.summary, told.engine, told.record)
+            if isinstance(message, Done):
+                ready[trial] = self._open[trial].ready(message.summary, message.engine, message.record)
             else:
-                lost = worker.lost(f"trial {trial}") if told is None else told.error
-                self._open.pop(trial).give_up(lost)
-            if told is None:
+                error = worker.lost(f"trial {trial}") if message is None else message.error
+                self._open.pop(trial).give_up(error)
+            if message is None:
                 worker.end()
             else:
                 self._idle[task.facts.backend].append(worker)
@@ -128,7 +128,7 @@ class OnThisMachine:
 
 
 class OnCluster:
-    """A Ray cluster, joined anew for each group of trials."""
+    """A Ray cluster, joined again for each group of trials."""
 
     def __init__(self, workspace: Workspace, results: Results, interrupts: Interrupts, address: str) -> None:
         """Take the workspace, the function that computes rows, the signal handling, and the address."""

@@ -36,7 +36,7 @@ _STARTUP: Final = 10
 _POINT: Final = "point"
 _RATIOS: Final = "ratios"
 _VIOLATIONS: Final = "violations"
-_WHY: Final = "why"
+_ENDING: Final = "why"
 
 
 class Search:
@@ -51,7 +51,7 @@ class Search:
             wanted: Definition of the search.
             evaluator: Runs the trials.
             root: The folder of the workspace.
-            told: Receives each point that has ended, and the number of points so far.
+            told: Called with each finished point and the number of points so far.
 
         Raises:
             TuningError: Optuna is not installed, or the same search is already running.
@@ -88,8 +88,8 @@ class Search:
     @property
     def stops_early(self) -> bool:
         """Whether a point may end before its largest size: there is one aim, and there are several sizes."""
-        wanted = self._wanted
-        return wanted.is_stopping and len(wanted.aims) == 1 and self._units.stages > 1
+        definition = self._wanted
+        return definition.is_stopping and len(definition.aims) == 1 and self._units.stages > 1
 
     def run(self, trials: int) -> None:
         """Try points until there are `trials` of them.
@@ -97,7 +97,7 @@ class Search:
         Raises:
             TuningError: A metric is never measured, or a plan as shipped has no result.
             StoreError: The workspace cannot be written, or the disk is full.
-            KeyboardInterrupt: The user stopped it; finished trials are kept.
+            KeyboardInterrupt: The user stopped it; finished trials remain stored.
         """
         self._measure_shipped()
         try:
@@ -109,21 +109,23 @@ class Search:
         at_once = self._wanted.at_once
         while True:
             group = self._unfinished()
-            begun = len(self._study.trials)
+            point_count = len(self._study.trials)
             # An interrupted group is completed before the next one starts.
-            missing = -begun % at_once if group or begun % at_once else at_once
-            group += [self._suggested(begun + index) for index in range(min(missing, trials - begun))]
+            missing = -point_count % at_once if group or point_count % at_once else at_once
+            group += [
+                self._suggested(point_count + index) for index in range(min(missing, trials - point_count))
+            ]
             if not group:
                 return
             for tried, trial in self._tried(group):
                 self._tell(tried, trial)
 
     def _unfinished(self) -> list[Trial]:
-        """Return the points that were suggested and have not ended, e.g. after an interruption."""
+        """Return the suggested points without a result, e.g. after an interruption."""
         from optuna.trial import TrialState
 
         running = self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        return [self._suggested(each.number, each) for each in running]
+        return [self._suggested(trial.number, trial) for trial in running]
 
     def _suggested(self, number: int, begun: FrozenTrial | None = None) -> Trial:
         """Return a suggested point; its random draw depends on its number alone."""
@@ -147,27 +149,27 @@ class Search:
             seed=int.from_bytes(digest[:4], "big"),
         )
         if number == 0:  # start from the values of the shipped plan
-            first = self._wanted.space.first()
-            sampler = self._optuna.samplers.PartialFixedSampler(first, sampler)
+            shipped_point = self._wanted.space.first()
+            sampler = self._optuna.samplers.PartialFixedSampler(shipped_point, sampler)
         return sampler
 
     def _measure_shipped(self) -> None:
         """Run the plans as shipped, and check that every metric is measured."""
-        wanted, shipped = self._wanted, self._wanted.shipped()
+        definition, shipped = self._wanted, self._wanted.shipped()
         self._shipped = []
         for stage in range(self._units.stages):
-            found = self._evaluator.measure([shipped], stage, wanted.metrics)[0]
-            if found is None:
+            metric_values = self._evaluator.measure([shipped], stage, definition.metrics)[0]
+            if metric_values is None:
                 text = "a trial of a plan as shipped failed"
                 raise TuningError(text, "`fabricbench trials` lists it with the reason")
-            self._check_measured(found, stage)
-            self._shipped.append(found)
+            self._check_measured(metric_values, stage)
+            self._shipped.append(metric_values)
 
     def _check_measured(self, found: Found, stage: int) -> None:
         for metric, values in found.items():
             for number, plan in enumerate(self._wanted.space.plans):
-                is_there = stage < len(self._units.sizes[number])
-                if is_there and not any(key.plan == number for key in values):
+                has_size = stage < len(self._units.sizes[number])
+                if has_size and not any(key.plan == number for key in values):
                     text = f"{metric} is never measured by {plan.plan.name}"
                     hint = f"`fabricbench show {plan.plan.name}` has the metrics of its jobs"
                     raise TuningError(text, hint)
@@ -180,26 +182,28 @@ class Search:
     def _tried(self, group: Sequence[Trial]) -> list[tuple[Tried, Trial]]:
         """Run a group of points, size by size."""
         endings: dict[int, Tried] = {}
-        going: dict[int, tuple[Trial, Point, Candidate, list[Found]]] = {}
+        running: dict[int, tuple[Trial, Point, Candidate, list[Found]]] = {}
         for trial in group:
             point = self._wanted.space.point(trial.params)
             try:
-                going[trial.number] = trial, point, self._wanted.candidate(point), []
+                running[trial.number] = trial, point, self._wanted.candidate(point), []
             except PlanError:
                 endings[trial.number] = Tried(trial.number, point, Ending.INVALID)
         for stage in range(self._units.stages):
-            found = self._evaluator.measure(
-                [candidate for _, _, candidate, _ in going.values()], stage, self._wanted.metrics
+            measured = self._evaluator.measure(
+                [candidate for _, _, candidate, _ in running.values()], stage, self._wanted.metrics
             )
-            for (number, (trial, point, _, values)), new in zip(list(going.items()), found, strict=True):
-                ending = self._added(trial, values, new, stage)
+            for (number, (trial, point, _, values)), size_values in zip(
+                list(running.items()), measured, strict=True
+            ):
+                ending = self._added(trial, values, size_values, stage)
                 if ending is not None:
                     endings[number] = self._ended(trial.number, point, values, ending)
-                    del going[number]
+                    del running[number]
         return [(endings[trial.number], trial) for trial in group]
 
     def _added(self, trial: Trial, values: list[Found], new: Found | None, stage: int) -> Ending | None:
-        """Add the values of one more size; return how the point ends with it, if it does."""
+        """Add the values of one more size; return the point's ending, or None if it continues."""
         if new is None or not self._is_whole(new, self._shipped[stage]):
             return Ending.NO_RESULT
         values.append(new)
@@ -212,8 +216,10 @@ class Search:
         return None
 
     def _is_whole(self, found: Found, shipped: Found) -> bool:
-        """Whether every metric has a value wherever it has one as shipped, and all aims have ratios."""
-        has_values = all(own.keys() <= found[name].keys() for name, own in shipped.items())
+        """Whether every metric has all values that it has as shipped, and all aims have ratios."""
+        has_values = all(
+            shipped_values.keys() <= found[name].keys() for name, shipped_values in shipped.items()
+        )
         return has_values and all(
             len(ratios(metric, found[metric.name], shipped[metric.name])) == len(shipped[metric.name])
             for metric in (aim.metric for aim in self._wanted.aims)
@@ -224,7 +230,9 @@ class Search:
         if ending is Ending.NO_RESULT:
             return Tried(number, point, ending)
         violations = [
-            limit.violation([value for found in values for value in found[limit.metric.name].values()])
+            limit.violation(
+                [value for metric_values in values for value in metric_values[limit.metric.name].values()]
+            )
             for limit in limits
         ]
         return Tried(
@@ -237,9 +245,9 @@ class Search:
             overall(
                 {
                     key: ratio
-                    for found, shipped in zip(values, self._shipped, strict=False)
+                    for metric_values, shipped in zip(values, self._shipped, strict=False)
                     for key, ratio in ratios(
-                        aim.metric, found[aim.metric.name], shipped[aim.metric.name]
+                        aim.metric, metric_values[aim.metric.name], shipped[aim.metric.name]
                     ).items()
                 }
             )
@@ -250,7 +258,7 @@ class Search:
         from optuna.trial import TrialState
 
         trial.set_user_attr(_POINT, dict(tried.point))
-        trial.set_user_attr(_WHY, tried.ending.value)
+        trial.set_user_attr(_ENDING, tried.ending.value)
         trial.set_user_attr(_RATIOS, list(tried.ratios))
         violations = tried.violations or [1.0] * len(self._wanted.limits)
         trial.set_user_attr(_VIOLATIONS, list(violations))
@@ -267,14 +275,14 @@ class Search:
         """Return the points that have ended, in the order in which they were suggested."""
         return [
             Tried(
-                each.number,
-                each.user_attrs[_POINT],
-                Ending(each.user_attrs[_WHY]),
-                each.user_attrs[_RATIOS],
-                each.user_attrs[_VIOLATIONS],
+                trial.number,
+                trial.user_attrs[_POINT],
+                Ending(trial.user_attrs[_ENDING]),
+                trial.user_attrs[_RATIOS],
+                trial.user_attrs[_VIOLATIONS],
             )
-            for each in self._study.get_trials(deepcopy=False)
-            if each.state.is_finished()
+            for trial in self._study.get_trials(deepcopy=False)
+            if trial.state.is_finished()
         ]
 
     def importances(self) -> list[Mapping[str, float]]:
@@ -287,12 +295,12 @@ class Search:
         sign = -1 if aim.is_most else 1  # the evaluator rates fields by their effect on low values
         with warnings.catch_warnings(), suppress(ValueError, RuntimeError):  # too few points, or all equal
             warnings.simplefilter("ignore")
-            shares: Mapping[str, float] = get_param_importances(
+            importances: Mapping[str, float] = get_param_importances(
                 self._study,
                 evaluator=PedAnovaImportanceEvaluator(),
                 target=lambda trial: sign * trial.values[index],
             )
-            return shares
+            return importances
         return {}
 
     def close(self) -> None:

@@ -26,18 +26,18 @@ Point = Mapping[str, str]
 """A value for each field, as written in a plan."""
 
 _FORM: Final = "FIELD=LOW..HIGH, with :STEP if wanted, or FIELD=A|B|C"
-_LOG_FROM: Final = 10
+_LOG_RATIO_MIN: Final = 10
 """Ratio of the ends of a range above which it is searched by its logarithm."""
 _PROBES: Final = 200
 """Points checked before a space is considered to have no valid plan."""
 _CHOICE_PROBES: Final = 40
 """The same for a single choice."""
-_ALMOST: Final = 1e-9
+_STEP_TOLERANCE: Final = 1e-9
 """Tolerance for a whole number of steps."""
-_END: Final = 0.05
+_END_FRACTION: Final = 0.05
 """Fraction of a range that counts as its end."""
 _ONE_SEED: Final = ("iterations=1",)
-_TOLD: Final = 3
+_REPORTED_MAX: Final = 3
 """Largest number of fields whose problems are reported."""
 
 
@@ -102,7 +102,7 @@ class Range:
     @property
     def is_log(self) -> bool:
         """Whether it is searched by its logarithm."""
-        return self.step is None and self.low > 0 and self.high > _LOG_FROM * self.low
+        return self.step is None and self.low > 0 and self.high > _LOG_RATIO_MIN * self.low
 
     def distribution(self) -> Any:
         """Return the range as an Optuna distribution."""
@@ -137,9 +137,11 @@ class Range:
         """Return whether a value is in the outermost twentieth of the range."""
         if self.low == self.high:
             return False
-        of = log if self.is_log else float
-        share = (of(self.scale.read(value)) - of(self.low)) / (of(self.high) - of(self.low))
-        return not _END < share < 1 - _END
+        position = log if self.is_log else float
+        fraction = (position(self.scale.read(value)) - position(self.low)) / (
+            position(self.high) - position(self.low)
+        )
+        return not _END_FRACTION < fraction < 1 - _END_FRACTION
 
     def drawn(self, draw: random.Random) -> str:
         """Draw a value."""
@@ -175,28 +177,28 @@ class Space:
 
     def distributions(self) -> dict[str, Any]:
         """Return the space as Optuna distributions."""
-        return {each.field: each.distribution() for each in self.fields}
+        return {field.field: field.distribution() for field in self.fields}
 
     def _shipped(self) -> dict[str, Any]:
         """Return the value of each field in the first plan, in base units; None if unknown."""
         plan = self.plans[0]
         document = apply_overrides(document_of(plan), self.opened[0])
-        paths = {each.field: resolved(document, each.field, Place("")) for each in self.fields}
+        paths = {field.field: resolved(document, field.field, Place("")) for field in self.fields}
         return {field: value_of(plan, path) for field, path in paths.items()}
 
     def shipped(self) -> Point:
         """Return the values of the first plan as shipped, as text."""
-        known = self._shipped()
-        return {each.field: each.shown(known[each.field]) for each in self.fields}
+        values = self._shipped()
+        return {field.field: field.shown(values[field.field]) for field in self.fields}
 
     def first(self) -> dict[str, Any]:
         """Return the suggestion nearest to the first plan as shipped."""
-        known = self._shipped()
-        return {each.field: each.near(known[each.field]) for each in self.fields}
+        values = self._shipped()
+        return {field.field: field.near(values[field.field]) for field in self.fields}
 
     def point(self, suggested: Mapping[str, Any]) -> Point:
         """Return the point of a suggestion."""
-        return {each.field: each.text(suggested[each.field]) for each in self.fields}
+        return {field.field: field.text(suggested[field.field]) for field in self.fields}
 
     def overrides(self, number: int, point: Point) -> list[str]:
         """Return the changes of a point to a plan, in the form of `run -s`."""
@@ -225,19 +227,21 @@ def space_of(plans: Sequence[LoadedPlan], searches: Sequence[str], limits: Limit
         PlanError: A field or its values are invalid, or no plan of the space can run.
         TuningError: No point changes the run.
     """
-    named = [_split(search) for search in searches]
-    names = [field for field, _ in named]
+    searched_fields = [_split(search) for search in searches]
+    names = [field for field, _ in searched_fields]
     for field in names:
         if names.count(field) > 1:
             raise _refused(f"{field}=...", field, "the field twice", "each field once")
     documents = [document_of(plan) for plan in plans]
     opened = [tuple(openings(document, names)) for document in documents]
-    rooms = [apply_overrides(document, each) for document, each in zip(documents, opened, strict=True)]
+    opened_documents = [
+        apply_overrides(document, overrides) for document, overrides in zip(documents, opened, strict=True)
+    ]
     fields = []
-    for field, values in named:
-        place = Place(f"--search {field}={values}")
-        scales = [scale_of(room, field, place) for room in rooms]
-        fields.append(_read(field, values, scales[0]))
+    for field, values in searched_fields:
+        option = Place(f"--search {field}={values}")
+        scales = [scale_of(opened_document, field, option) for opened_document in opened_documents]
+        fields.append(_field_of(field, values, scales[0]))
     space = Space(tuple(plans), tuple(fields), tuple(opened), limits)
     _check_space(space)
     return space
@@ -250,10 +254,10 @@ def _split(search: str) -> tuple[str, str]:
     return field, values
 
 
-def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
+def _field_of(field: str, values: str, scale: Scale | None) -> Range | Choices:
     search = f"{field}={values}"
     if ".." not in values:
-        choices = tuple(dict.fromkeys(each.strip() for each in values.split("|")))
+        choices = tuple(dict.fromkeys(choice.strip() for choice in values.split("|")))
         return Choices(field, choices)
     if scale is None:
         hint = "separate choices by |"
@@ -264,31 +268,34 @@ def _read(field: str, values: str, scale: Scale | None) -> Range | Choices:
     if step is not None:
         if not 0 < step <= high - low:
             raise _refused(search, field, "a step beyond the range", "a step from the least to the largest")
-        high = low + step * floor((high - low) / step + _ALMOST)  # the last step within the range
+        high = low + step * floor((high - low) / step + _STEP_TOLERANCE)  # the last step within the range
     return Range(field, scale, low, high, step)
 
 
 def _numbers(search: str, field: str, values: str, scale: Scale) -> tuple[float, float, float | None]:
-    low, _, rest = values.partition("..")
-    high, _, step = rest.partition(":")
+    low, _, high_and_step = values.partition("..")
+    high, _, step = high_and_step.partition(":")
     try:
-        read = [scale.read(each.strip()) for each in (low, high, *([step] if step else ()))]
+        numbers = [scale.read(number.strip()) for number in (low, high, *([step] if step else ()))]
     except ValueError as error:
-        found, allowed = getattr(error, "found", low), getattr(error, "allowed", scale.allowed)
-        raise _refused(search, field, found, allowed, getattr(error, "hint", "")) from error
-    return read[0], read[1], read[2] if step else None
+        problem, allowed = getattr(error, "found", low), getattr(error, "allowed", scale.allowed)
+        raise _refused(search, field, problem, allowed, getattr(error, "hint", "")) from error
+    return numbers[0], numbers[1], numbers[2] if step else None
 
 
-def _refused(search: str, field: str, found: str, allowed: str, hint: str = "") -> PlanError:
-    return PlanError([Problem(Place(f"--search {search}"), field, found, allowed, hint)])
+def _refused(search: str, field: str, problem: str, allowed: str, hint: str = "") -> PlanError:
+    return PlanError([Problem(Place(f"--search {search}"), field, problem, allowed, hint)])
 
 
 def _check_space(space: Space) -> None:
     """Check that there are valid points, also with each choice, and that they are not all the same run."""
     specs: set[str] = set()
     errors: list[PlanError] = []
-    left = {
-        (each.field, value) for each in space.fields if isinstance(each, Choices) for value in each.values
+    untried = {
+        (field.field, choice)
+        for field in space.fields
+        if isinstance(field, Choices)
+        for choice in field.values
     }
     for probe in _probes(space.fields):
         try:
@@ -297,13 +304,13 @@ def _check_space(space: Space) -> None:
             errors.append(error)
         else:
             specs.add(json.dumps([plan.trials[-1].spec_json for plan in plans]))
-            left -= set(probe.items())
-        if len(specs) > 1 and not left:
+            untried -= set(probe.items())
+        if len(specs) > 1 and not untried:
             return
     if not specs:
-        raise _nothing_valid("", "a space that holds no valid plan", errors)
-    for field, value in sorted(left):
-        _check_choice(space, field, value)
+        raise _no_valid_plan("", "a space that holds no valid plan", errors)
+    for field, choice in sorted(untried):
+        _check_choice(space, field, choice)
     if len(specs) == 1:
         text = "every point of the search space is the same run"
         raise TuningError(text, "search fields that plans do not sweep or set in variants, over more values")
@@ -312,31 +319,35 @@ def _check_space(space: Space) -> None:
 def _check_choice(space: Space, field: str, value: str) -> None:
     """Check that a choice gives a valid plan with some values of the other fields."""
     errors = []
-    others = [Choices(field, (value,)) if each.field == field else each for each in space.fields]
-    for probe in itertools.islice(_probes(others), _CHOICE_PROBES):
+    fields = [Choices(field, (value,)) if other.field == field else other for other in space.fields]
+    for probe in itertools.islice(_probes(fields), _CHOICE_PROBES):
         try:
             space.at(probe, _ONE_SEED)
         except PlanError as error:
             errors.append(error)
         else:
             return
-    raise _nothing_valid(f"{field}={value}", "a choice with which no plan is valid", errors)
+    raise _no_valid_plan(f"{field}={value}", "a choice with which no plan is valid", errors)
 
 
 def _probes(fields: Sequence[Range | Choices]) -> Iterator[Point]:
     """Yield points of a space: corners up to a limit, then random points."""
-    names = [each.field for each in fields]
-    corners = itertools.product(*(dict.fromkeys(each.ends) for each in fields))
+    names = [field.field for field in fields]
+    corners = itertools.product(*(dict.fromkeys(field.ends) for field in fields))
     for corner in itertools.islice(corners, _PROBES // 4):
         yield dict(zip(names, corner, strict=True))
     draw = random.Random(0)
-    drawn = ({each.field: each.drawn(draw) for each in fields} for _ in range(_PROBES - _PROBES // 4))
-    yield from {tuple(each.items()): each for each in drawn}.values()
+    random_points = (
+        {field.field: field.drawn(draw) for field in fields} for _ in range(_PROBES - _PROBES // 4)
+    )
+    yield from {tuple(point.items()): point for point in random_points}.values()
 
 
-def _nothing_valid(field: str, found: str, errors: Sequence[PlanError]) -> PlanError:
+def _no_valid_plan(field: str, problem_text: str, errors: Sequence[PlanError]) -> PlanError:
     """Return an error with the problems found at the points that were checked."""
-    place = Place(f"--search {field}" if field else "--search")
-    summary = Problem(place, "", f"{found} ({len(errors)} points tried)", "a space with valid plans in it")
-    of_field = {problem.field: problem for error in reversed(errors) for problem in error.problems}
-    return PlanError([summary, *list(of_field.values())[:_TOLD]])
+    option = Place(f"--search {field}" if field else "--search")
+    summary = Problem(
+        option, "", f"{problem_text} ({len(errors)} points tried)", "a space with valid plans in it"
+    )
+    problem_by_field = {problem.field: problem for error in reversed(errors) for problem in error.problems}
+    return PlanError([summary, *list(problem_by_field.values())[:_REPORTED_MAX]])

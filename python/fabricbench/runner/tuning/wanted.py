@@ -51,7 +51,7 @@ class Tried:
     @property
     def is_allowed(self) -> bool:
         """Whether it is complete and meets every limit."""
-        return self.ending is Ending.COMPLETE and all(each <= 0 for each in self.violations)
+        return self.ending is Ending.COMPLETE and all(violation <= 0 for violation in self.violations)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Wanted:
         """Hash of all settings that affect the suggested points and their results."""
         space = self.space
         backends = [backend_of(plan) for plan in space.plans]
-        told = [
+        settings = [
             [[backend.name, backend.version] for backend in backends],
             [[plan.text, plan.overrides, [trial.spec_json for trial in plan.trials]] for plan in space.plans],
             [repr(field.distribution()) + field.field for field in space.fields],
@@ -95,32 +95,32 @@ class Wanted:
             [str(limit) for limit in self.limits],
             [self.seeds, self.seed, self.at_once, self.is_stopping],
         ]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:12]
 
     def best(self, tried: Sequence[Tried]) -> Tried | None:
         """Return the best point that meets every limit; of a Pareto front, the best mean over aims."""
 
-        def mean(one: Tried) -> float:
+        def mean(point: Tried) -> float:
             return geometric_mean(
-                [aim.improvement(each) for aim, each in zip(self.aims, one.ratios, strict=True)]
+                [aim.improvement(ratio) for aim, ratio in zip(self.aims, point.ratios, strict=True)]
             )
 
-        return min((each for each in tried if each.is_allowed), key=mean, default=None)
+        return min((point for point in tried if point.is_allowed), key=mean, default=None)
 
     def front(self, tried: Sequence[Tried]) -> list[Tried]:
         """Return the Pareto front of the points that meet every limit."""
-        allowed = [each for each in tried if each.is_allowed]
-        return [each for each in allowed if not any(self._beats(other, each) for other in allowed)]
+        allowed = [point for point in tried if point.is_allowed]
+        return [point for point in allowed if not any(self._beats(other, point) for other in allowed)]
 
     def _beats(self, one: Tried, other: Tried) -> bool:
         """Return whether one point dominates another: no worse in any aim, and better in one or earlier."""
         scores = [
-            [aim.improvement(each) for aim, each in zip(self.aims, tried.ratios, strict=True)]
-            for tried in (one, other)
+            [aim.improvement(ratio) for aim, ratio in zip(self.aims, point.ratios, strict=True)]
+            for point in (one, other)
         ]
         if scores[0] == scores[1]:
             return one.number < other.number
-        return all(mine <= theirs for mine, theirs in zip(*scores, strict=True))
+        return all(score <= other_score for score, other_score in zip(*scores, strict=True))
 
     def candidate(self, point: Point) -> Candidate:
         """Return the plans at a point with their seeds.

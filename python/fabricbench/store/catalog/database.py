@@ -89,8 +89,8 @@ class Database(ABC):
         """Prepare a new database before its tables are created."""
 
     def _missing(self) -> StoreError:
-        found = "the catalog is missing or empty, but the workspace holds records"
-        return StoreError(self.place, found, self.damaged_hint)
+        message = "the catalog is missing or empty, but the workspace holds records"
+        return StoreError(self.place, message, self.damaged_hint)
 
     def _revision(self) -> str | None:
         """Return the revision of the catalog, or None if there are no tables."""

@@ -44,9 +44,11 @@ def catalog_database(workspace: Path, url: str | None = None, *, read_only: bool
     if kind == "sqlite" and database:
         return SqliteDatabase(Path(database))
     plain_url = f"{kind}{url[len(parts.scheme) :]}"  # without the name of a driver
-    shown = re.sub("(?<=[?&]password=)[^&]*", "***", plain_url)
+    url_without_password = re.sub("(?<=[?&]password=)[^&]*", "***", plain_url)
     if password is not None:
-        shown = shown.replace(f":{password}@", ":***@", 1)
+        url_without_password = url_without_password.replace(f":{password}@", ":***@", 1)
     if kind == "postgresql" and database:
-        return PostgresqlDatabase(plain_url, shown)
-    raise StoreError(workspace, f"the catalog's URL {shown} names no database that is supported", _FORMS)
+        return PostgresqlDatabase(plain_url, url_without_password)
+    raise StoreError(
+        workspace, f"the catalog's URL {url_without_password} names no database that is supported", _FORMS
+    )

@@ -16,13 +16,15 @@ from fabricbench.store.catalog.sql import Connection, Sql, all_of
 def _entries(columns: Iterable[str]) -> str:
     """Return the SQL source `entries`: every attempt, and each finished trial again for each earlier run."""
     names = list(columns)
-    own = ", ".join(f"trials.{name}" for name in names)
-    earlier = ", ".join(f"{'memberships' if name in OF_RUN else 'trials'}.{name}" for name in names)
+    trial_columns = ", ".join(f"trials.{name}" for name in names)
+    membership_columns = ", ".join(
+        f"{'memberships' if name in OF_RUN else 'trials'}.{name}" for name in names
+    )
     # There are few memberships and many trials: SQLite scans the first table of a CROSS JOIN.
     return f"""(
-    SELECT {own}, trials.ended_at AS placed_at, CAST(NULL AS INTEGER) AS number FROM trials
+    SELECT {trial_columns}, trials.ended_at AS placed_at, CAST(NULL AS INTEGER) AS number FROM trials
     UNION ALL
-    SELECT {earlier}, memberships.placed_at, memberships.number FROM memberships CROSS JOIN trials
+    SELECT {membership_columns}, memberships.placed_at, memberships.number FROM memberships CROSS JOIN trials
     WHERE memberships.trial_id = trials.id AND trials.{IS_FINISHED}
 ) AS entries"""
 

@@ -56,8 +56,8 @@ def _fill_outcomes(connection: Connection) -> None:
     """Fill `trial_metrics` and `outcomes` from finished trials, in batches: run specs are long."""
     finished = connection.execute(f"SELECT attempt FROM trials WHERE {IS_FINISHED} ORDER BY attempt")
     attempts = list(finished.scalars())
-    for first in range(0, len(attempts), _TRIALS_AT_ONCE):
-        batch = one_of("attempt", attempts[first : first + _TRIALS_AT_ONCE])
+    for start_index in range(0, len(attempts), _TRIALS_AT_ONCE):
+        batch = one_of("attempt", attempts[start_index : start_index + _TRIALS_AT_ONCE])
         metrics: list[dict[str, Any]] = []
         for row in connection.execute("SELECT attempt, run_spec, results FROM trials WHERE", batch).all():
             if not isinstance(row.run_spec, str):

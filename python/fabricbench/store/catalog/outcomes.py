@@ -76,8 +76,8 @@ def metric_rows(jobs: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def digests(run_spec: str, jobs: list[Mapping[str, Any]]) -> dict[str, str]:
     """Return `spec`, equal for trials with the same run spec, and `results`, the digest of their metrics."""
-    own = [{name: value for name, value in row.items() if name not in _OF_THE_RUN} for row in jobs]
-    return {"spec": _digest(run_spec), "results": _digest(json.dumps(own, sort_keys=True))}
+    job_results = [{name: value for name, value in row.items() if name not in _OF_THE_RUN} for row in jobs]
+    return {"spec": _digest(run_spec), "results": _digest(json.dumps(job_results, sort_keys=True))}
 
 
 def worst(metric: str, job: str | None = None) -> Sql:

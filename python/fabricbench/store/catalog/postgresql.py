@@ -19,8 +19,8 @@ _WRITERS = 0x6661_6272_6963
 
 _LOCK_NOT_AVAILABLE = "55P03"
 _DISK_FULL = "53100"
-_NO_WRITING = {"42501", "25006"}  # insufficient privilege, read-only transaction
-_OUT_OF_REACH = ("08", "25P03", "28", "3D", "53", "57P")
+_READ_ONLY_ERRORS = {"42501", "25006"}  # insufficient privilege, read-only transaction
+_UNREACHABLE_ERRORS = ("08", "25P03", "28", "3D", "53", "57P")
 """Error codes of a connection that is refused or was lost (PostgreSQL, appendix A).
 
 Connection exception, idle-in-transaction timeout, invalid authorization, invalid catalog name, insufficient
@@ -70,7 +70,7 @@ class PostgresqlDatabase(Database):
 
         with closing(psycopg.connect(self._url)) as driver:
             try:
-                for text in _beginning(exclusive=exclusive):
+                for text in _begin_statements(exclusive=exclusive):
                     driver.execute(text)
                 yield Connection(driver, "postgresql")
             except BaseException:
@@ -103,15 +103,15 @@ class PostgresqlDatabase(Database):
         state = error.sqlstate or ""
         reason = " ".join(str(error).split())
         if state == _LOCK_NOT_AVAILABLE:
-            found = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
-            return StoreError(self.place, found, "wait for the other run, or use another catalog")
+            message = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
+            return StoreError(self.place, message, "wait for the other run, or use another catalog")
         if state == _DISK_FULL:
             return StoreError(self.place, f"the disk of the database is full: {reason}", "make room there")
-        if state in _NO_WRITING:
+        if state in _READ_ONLY_ERRORS:
             return StoreError(
                 self.place, f"cannot be written: {reason}", "ask for the right to write and create"
             )
-        if state.startswith(_OUT_OF_REACH) or not state:
+        if state.startswith(_UNREACHABLE_ERRORS) or not state:
             hint = "check the URL, the password (PGPASSWORD, ~/.pgpass) and whether the server runs"
             return UnreachableError(self.place, f"cannot be reached: {reason}", hint)
         return StoreError(
@@ -119,7 +119,7 @@ class PostgresqlDatabase(Database):
         )
 
 
-def _beginning(*, exclusive: bool) -> Iterator[str]:
+def _begin_statements(*, exclusive: bool) -> Iterator[str]:
     """Yield the statements that begin a transaction.
 
     Only one writer is admitted at a time, so that the data it has read are still valid when it writes.

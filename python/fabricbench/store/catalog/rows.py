@@ -31,7 +31,7 @@ _STATES: Final = (RUNNING, COMPLETE, INCOMPLETE, INTERRUPTED, FAILED)
 _SIZE_KINDS: Final = ("data", "message")
 _POINTS: Final = ("fabric", "device", "endpoint")
 """Possible observation points of rows."""
-_SHOWN: Final = 60
+_TEXT_LENGTH_MAX: Final = 60
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 _TIMES: Final = ("started_at", "ended_at", "placed_at")
@@ -59,7 +59,7 @@ def checked_row(row: Mapping[str, Any], columns: Iterable[str] | None = None) ->
     if "status" in names and row["status"] in FINISHED:
         for name in ("ended_at", "summary", "results"):
             if row[name] is None:
-                raise _wrong(name, None, f"a value, since the trial is {row['status']}")
+                raise _invalid_value(name, None, f"a value, since the trial is {row['status']}")
     return {name: _parsed(name, row[name]) for name in _JSON if name in names}
 
 
@@ -72,54 +72,56 @@ def _check_type(name: str, column: Column, value: object) -> None:
     """Check the type of a value, and that both databases can store it."""
     if value is None:
         if not column.is_nullable:
-            raise _wrong(name, value, "a value")
+            raise _invalid_value(name, value, "a value")
         return
     if column.is_integer:
-        most = _INT64_MAX if column.type == "BIGINT" else _INT32_MAX
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-            raise _wrong(name, value, f"an integer from 0 to {most:,}")
+        value_max = _INT64_MAX if column.type == "BIGINT" else _INT32_MAX
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= value_max:
+            raise _invalid_value(name, value, f"an integer from 0 to {value_max:,}")
         return
     _check_text(name, column, value)
 
 
 def _check_text(name: str, column: Column, value: object) -> None:
-    most = column.length_max
-    if not isinstance(value, str) or (most is not None and len(value) > most):
-        raise _wrong(name, value, "a text" + (f" of at most {most} characters" if most else ""))
+    length_max = column.length_max
+    if not isinstance(value, str) or (length_max is not None and len(value) > length_max):
+        raise _invalid_value(
+            name, value, "a text" + (f" of at most {length_max} characters" if length_max else "")
+        )
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _wrong(name, value, "a text in UTF-8") from error
+        raise _invalid_value(name, value, "a text in UTF-8") from error
 
 
 def _check_meaning(name: str, value: Any) -> None:
     """Check a value of the right type against the allowed values."""
     if name in _ALLOWED and value not in _ALLOWED[name]:
-        raise _wrong(name, value, " or ".join(_ALLOWED[name]))
+        raise _invalid_value(name, value, " or ".join(_ALLOWED[name]))
     if name == "id" and not TRIAL_ID.fullmatch(value):
-        raise _wrong(name, value, "12 hexadecimal digits")
+        raise _invalid_value(name, value, "12 hexadecimal digits")
     if name == "tables" and value is not None and not is_record_url(value):
-        raise _wrong(name, value, "the URL of a record")
+        raise _invalid_value(name, value, "the URL of a record")
     if name in _TIMES and value is not None:
         try:
             datetime.fromisoformat(value)
         except ValueError as error:
-            raise _wrong(name, value, "a time, ISO 8601") from error
+            raise _invalid_value(name, value, "a time, ISO 8601") from error
 
 
 def _parsed(name: str, text: str | None) -> Any:
     """Return the parsed value of a JSON column after checking its structure."""
     if text is None:
         return None
-    fits, allowed = _JSON[name]
+    has_structure, allowed = _JSON[name]
     try:
-        found = json.loads(text, parse_constant=_refuse)
-        is_allowed = fits(found)
+        parsed = json.loads(text, parse_constant=_refuse)
+        is_allowed = has_structure(parsed)
     except (ValueError, RecursionError) as error:
         raise RowError(f"{name} is no JSON: {error}") from error
     if not is_allowed:
-        raise _wrong(name, text, f"JSON: {allowed}")
-    return found
+        raise _invalid_value(name, text, f"JSON: {allowed}")
+    return parsed
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -211,13 +213,15 @@ def _is_axis(value: object) -> bool:
 def _is_observed(value: object) -> bool:
     """Return whether a value has the observed tables of a record with observation points and null columns."""
     return isinstance(value, dict) and all(
-        isinstance(each, dict) and each.get("at") in _POINTS and _are_texts(each.get("unmeasured"))
-        for each in value.values()
+        isinstance(observation, dict)
+        and observation.get("at") in _POINTS
+        and _are_texts(observation.get("unmeasured"))
+        for observation in value.values()
     )
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _is_list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -226,7 +230,7 @@ def _is_list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
 
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {"status": _STATES, "size_kind": _SIZE_KINDS}
 _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "overrides": (_is_list_of(lambda each: isinstance(each, str)), "a list of texts"),
+    "overrides": (_is_list_of(lambda item: isinstance(item, str)), "a list of texts"),
     "run_spec": (_is_spec, "a RunSpec, whose jobs have names"),
     "published": (_is_published, "an object with table, source and values"),
     "criteria": (_is_list_of(_is_criterion), "a list of objects with metric, min, max and job"),
@@ -240,7 +244,7 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 }
 
 
-def _wrong(name: str, found: object, allowed: str) -> RowError:
-    shown = ascii(found)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-    return RowError(f"{name}: found {shown}, allowed is {allowed}")
+def _invalid_value(name: str, value: object, allowed: str) -> RowError:
+    value_text = ascii(value)
+    value_text = value_text if len(value_text) <= _TEXT_LENGTH_MAX else f"{value_text[:_TEXT_LENGTH_MAX]}..."
+    return RowError(f"{name}: found {value_text}, allowed is {allowed}")

@@ -1,7 +1,7 @@
 """SQL of the catalog: text with values, its execution within a transaction, and the rows of a result.
 
-Statements are text that both SQLite and PostgreSQL accept, with `?` in place of each value. What differs in
-statements (placeholders, numbers of new rows, types) is in `Connection`.
+Statements are text that both SQLite and PostgreSQL accept, with `?` in place of each value. `Connection`
+handles the differences between both: placeholders, numbers of new rows, types.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ class Sql:
 
 def joined(*parts: str | Sql, separator: str = " ") -> Sql:
     """Join parts of a statement with their values."""
-    each = [Sql(part) if isinstance(part, str) else part for part in parts]
-    return Sql(separator.join(part.text for part in each), *(value for part in each for value in part.values))
+    statements = [Sql(part) if isinstance(part, str) else part for part in parts]
+    return Sql(
+        separator.join(part.text for part in statements),
+        *(value for part in statements for value in part.values),
+    )
 
 
 def all_of(*conditions: str | Sql) -> Sql:

@@ -24,8 +24,8 @@ from fabricbench.store.errors import DiskFullError, StoreError, has_little_room
 _BEGIN = {False: "BEGIN", True: "BEGIN IMMEDIATE"}
 _CHECKPOINT_S = 0.5
 _SQLITE_MAGIC = b"SQLite format 3\x00"
-_NOT_OURS = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
-_NO_WRITING = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
+_CORRUPTION_ERRORS = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
+_READ_ONLY_ERRORS = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 
 
 class SqliteDatabase(Database):
@@ -90,16 +90,16 @@ class SqliteDatabase(Database):
         if code.startswith("SQLITE_FULL") or (is_failure and has_little_room(self.place)):
             return DiskFullError(self.place, "the disk is full")
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            found = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
-            return StoreError(self.place, found, "wait for the other run, or use another --workspace")
-        if any(code.startswith(prefix) for prefix in _NO_WRITING):
+            message = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
+            return StoreError(self.place, message, "wait for the other run, or use another --workspace")
+        if any(code.startswith(prefix) for prefix in _READ_ONLY_ERRORS):
             return StoreError(self.place, f"cannot be opened for writing: {error}", "check its permissions")
-        if any(code.startswith(prefix) for prefix in _NOT_OURS):
+        if any(code.startswith(prefix) for prefix in _CORRUPTION_ERRORS):
             return StoreError(self.place, f"the catalog is corrupted: {error}", self.damaged_hint)
         if is_failure:
             return StoreError(self.place, f"the disk failed: {error}", "check the disk and its free space")
-        found = f"not the catalog of a fabricbench workspace, or a damaged one: {error}"
-        return StoreError(self.place, found, self.damaged_hint)
+        message = f"not the catalog of a fabricbench workspace, or a damaged one: {error}"
+        return StoreError(self.place, message, self.damaged_hint)
 
     def _check(self, *, has_records: bool) -> None:
         """Detect files that SQLite would take for new, or recognise as damaged only much later."""
@@ -117,8 +117,8 @@ class SqliteDatabase(Database):
                 return
             # Another process may be moving its log into the file, header first.
             if time.monotonic() > deadline:
-                found = f"the catalog is cut off: {size_bytes:,} of {expected_bytes:,} bytes are there"
-                raise StoreError(self.place, found, self.damaged_hint)
+                message = f"the catalog is cut off: {size_bytes:,} of {expected_bytes:,} bytes are there"
+                raise StoreError(self.place, message, self.damaged_hint)
             time.sleep(0.02)
 
     def _header(self) -> tuple[bytes, int]:
@@ -129,8 +129,8 @@ class SqliteDatabase(Database):
         except FileNotFoundError:
             return b"", 0
         except OSError as error:
-            found = f"cannot be read: {error.strerror}"
-            raise StoreError(self.place, found, "a workspace keeps its catalog in this file") from error
+            message = f"cannot be read: {error.strerror}"
+            raise StoreError(self.place, message, "a workspace keeps its catalog in this file") from error
 
     def _has_log(self) -> bool:
         """Return whether a write-ahead log may contain the missing part of the file; SQLite handles that."""
@@ -146,8 +146,8 @@ class SqliteDatabase(Database):
                     self._switch_to_wal()
                 except sqlite3.Error as error:
                     # Unlike a transaction, the switch does not wait for others.
-                    busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
-                    if not busy or time.monotonic() > deadline:
+                    is_busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+                    if not is_busy or time.monotonic() > deadline:
                         raise
                     time.sleep(0.05)
                 else:
@@ -184,8 +184,10 @@ class ReadOnlySqliteDatabase(SqliteDatabase):
             return sqlite3.connect(self._copy, timeout=BUSY_TIMEOUT_S)
         # Without a log file, no process has the file open for writing, and SQLite does not need the index of
         # a log, which it could not create here.
-        how = "mode=ro" if self._has_log() else "mode=ro&immutable=1"
-        return sqlite3.connect(f"{self.place.absolute().as_uri()}?{how}", timeout=BUSY_TIMEOUT_S, uri=True)
+        parameters = "mode=ro" if self._has_log() else "mode=ro&immutable=1"
+        return sqlite3.connect(
+            f"{self.place.absolute().as_uri()}?{parameters}", timeout=BUSY_TIMEOUT_S, uri=True
+        )
 
     def writing(self) -> NoReturn:
         """Refuse to write.

@@ -23,7 +23,7 @@ SIMULATOR = "sim"
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """Facts of a trial that are known before it runs.
+    """Facts of a trial that are determined before it runs.
 
     Attributes:
         id: Hash of the RunSpec, the backend and the version of its results: the same id is the same result.

@@ -147,8 +147,8 @@ class Catalog:
         """Return the trials at the given rows of `entries`, in that order; unreadable ones are skipped."""
         attempts = list(dict.fromkeys(attempt for attempt, _ in keys))
         rows: dict[EntryKey, Row] = {}
-        for first in range(0, len(attempts), _ATTEMPTS_AT_ONCE):
-            batch = one_of("attempt", attempts[first : first + _ATTEMPTS_AT_ONCE])
+        for start in range(0, len(attempts), _ATTEMPTS_AT_ONCE):
+            batch = one_of("attempt", attempts[start : start + _ATTEMPTS_AT_ONCE])
             result = connection.execute(f"SELECT * FROM {ENTRIES} WHERE", batch)
             rows |= {(row.attempt, row.number): row for row in result}
         return self._readable(rows[key] for key in keys)
@@ -282,11 +282,11 @@ class Catalog:
         else:
             save_membership(connection, facts.id, facts.suite, replaced)
         self._save_tags(connection, replaced)
-        before = outcome_of(connection, replaced)
+        earlier_outcome = outcome_of(connection, replaced)
         self.remove(connection, replaced)
         values = {"status": status, "message": message, "ended_at": now()}
         values |= {name: to_json(value) for name, value in outcome.items()}
-        save_outcome(connection, attempt, to_json(facts.run_spec), values.get("results"), before)
+        save_outcome(connection, attempt, to_json(facts.run_spec), values.get("results"), earlier_outcome)
         connection.update("trials", values, Sql("attempt = ?", attempt))
 
     def _save_tags(self, connection: Connection, which: Sql) -> None:

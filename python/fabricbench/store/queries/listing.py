@@ -64,7 +64,7 @@ class Threshold:
         Raises:
             ThresholdError: It has another form, or the metric is unknown.
         """
-        comparison = next((each for each in COMPARISONS if each in text), None)
+        comparison = next((operator for operator in COMPARISONS if operator in text), None)
         name, _, number = text.partition(comparison or "<")
         name = name.strip()
         if comparison is None:
@@ -121,7 +121,7 @@ class TrialQuery:
         where: Conditions on their metrics; a trial without a value is omitted.
         job: The job whose metrics count; by default the one with the worst value, for each metric.
         sort: One of `COLUMNS`, or a metric.
-        descending: Whether the largest comes first; trials without a value come last in any case.
+        descending: Whether the largest is first; trials without a value are always last.
         limit: Largest number of trials; None for all.
         offset: Number of trials to skip.
     """
@@ -202,7 +202,8 @@ def conditions_of(query: TrialQuery) -> Sql:
     if query.tag is not None:
         conditions.append(has_tag(query.tag))
     conditions += [
-        joined(worst(each.metric, query.job), Sql(f"{each.comparison} ?", each.bound)) for each in query.where
+        joined(worst(threshold.metric, query.job), Sql(f"{threshold.comparison} ?", threshold.bound))
+        for threshold in query.where
     ]
     conditions += [_has_word(word) for word in query.search.lower().split()]
     return all_of(*conditions, IN_TRASH if query.deleted else NOT_IN_TRASH)
@@ -243,7 +244,7 @@ def filter_values(workspace: Workspace) -> dict[str, list[str]]:
             for name in ("plan", "variant", "backend", "status", "tag")
         }
         values["tag"] |= set(connection.execute("SELECT DISTINCT tag FROM tags").scalars())
-    return {name: sorted(filter(_is_text, each)) for name, each in values.items()}
+    return {name: sorted(filter(_is_text, texts)) for name, texts in values.items()}
 
 
 def _is_text(value: object) -> bool:

@@ -58,10 +58,10 @@ def measured_metrics(workspace: Workspace, ids: Sequence[str]) -> set[str]:
     """
     names: set[str] = set()
     with workspace.database.reading() as connection:
-        for some in _parts(ids):
+        for some_ids in _parts(ids):
             rows = connection.execute(
                 "SELECT DISTINCT metric FROM trial_metrics WHERE attempt IN (",
-                *("SELECT attempt FROM trials WHERE", one_of("id", some)),
+                *("SELECT attempt FROM trials WHERE", one_of("id", some_ids)),
                 f"AND {IS_FINISHED} AND {NOT_IN_TRASH})",
             )
             names.update(rows.scalars())
@@ -81,10 +81,10 @@ def measured_values(workspace: Workspace, ids: Sequence[str], metrics: Sequence[
     """
     with workspace.database.reading() as connection:
         attempts: dict[str, tuple[int, str]] = {}
-        for some in _parts(ids):
+        for some_ids in _parts(ids):
             in_order = f"AND {NOT_IN_TRASH} ORDER BY attempt"
             rows = connection.execute(
-                "SELECT attempt, id, status FROM trials WHERE", one_of("id", some), in_order
+                "SELECT attempt, id, status FROM trials WHERE", one_of("id", some_ids), in_order
             )
             for attempt, trial_id, status in rows:
                 if attempts.get(trial_id, (0, ""))[1] not in FINISHED:
@@ -108,5 +108,5 @@ def measured_values(workspace: Workspace, ids: Sequence[str], metrics: Sequence[
 
 
 def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    for first in range(0, len(values), _AT_ONCE):
-        yield values[first : first + _AT_ONCE]
+    for start in range(0, len(values), _AT_ONCE):
+        yield values[start : start + _AT_ONCE]

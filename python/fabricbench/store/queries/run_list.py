@@ -90,15 +90,15 @@ def run_page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[RunRow]
         if not page and query.offset > 0:  # after the last page
             return run_page(workspace, replace(query, limit=1, offset=0))[0], []
         suites = [row.suite for row in page if isinstance(row.suite, str)]
-        rows = _counted(connection, suites, query)
+        rows = _run_rows(connection, suites, query)
         states = _states(connection, suites, query)
         tags = _tags(connection, suites)
-        same = _Identical(connection, suites)
-        runs = [_run(rows[suite], states[suite], tags[suite], same) for suite in suites if suite in rows]
+        identical = _Identical(connection, suites)
+        runs = [_run(rows[suite], states[suite], tags[suite], identical) for suite in suites if suite in rows]
     return int(page[0].total) if page else 0, runs
 
 
-def _counted(connection: Connection, suites: Sequence[str], query: TrialQuery) -> dict[str, Row]:
+def _run_rows(connection: Connection, suites: Sequence[str], query: TrialQuery) -> dict[str, Row]:
     ideal = worst(IDEAL_SHARE.name, query.job)
     rows = connection.execute(
         "SELECT suite, max(plan) AS plan, max(title) AS title, max(backend) AS backend,",
@@ -129,7 +129,7 @@ def _tags(connection: Connection, suites: Sequence[str]) -> Mapping[str, list[st
     for query in (of_users, of_plans):
         for suite, tag in connection.execute(query, "AND", one_of("suite", suites), "AND", NOT_IN_TRASH):
             tags[suite].add(_text(tag))
-    return {suite: sorted(filter(None, each)) for suite, each in tags.items()}
+    return {suite: sorted(filter(None, suite_tags)) for suite, suite_tags in tags.items()}
 
 
 class _Identical:
@@ -137,14 +137,14 @@ class _Identical:
 
     def __init__(self, connection: Connection, suites: Sequence[str]) -> None:
         """Read the outcomes of some runs, and of all runs that share a run spec with one of them."""
-        own = _outcomes(connection, suites)
-        firsts = {min(specs) for specs in (_specs(rows) for rows in own.values()) if specs}
+        outcomes = _outcomes(connection, suites)
+        firsts = {min(specs) for specs in (_specs(rows) for rows in outcomes.values()) if specs}
         sharing = connection.execute(
             f"SELECT DISTINCT suite FROM {LISTED_ENTRIES} WHERE {NOT_IN_TRASH} AND",
             *("attempt IN (SELECT attempt FROM outcomes WHERE", one_of("spec", firsts), ")"),
         )
-        others = {suite for suite in sharing.scalars() if suite not in own}
-        self._rows = own | _outcomes(connection, sorted(others))
+        others = {suite for suite in sharing.scalars() if suite not in outcomes}
+        self._rows = outcomes | _outcomes(connection, sorted(others))
         self._first: dict[tuple[str, ...], str] = {}
         by_age = sorted(self._rows, key=lambda suite: (min(row.attempt for row in self._rows[suite]), suite))
         for suite in by_age:
@@ -156,20 +156,23 @@ class _Identical:
         times = min((row.times for row in rows), default=0)
         counts = {"times": times, "changes": sum(row.changes for row in rows)}
         specs = _specs(rows)
-        first = self._first.get(tuple(sorted(specs)), suite)
-        if first == suite:
+        first_suite = self._first.get(tuple(sorted(specs)), suite)
+        if first_suite == suite:
             return counts | {"same_plan_as": None, "same_results": None}
-        return counts | {"same_plan_as": first, "same_results": specs == _specs(self._rows[first])}
+        return counts | {
+            "same_plan_as": first_suite,
+            "same_results": specs == _specs(self._rows[first_suite]),
+        }
 
 
 def _outcomes(connection: Connection, suites: Sequence[str]) -> dict[str, list[Row]]:
-    found = connection.execute(
+    result = connection.execute(
         "SELECT suite, outcomes.attempt, spec, outcomes.results, times, changes",
         f"FROM {ENTRIES}, outcomes WHERE entries.attempt = outcomes.attempt AND",
         *(one_of("suite", suites), f"AND entries.{NOT_IN_TRASH}"),
     )
     rows: dict[str, list[Row]] = {}
-    for row in found:
+    for row in result:
         rows.setdefault(row.suite, []).append(row)
     return rows
 
@@ -178,7 +181,7 @@ def _specs(rows: Sequence[Row]) -> dict[str, str]:
     return {row.spec: row.results for row in rows}
 
 
-def _run(row: Row, states: Mapping[str, int], tagged: Sequence[str], same: _Identical) -> RunRow:
+def _run(row: Row, states: Mapping[str, int], tagged: Sequence[str], identical: _Identical) -> RunRow:
     values: dict[str, Any] = {
         name: _text(row.mapping[name]) for name in ("plan", "title", "backend", "engine_version")
     }
@@ -192,7 +195,7 @@ def _run(row: Row, states: Mapping[str, int], tagged: Sequence[str], same: _Iden
         started_at=_text(row.started_at),
         ended_at=_text(row.ended_at) or None,
         ideal_percent=ideal,
-        **same.of(row.suite),
+        **identical.of(row.suite),
     )
 
 

@@ -17,11 +17,11 @@ def tags_of(workspace: Workspace, trials: Iterable[Trial]) -> Mapping[str, list[
         StoreError: The catalog cannot be read.
     """
     tags = {trial.id: [trial.facts.tag] if trial.facts.tag else [] for trial in trials}
-    last = f"AND {IS_FINISHED} AND tag <> ''"
+    has_tag = f"AND {IS_FINISHED} AND tag <> ''"
     with workspace.database.reading() as connection:
         rows = [
             *connection.execute("SELECT trial_id, tag FROM tags WHERE", one_of("trial_id", tags)),
-            *connection.execute("SELECT id, tag FROM trials WHERE", one_of("id", tags), last),
+            *connection.execute("SELECT id, tag FROM trials WHERE", one_of("id", tags), has_tag),
         ]
     for trial_id, tag in sorted(tuple(row) for row in rows if isinstance(row.tag, str)):
         if tag not in tags[trial_id]:
@@ -37,12 +37,14 @@ def change_tags(
     Raises:
         StoreError: The catalog cannot be written.
     """
-    ids, old, new = list(trial_ids), list(remove), list(dict.fromkeys(add))
+    ids, removed, added = list(trial_ids), list(remove), list(dict.fromkeys(add))
     with workspace.database.writing() as connection:
-        old_or_new = one_of("tag", [*old, *new])
-        connection.execute("DELETE FROM tags WHERE", one_of("trial_id", ids), "AND", old_or_new)
+        changed = one_of("tag", [*removed, *added])
+        connection.execute("DELETE FROM tags WHERE", one_of("trial_id", ids), "AND", changed)
         for table, trial_id in (("trials", "id"), ("memberships", "trial_id")):
-            which = (one_of(trial_id, ids), "AND", one_of("tag", old))
-            connection.execute(f"UPDATE {table} SET tag = '' WHERE", *which)
-        for row in [{"trial_id": each, "tag": tag} for each in ids for tag in new if tag not in old]:
+            condition = (one_of(trial_id, ids), "AND", one_of("tag", removed))
+            connection.execute(f"UPDATE {table} SET tag = '' WHERE", *condition)
+        for row in [
+            {"trial_id": tagged_id, "tag": tag} for tagged_id in ids for tag in added if tag not in removed
+        ]:
             connection.insert("tags", row)

@@ -71,9 +71,9 @@ def asked_text(asked: Asked) -> str:
     parts = [f"{name} {asked[name]}" for name in TEXTS if name in asked]
     parts += asked.get("where", ())
     parts += ["deleted"] if "deleted" in asked else []
-    ends = {"asc": "the smallest first", "desc": "the largest first"}
+    order_words = {"asc": "the smallest first", "desc": "the largest first"}
     order = [f"by {asked['sort']}"] if "sort" in asked else []
-    order += [ends[str(asked["order"])]] if "order" in asked else []
+    order += [order_words[str(asked["order"])]] if "order" in asked else []
     return "; ".join(filter(None, [", ".join(parts) or "all", ", ".join(order)]))
 
 
@@ -90,12 +90,12 @@ def asked_with(
         UnknownViewError: There is none of that name.
         StoreError: The catalog cannot be read.
     """
-    asked = dict(saved_view(workspace, view).asked) if view is not None else {}
-    where = [*asked.get("where", ()), *(given.get("where") or ())]
-    asked |= {name: value for name, value in given.items() if value}
+    parameters = dict(saved_view(workspace, view).asked) if view is not None else {}
+    thresholds = [*parameters.get("where", ()), *(given.get("where") or ())]
+    parameters |= {name: value for name, value in given.items() if value}
     if descending is not None:
-        asked["order"] = "desc" if descending else "asc"
-    return asked | {"where": where} if where else asked
+        parameters["order"] = "desc" if descending else "asc"
+    return parameters | {"where": thresholds} if thresholds else parameters
 
 
 def query_of(asked: Asked) -> TrialQuery:
@@ -137,13 +137,13 @@ def _check_field(field: str, value: object) -> None:
         hint = close_match_hint(field, NAMES) or f"allowed: {', '.join(NAMES)}"
         raise ViewError(field, f'a list has no "{one_line(field, 80)}"', hint)
     if field == "where":
-        is_right = isinstance(value, list) and len(value) <= THRESHOLDS_MAX and all(map(_is_text, value))
+        is_valid = isinstance(value, list) and len(value) <= THRESHOLDS_MAX and all(map(_is_text, value))
         allowed = f"at most {THRESHOLDS_MAX} texts such as ideal_percent<50"
     elif field in _CHOICES:
-        is_right, allowed = value in _CHOICES[field], " or ".join(_CHOICES[field])
+        is_valid, allowed = value in _CHOICES[field], " or ".join(_CHOICES[field])
     else:
-        is_right, allowed = _is_text(value), f"a text of 1 to {_TEXT_LENGTH_MAX} characters"
-    if not is_right:
+        is_valid, allowed = _is_text(value), f"a text of 1 to {_TEXT_LENGTH_MAX} characters"
+    if not is_valid:
         raise ViewError(field, f"`{field}` is {one_line(str(value), 80)}", f"allowed: {allowed}")
 
 
@@ -169,11 +169,11 @@ def saved_view(workspace: Workspace, name: str) -> View:
         UnknownViewError: There is none of that name.
         StoreError: The catalog cannot be read.
     """
-    known = {view.name: view for view in saved_views(workspace)}
-    if name not in known:
-        hint = close_match_hint(name, known) or "`fabricbench views` lists those that there are"
+    views_by_name = {view.name: view for view in saved_views(workspace)}
+    if name not in views_by_name:
+        hint = close_match_hint(name, views_by_name) or "`fabricbench views` lists those that there are"
         raise UnknownViewError(workspace.root, f'no view "{one_line(name, 80)}"', hint)
-    return known[name]
+    return views_by_name[name]
 
 
 def save_view(workspace: Workspace, name: str, asked: Asked) -> View:
@@ -207,8 +207,8 @@ def delete_view(workspace: Workspace, name: str) -> None:
 
 def _view(row: Row) -> View | None:
     try:
-        asked = json.loads(row.asked)
-        check_view(row.name, asked)
+        parameters = json.loads(row.asked)
+        check_view(row.name, parameters)
     except (TypeError, ValueError, AttributeError):  # ViewError and ThresholdError are ValueErrors
         return None
-    return View(row.name, asked, str(row.saved_at))
+    return View(row.name, parameters, str(row.saved_at))

@@ -65,9 +65,9 @@ class Identity:
         """
         expected = self.digests.get(table)
         if expected is not None:
-            found = digest_of(path)
-            if found != expected:
-                return f"it is not what was written: its SHA-256 is {found[:12]}..., not {expected[:12]}..."
+            digest = digest_of(path)
+            if digest != expected:
+                return f"it is not what was written: its SHA-256 is {digest[:12]}..., not {expected[:12]}..."
         try:
             with opened_table(path) as file:
                 return self._stranger(file.schema_arrow.metadata or {}, table)
@@ -156,14 +156,14 @@ def digests_in(folder: Path, tables: Iterable[str]) -> dict[str, str]:
 def digests_of(text: str | None) -> Mapping[str, str]:
     """Parse the digests in a row of the catalog; empty if there are none or they are invalid."""
     try:
-        found = json.loads(text or "{}")
+        parsed = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
-def _same_json(one: str, other: str) -> bool:
+def _same_json(text: str, other_text: str) -> bool:
     try:
-        return one == other or json.loads(one) == json.loads(other)
+        return text == other_text or json.loads(text) == json.loads(other_text)
     except (ValueError, RecursionError):
         return False

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ASIDE = "damaged"
 """Folder to which `repair` moves unusable records, instead of removing them."""
 
-_MARK = "fabricbench.txt"
+_MARK_FILE = "fabricbench.txt"
 _FORMS = "write s3://bucket/folder, gs://bucket/folder, file:///folder or another URL that fsspec knows"
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "az": "azure", "abfs": "azure"}
 _LOCAL = {"file", "local"}
@@ -30,8 +30,8 @@ _LOCAL = {"file", "local"}
 
 def place_and_name(url: str) -> tuple[str, str]:
     """Split the URL of a record into its location and its name there."""
-    place, _, name = url.rpartition("/")
-    return place, name
+    location, _, name = url.rpartition("/")
+    return location, name
 
 
 class Location:
@@ -49,10 +49,10 @@ class Location:
         """
         self.url = url.rstrip("/")
         self._is_checked = False
-        scheme, separator, rest = self.url.partition("://")
+        scheme, separator, path = self.url.partition("://")
         if not separator or not scheme:
             raise StoreError(url, "the URL of the tables cannot be read", _FORMS)
-        if scheme in _LOCAL and not rest.startswith("/"):
+        if scheme in _LOCAL and not path.startswith("/"):
             raise StoreError(url, "the URL of the tables is of no absolute path", "write file:///folder")
         self._refuse_password()
         self._require_driver(scheme.rpartition("::")[2])
@@ -60,10 +60,12 @@ class Location:
     def _refuse_password(self) -> None:
         parts = urlsplit(self.url.rpartition("::")[2])
         if parts.password is not None:
-            shown = self.url.replace(f":{parts.password}@", ":***@")
+            url_without_password = self.url.replace(f":{parts.password}@", ":***@")
             hint = f"leave it out, and set FSSPEC_{parts.scheme.upper()}_PASSWORD or what the driver reads"
             raise StoreError(
-                shown, "the URL of the tables holds a password, which the catalog would keep", hint
+                url_without_password,
+                "the URL of the tables holds a password, which the catalog would keep",
+                hint,
             )
 
     def _require_driver(self, protocol: str) -> None:
@@ -93,8 +95,10 @@ class Location:
         except (StoreError, FileNotFoundError):
             raise
         except PermissionError as error:
-            found = f"no permission: {_reason(error)}"
-            raise StoreError(self.url, found, "ask for the right to list, read, write and remove") from error
+            message = f"no permission: {_reason(error)}"
+            raise StoreError(
+                self.url, message, "ask for the right to list, read, write and remove"
+            ) from error
         except Exception as error:  # each driver has its own error types
             if isinstance(error, OSError) and is_disk_full(error):
                 raise StoreError(self.url, f"no room is left: {_reason(error)}", "make room there") from error
@@ -113,15 +117,17 @@ class Location:
         try:
             with self._reached() as (files, path):
                 try:
-                    files.pipe_file(f"{path}/{_MARK}", text)
+                    files.pipe_file(f"{path}/{_MARK_FILE}", text)
                 except PermissionError:
                     raise
-                except Exception:  # noqa: BLE001 -- the second attempt tells what is wrong
+                except Exception:  # noqa: BLE001 -- the second attempt raises the error
                     _make_last_folder(files, path)
-                    files.pipe_file(f"{path}/{_MARK}", text)
+                    files.pipe_file(f"{path}/{_MARK_FILE}", text)
         except FileNotFoundError as error:
-            found = f"there is no such place: {_reason(error)}"
-            raise StoreError(self.url, found, "make the bucket, or the folder above the last one") from error
+            message = f"there is no such place: {_reason(error)}"
+            raise StoreError(
+                self.url, message, "make the bucket, or the folder above the last one"
+            ) from error
         self._is_checked = True
 
     def upload(self, folder: Path, name: str) -> None:
@@ -137,13 +143,15 @@ class Location:
                 files.makedirs(target, exist_ok=True)
                 files.put([str(folder / file) for file in sizes], [f"{target}/{file}" for file in sizes])
                 files.invalidate_cache()
-                arrived = {_last(entry["name"]): entry["size"] for entry in files.ls(target, detail=True)}
+                size_by_file = {
+                    _last(entry["name"]): entry["size"] for entry in files.ls(target, detail=True)
+                }
         except FileNotFoundError as error:
             raise self._not_there(error) from error
-        wrong = [file for file, size_bytes in sizes.items() if arrived.get(file) != size_bytes]
-        if wrong:
-            found = f"{', '.join(wrong)} of record {name} did not arrive in whole"
-            raise StoreError(self.url, found, "run the plan again with --resume")
+        incomplete = [file for file, size_bytes in sizes.items() if size_by_file.get(file) != size_bytes]
+        if incomplete:
+            message = f"{', '.join(incomplete)} of record {name} did not arrive in whole"
+            raise StoreError(self.url, message, "run the plan again with --resume")
 
     def download(self, name: str, file: str, target: Path) -> None:
         """Copy a file of a record to a local one.
@@ -182,7 +190,7 @@ class Location:
     def _names(self, folder: str) -> set[str]:
         try:
             with self._reached() as (files, path):
-                return {_last(each) for each in files.ls(f"{path}/{folder}".rstrip("/"), detail=False)}
+                return {_last(entry) for entry in files.ls(f"{path}/{folder}".rstrip("/"), detail=False)}
         except FileNotFoundError:
             return set()
 
@@ -208,14 +216,14 @@ class Location:
         Raises:
             StoreError: The location cannot be reached or written.
         """
-        found = self.files(name)
-        if not found:
+        file_names = self.files(name)
+        if not file_names:
             return None
         try:
             with self._reached() as (files, path):
                 target = f"{path}/{ASIDE}/{name}"
                 files.makedirs(target, exist_ok=True)
-                for file in sorted(found):
+                for file in sorted(file_names):
                     files.mv(f"{path}/{name}/{file}", f"{target}/{file}")
         except FileNotFoundError as error:
             raise self._not_there(error) from error

@@ -60,12 +60,12 @@ class Members:
             header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
         except (tarfile.HeaderError, ValueError, OverflowError) as error:
             raise MemberError(f"the header at byte {begin:,} is damaged: {error}") from error
-        shown = ascii(header.name[:80])
+        name_text = ascii(header.name[:80])
         if header.type not in _PLAIN:
-            raise MemberError(f"{shown} at byte {begin:,} is no plain file")
+            raise MemberError(f"{name_text} at byte {begin:,} is no plain file")
         room = self._size_bytes - begin - _BLOCK_BYTES
         if not 0 <= header.size <= room:
-            raise MemberError(f"{shown} declares {header.size:,} bytes, of which {room:,} can be there")
+            raise MemberError(f"{name_text} declares {header.size:,} bytes, of which {room:,} can be there")
         content_end = begin + _BLOCK_BYTES + header.size
         self._next = begin + _BLOCK_BYTES + -(-header.size // _BLOCK_BYTES) * _BLOCK_BYTES
         self._check_padding(content_end)
@@ -104,12 +104,12 @@ class Members:
         Raises:
             OSError: The archive cannot be read, or the copy cannot be written.
         """
-        digest, left = hashlib.sha256(), member.size_bytes
+        digest, remaining_bytes = hashlib.sha256(), member.size_bytes
         with target.open("wb") as file:
-            while left and (part := self._stream.read(min(left, _COPY_BYTES))):
+            while remaining_bytes and (part := self._stream.read(min(remaining_bytes, _COPY_BYTES))):
                 digest.update(part)
                 file.write(part)
-                left -= len(part)
+                remaining_bytes -= len(part)
             file.flush()
             os.fsync(file.fileno())
         return digest.hexdigest()

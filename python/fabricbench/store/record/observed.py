@@ -26,7 +26,7 @@ OF_THE_SIMULATOR: Final[dict[str, dict[str, Any]]] = {
 LATER_TABLES: Final = frozenset({"counters", "chunk_steps", "chunk_times"})
 """Tables that were added to records later; records without one have no rows of it."""
 
-_LIKE: Final = "dropped_headroom_frames"
+_REFERENCE_COLUMN: Final = "dropped_headroom_frames"
 LATER_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "ports": (
         "dropped_wred_frames",
@@ -52,7 +52,7 @@ def with_later(table: str, schema: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
     later = [name for name in LATER_COLUMNS.get(table, ()) if name not in schema.names]
-    nullable = bool(later) and schema.field(_LIKE).nullable
+    nullable = bool(later) and schema.field(_REFERENCE_COLUMN).nullable
     for name in later:
         schema = schema.append(pa.field(name, pa.int64(), nullable=nullable))
     for name in UNKNOWN_COLUMNS.get(table, ()):

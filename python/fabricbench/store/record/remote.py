@@ -76,12 +76,12 @@ class RemoteTables(TableFolder):
         Raises:
             StoreError: The record cannot be reached.
         """
-        there = Location(self._place).files(self._name)
-        return [table for table in self.kept(tables) if f"{table}.parquet" not in there]
+        file_names = Location(self._place).files(self._name)
+        return [table for table in self.kept(tables) if f"{table}.parquet" not in file_names]
 
     @contextmanager
     def checked(self, table: str) -> Iterator[Path]:
-        """Copy a table anew, so that the actual content of the record is read."""
+        """Copy a table again, so that the actual content of the record is read."""
         path = self.folder / f"{table}.{uuid4().hex[:12]}.check"
         try:
             self._copy(table, path)
@@ -119,9 +119,9 @@ class Upload(RecordSwap):
             StoreError: The location cannot be reached or written.
         """
         super().__init__(partial, record)
-        place, name = place_and_name(url)
+        location, name = place_and_name(url)
         self._copy = copies / name
-        Location(place).upload(partial, name)
+        Location(location).upload(partial, name)
 
     def _put_in_place(self) -> None:
         """Do nothing: only the catalog changes. Giving the attempt up removes the upload."""
@@ -141,7 +141,7 @@ def remove_record(url: str, copies: Path) -> None:
 
     If it cannot be reached, it remains; `fabricbench workspace check` reports it.
     """
-    place, name = place_and_name(url)
+    location, name = place_and_name(url)
     shutil.rmtree(copies / name, ignore_errors=True)
     with suppress(StoreError):
-        Location(place).remove(name)
+        Location(location).remove(name)

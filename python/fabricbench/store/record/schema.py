@@ -1,4 +1,4 @@
-"""The schemas of the record tables, and the check that a backend's rows keep to them."""
+"""The schemas of the record tables, and the check that a backend's rows conform to them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def schema_of(table: str) -> pa.Schema:
 
     return pa.schema(
         [
-            pa.field(each.name, pa.type_for_alias(each.type), nullable=each.is_nullable)
-            for each in COLUMNS[table]
+            pa.field(column.name, pa.type_for_alias(column.type), nullable=column.is_nullable)
+            for column in COLUMNS[table]
         ]
     )
 
@@ -51,12 +51,12 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
 
     Args:
         table: Name of the table.
-        batch: Rows as a backend gives them, in any column order and integer width.
-        unmeasured: Columns that the backend does not measure: they hold nothing but null.
+        batch: Rows from a backend, in any column order and integer width.
+        unmeasured: Columns that the backend does not measure: all their values are null.
 
     Raises:
-        RecordSchemaError: There is no such table, a column is missing or too many, a value does not fit, is
-            null where something was measured, or is there where nothing was.
+        RecordSchemaError: There is no such table, a column is missing or unknown, a value does not fit, is
+            null in a measured column, or is not null in an unmeasured one.
     """
     import pyarrow as pa
 
@@ -86,7 +86,7 @@ def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ())
 
 
 def _has_all(batch: pa.RecordBatch) -> bool:
-    """Return whether no column has a null that may have none."""
+    """Return whether no column that must not be null has a null."""
     columns = zip(batch.schema, batch.columns, strict=True)
     return not any(column.null_count and not field.nullable for field, column in columns)
 

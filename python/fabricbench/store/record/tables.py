@@ -143,7 +143,9 @@ class RecordWriter:
         """
         self.folder = folder
         self._metadata = {(METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()}
-        self._unmeasured = {table: tuple(each["unmeasured"]) for table, each in observed.items()}
+        self._unmeasured = {
+            table: tuple(observation["unmeasured"]) for table, observation in observed.items()
+        }
         self._writers: dict[str, TableWriter] = {}
         self._thread = WriterThread()
         try:
@@ -302,10 +304,12 @@ class TableFolder:
         with _readable(path), opened_table(path) as file:
             schema = with_later(table, file.schema_arrow)
             names = schema.names if columns is None else list(columns)
-            there = [name for name in names if name in file.schema_arrow.names or name not in schema.names]
-            lacking = [schema.field(name) for name in names if name not in there]
-            for batch in file.iter_batches(batch_size=ROWS_PER_GROUP, columns=there):
-                yield filled(batch, lacking).select(names) if lacking else batch
+            stored_columns = [
+                name for name in names if name in file.schema_arrow.names or name not in schema.names
+            ]
+            missing_columns = [schema.field(name) for name in names if name not in stored_columns]
+            for batch in file.iter_batches(batch_size=ROWS_PER_GROUP, columns=stored_columns):
+                yield filled(batch, missing_columns).select(names) if missing_columns else batch
 
     def table(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a whole table, or some of its columns.

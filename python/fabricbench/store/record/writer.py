@@ -322,23 +322,23 @@ def _mark_finished(ready: Sequence[ReadyTrial]) -> None:
 
 def give_up_together(workspace: Workspace, attempts: Sequence[Attempt], error: BaseException | None) -> None:
     """Give up those of some attempts that have not finished; see `Attempt.give_up`."""
-    left = [attempt for attempt in attempts if attempt.is_open]
-    if not left:
+    open_attempts = [attempt for attempt in attempts if attempt.is_open]
+    if not open_attempts:
         return
-    for attempt in left:
+    for attempt in open_attempts:
         shutil.rmtree(attempt.folder, ignore_errors=True)
     is_interrupt = isinstance(error, KeyboardInterrupt)
     status = INTERRUPTED if is_interrupt else FAILED
     message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
     try:
         with workspace.database.writing() as connection:
-            for attempt in left:
+            for attempt in open_attempts:
                 workspace.catalog.give_up(connection, attempt.attempt, status, message, **attempt.machine)
     except StoreError:
-        # Not even the message can be stored. The row stays `running` until the next start finds this process
-        # gone.
+        # Not even the message can be stored. The row remains `running` until the next start detects that this
+        # process has ended.
         return
-    workspace.remove_records(attempt.uploaded for attempt in left)
+    workspace.remove_records(attempt.uploaded for attempt in open_attempts)
 
 
 def _metadata(facts: TrialFacts) -> dict[str, str]:
