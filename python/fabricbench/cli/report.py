@@ -168,14 +168,14 @@ def chosen_trial(trials: list[PlannedTrial], index: int | None, data_size: str |
 def _of_size(trials: list[PlannedTrial], size_text: str) -> list[PlannedTrial]:
     """Return the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
 
-    def normalized(size: str) -> str:
+    def normalised(size: str) -> str:
         return "".join(size.split()).lower().replace("ib", "b")
 
     sizes = {trial.data_size_bytes: data_size(trial.data_size_bytes) for trial in trials}
     matches = [
         size
         for size, text in sizes.items()
-        if normalized(size_text) in (normalized(text), str(size), f"{size}b")
+        if normalised(size_text) in (normalised(text), str(size), f"{size}b")
     ]
     if not matches:
         raise typer.BadParameter(
