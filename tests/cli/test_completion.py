@@ -15,7 +15,7 @@ from fabricbench.plan.load import load_plan
 from fabricbench.store.names import last_trials
 
 MAIN = "import sys; from fabricbench.cli.main import main; main()"
-HEAVY = {"polars", "pyarrow", "rich", "sqlalchemy", "fabricbench._core"}
+HEAVY = {"polars", "pyarrow", "plotly", "rich"}
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_every_view_of_a_trial_is_drawn(page: Page, served: Served) -> None:
 
 def test_figures_are_those_of_the_command_line_to_the_last_digit(page: Page, served: Served) -> None:
     page.goto(f"{served.address}/trials/{served.congested.id}")
-    shown = page.locator('tr:has(th[title="busbw_gb_per_s"]) span')
+    shown = page.locator('tr:has([title="busbw_gb_per_s"]) td span')
     assert float(shown.get_attribute("title") or "") == served.congested.summary["busbw_gb_per_s"][0]
 
 
