@@ -10,6 +10,6 @@ class UserError(Exception):
 
     hint: str = ""
 
-    def text(self, severity: str = "error") -> str:
-        """Return the text for the user: the message as an `error` or a `warning`, then the hint."""
-        return f"{severity}: {self}" + (f"\nhint: {self.hint}" if self.hint else "")
+    def text(self) -> str:
+        """Return the text for the user: the message, then the hint."""
+        return f"error: {self}" + (f"\nhint: {self.hint}" if self.hint else "")

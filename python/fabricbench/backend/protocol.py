@@ -141,10 +141,10 @@ class RefusedError(UserError):
         self.allowed = allowed
         self.hint = hint
 
-    def text(self, severity: str = "error") -> str:
+    def text(self) -> str:
         """Return the text for the user, which names the backend as the source."""
         hint = self.hint or "`fabricbench plan check PLAN` checks a plan"
-        return f"{severity}: the backend refuses the trial: {self}\nhint: {hint}"
+        return f"error: the backend refuses the trial: {self}\nhint: {hint}"
 
 
 class Backend(Protocol):

@@ -105,7 +105,7 @@ class PlanError(UserError):
             lines.append(f"error: and {len(self.problems) - _SHOWN_MAX} more")
         super().__init__("\n".join(lines))
 
-    def text(self, severity: str = "error") -> str:  # noqa: ARG002 -- each problem has its own
+    def text(self) -> str:
         """Return the text for the user: that of each problem."""
         return str(self)
 
