@@ -189,8 +189,8 @@ class Plan(PlanModel):
     solo: bool = Field(
         default=False,
         description=(
-            "Run each job alone as well, with the same fabric, paths, seed and size: what each keeps of its "
-            "bandwidth beside the others. Needs several jobs."
+            "Also run each job without the others, with the same fabric, paths, seed and size, to measure "
+            "the percentage of its bandwidth that it keeps next to them. Needs several jobs."
         ),
     )
     tag: OneLine = Field(
@@ -218,8 +218,8 @@ class Plan(PlanModel):
     search: Search | None = Field(
         default=None,
         description=(
-            "Value of a field that is looked for: the highest, or lowest, for which the criteria hold. A run "
-            "carries it out at each size, combination and variant; what runs plans otherwise refuses it."
+            "Search for the highest, or lowest, value of a field for which the criteria hold. `run` searches "
+            "at each size, combination and variant; other commands refuse such a plan."
         ),
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")

@@ -146,30 +146,30 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_done_leaves_in_order_and_the_rest_keeps_its_number(done in prop::collection::vec(any::<bool>(), 1..200)) {
-            let (mut standing, mut gone) = (ResidentQueuePairs::<u32>::default(), BTreeMap::new());
+            let (mut resident, mut removed) = (ResidentQueuePairs::<u32>::default(), BTreeMap::new());
             for number in 0..done.len() as u32 {
-                let count = standing.count_done(|number, _| done[number as usize]);
-                gone.extend(standing.take_first(count));
-                prop_assert_eq!(standing.end(), number);
-                standing.push(10 * number);
+                let count = resident.count_done(|number, _| done[number as usize]);
+                removed.extend(resident.take_first(count));
+                prop_assert_eq!(resident.end(), number);
+                resident.push(10 * number);
             }
-            prop_assert!(gone.iter().all(|(&number, &item)| done[number as usize] && item == 10 * number));
+            prop_assert!(removed.iter().all(|(&number, &item)| done[number as usize] && item == 10 * number));
             for number in 0..done.len() as u32 {
-                let item = Some(10 * number).filter(|_| !gone.contains_key(&number));
-                prop_assert_eq!(standing.get(number).copied(), item);
-                prop_assert_eq!(standing.has(number), item.is_some());
+                let item = Some(10 * number).filter(|_| !removed.contains_key(&number));
+                prop_assert_eq!(resident.get(number).copied(), item);
+                prop_assert_eq!(resident.has(number), item.is_some());
             }
         }
     }
 
     #[test]
     fn few_stand_where_one_is_done_after_the_other() {
-        let mut standing = ResidentQueuePairs::default();
+        let mut resident = ResidentQueuePairs::default();
         for number in 0..10_000_u32 {
-            let count = standing.count_done(|done, _| done + 2 < number);
-            standing.take_first(count).for_each(drop);
-            standing.push(number);
-            assert!(standing.len() <= 8);
+            let count = resident.count_done(|done, _| done + 2 < number);
+            resident.take_first(count).for_each(drop);
+            resident.push(number);
+            assert!(resident.len() <= 8);
         }
     }
 }

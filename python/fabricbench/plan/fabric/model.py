@@ -93,8 +93,7 @@ class Fabric(PlanModel):
     switch_settings: Annotated[tuple[SwitchSettings, ...], Field(strict=False)] = Field(
         default=(),
         description=(
-            "Switches that are set up in another way: `{switches: [spine*], buffer: 64MB}`. Default: all are "
-            "as `switch` says."
+            "Switches with other settings than `switch`: `{switches: [spine*], buffer: 64MB}`. Default: none."
         ),
     )
     nic: Nic = Field(default_factory=dict, validate_default=True, description="Every NIC.")

@@ -141,9 +141,9 @@ class Pool(PlanModel):
     limit: _Limit = Field(
         default=None,
         description=(
-            "What each egress queue or lossy priority group may hold beyond its reserve: `{alpha: 8}` times "
-            "what is free of the pool, `{bytes: 1MB}`, or `none`; a frame beyond it is dropped. `pfc.xoff` "
-            "is that of lossless groups, which pause. Source: the pool alone is a limit."
+            "Most bytes of an egress queue or lossy priority group beyond its reserve: `{alpha: 8}` times "
+            "the free bytes of the pool, `{bytes: 1MB}`, or `none`; a frame beyond it is dropped. Lossless "
+            "groups pause at `pfc.xoff` instead. Source: the pool is the only limit by default."
         ),
         json_schema_extra={"default": "none"},
     )

@@ -235,9 +235,9 @@ class Switch(SwitchSections):
     markers: Annotated[tuple[Marker, ...], Field(strict=False)] = Field(
         default=(),
         description=(
-            "What colours frames that come in from hosts, which keep their colour to the end of their way; "
-            "the first that a frame's host and priority fit: `{hosts: 0-7, cir: 100Gbps, pir: 200Gbps}`. "
-            "Default: all are green. They need `ecn.wred`, which goes by it."
+            "Meters that colour frames received from hosts: `{hosts: 0-7, cir: 100Gbps, pir: 200Gbps}`. The "
+            "first one that matches a frame's host and priority applies; the frame keeps its colour on the "
+            "whole path. Default: all frames are green. Needs `ecn.wred`, which uses the colours."
         ),
     )
 
@@ -257,7 +257,7 @@ class Switch(SwitchSections):
 
 
 class SwitchSettings(SwitchSections):
-    """Switches that are set up in another way than all others; what is not written is as for these."""
+    """Switches with settings of their own; fields that are not written are those of all switches."""
 
     switches: Annotated[tuple[Names, ...], Field(strict=False)] = Field(
         description=(
