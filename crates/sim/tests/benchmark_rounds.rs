@@ -5,7 +5,7 @@ mod common;
 use common::{collective, leaf_spine, run, single_switch, tables};
 use proptest::prelude::*;
 use record::ChunkRow;
-use spec::{JobSummary, QpMode, RankTimes, RepeatSpec, RoundTimes, RunSpec, RunStatus};
+use spec::{JobSummary, QpMode, RankTimes, RendezvousSpec, RepeatSpec, RoundTimes, RunSpec, RunStatus};
 
 fn repeated(mut spec: RunSpec, rounds: u32) -> RunSpec {
     spec.transport.qp_mode = QpMode::PerPair;
@@ -87,6 +87,24 @@ fn the_root_moves_on_from_round_to_round() {
                 expected.sort_unstable();
                 assert_eq!(found, expected, "{name} {algorithm}, round {round}");
             }
+        }
+    }
+}
+
+#[test]
+fn rounds_of_other_roots_may_have_other_numbers_of_handshakes() {
+    for rounds in [3, 7] {
+        let mut spec = repeated(collective(single_switch(4), 3, "gather", "parallel", 3 << 16), rounds);
+        // Ranks 0 and 1 share a host: only transfers to and from rank 2 have a handshake.
+        spec.jobs[0].hosts = vec![0, 0, 1];
+        spec.jobs[0].root_shift = true;
+        spec.transport.qp_mode = QpMode::PerPair;
+        spec.jobs[0].rendezvous = Some(RendezvousSpec { threshold_bytes: 1, control_bytes: 64 });
+        let (job, chunks) = outcome(&spec);
+        assert_eq!((job.rounds, job.chunks), (rounds, chunks.len() as u64));
+        // Handshakes are no rows: each round has its two payload chunks.
+        for round in 0..rounds {
+            assert_eq!(of_round(&chunks, round).count(), 2, "round {round}");
         }
     }
 }
