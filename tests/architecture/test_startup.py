@@ -72,8 +72,11 @@ def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
 
 def test_a_command_loads_no_other() -> None:
     loaded = modules_of("plans", "--help")
-    assert "fabricbench.cli.plans" in loaded
-    assert loaded & {"fabricbench.cli.run", "fabricbench.cli.lab", "fabricbench.cli.serve"} == set()
+    assert "fabricbench.cli.plan.plans" in loaded
+    assert (
+        loaded & {"fabricbench.cli.runs.run", "fabricbench.cli.testbed.lab", "fabricbench.cli.setup.serve"}
+        == set()
+    )
 
 
 @pytest.mark.parametrize("module", ["pydantic", "pyarrow", "sqlalchemy"])

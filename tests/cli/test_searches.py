@@ -8,8 +8,8 @@ import pytest
 from tests.support.searches import BURST
 
 import fabricbench as fb
-from fabricbench.cli.lab import blueprint_of
 from fabricbench.cli.main import run
+from fabricbench.cli.testbed.lab import blueprint_of
 from fabricbench.lab.errors import LabError
 from fabricbench.runner import loading, sweeps
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricbench.cli.campaign import keep_known
+from fabricbench.cli.runs.campaign import keep_known
 from fabricbench.metrics import BY_NAME
 from fabricbench.results.campaign import CampaignTable, campaign_table
 from fabricbench.results.response import Response

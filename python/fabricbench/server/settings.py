@@ -11,7 +11,7 @@ from typing import Final
 
 from fabricbench.plan.cost import Limits
 from fabricbench.runner import loading
-from fabricbench.server.cluster import Cluster
+from fabricbench.server.queue.ray_cluster import Cluster
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8989

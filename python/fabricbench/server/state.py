@@ -7,15 +7,14 @@ from typing import Any
 
 from fastapi import Request
 
-from fabricbench.server.cache import Cache
-from fabricbench.server.events import Events
-from fabricbench.server.logins import Logins
-from fabricbench.server.requests import Requests
-from fabricbench.server.sandbox import Sandbox
-from fabricbench.server.scheduler import Scheduler
+from fabricbench.server.access.logins import Logins, Throttle
+from fabricbench.server.http_counters import Requests
+from fabricbench.server.queue.events import Events
+from fabricbench.server.queue.host_surveys import Surveys
+from fabricbench.server.queue.scheduler import Scheduler
+from fabricbench.server.response_cache import Cache
 from fabricbench.server.settings import Settings
-from fabricbench.server.surveys import Surveys
-from fabricbench.server.throttle import Throttle
+from fabricbench.server.workers.sandbox import Sandbox
 from fabricbench.store import Workspace
 
 

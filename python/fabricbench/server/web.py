@@ -16,11 +16,11 @@ from pydantic import BaseModel, Field
 from fabricbench import __version__
 from fabricbench.backend.registry import BACKENDS
 from fabricbench.plan import engine
-from fabricbench.server.auth import cookie_name, login_of, user_of
+from fabricbench.server.access.auth import cookie_name, login_of, user_of
+from fabricbench.server.access.logins import LOGIN_S
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.logins import LOGIN_S
+from fabricbench.server.routes.trials import State
 from fabricbench.server.state import ServerState
-from fabricbench.server.trials import State
 
 router = APIRouter(responses=ERRORS)
 pages = APIRouter(include_in_schema=False)
