@@ -1,6 +1,6 @@
 """Assembles the FastAPI application: routers, middleware, error handlers, response headers, lifespan.
 
-Background thread that loads the modules for the first trial page in advance.
+A background thread imports the modules of the first trial page in advance.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fabricbench import __version__
-from fabricbench.server import plotly_script, web
+from fabricbench.server import web
 from fabricbench.server.access.auth import Guard
 from fabricbench.server.access.body_limit import BodyLimit
 from fabricbench.server.access.logins import FOLDER, Logins
@@ -116,7 +116,6 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         web,
     ):
         app.include_router(module.router)
-    app.include_router(plotly_script.router)
     app.include_router(web.pages)
     add_error_handlers(app)
     # Starlette calls the middleware added last first.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from fabricbench.server.access.logins import Logins, Throttle
 from fabricbench.server.http_counters import Requests
@@ -62,3 +62,6 @@ def user_of(request: Request) -> str:
     """Return the name of the user who sent a request; empty for the server's own token."""
     user: str = request.state.user
     return user
+
+
+State = Annotated[ServerState, Depends(state_of)]

@@ -22,8 +22,7 @@ from fabricbench.results.response import front_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.routes.figures import plot_json
 from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
-from fabricbench.server.routes.trials import State
-from fabricbench.server.state import ServerState
+from fabricbench.server.state import ServerState, State
 from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
 from fabricbench.store.queries.measured_values import measured_metrics, values_stamp
 

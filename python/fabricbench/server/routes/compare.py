@@ -14,8 +14,8 @@ from fabricbench.results.curves import compared_curves, shown_metrics
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.routes.figures import plot_json
 from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
-from fabricbench.server.routes.trials import State, finished_trial
-from fabricbench.server.state import ServerState
+from fabricbench.server.routes.trials import finished_trial
+from fabricbench.server.state import ServerState, State
 
 router = APIRouter(prefix="/api/v1", tags=["compare"], responses=ERRORS)
 

@@ -26,8 +26,8 @@ from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by
 from fabricbench.report.perfetto import Chosen, TooManyChunksError, has_chunks, write_trace
 from fabricbench.results.jobs import Beside, current_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.routes.trials import FinishedTrial, State
-from fabricbench.server.state import ServerState
+from fabricbench.server.routes.trials import FinishedTrial
+from fabricbench.server.state import ServerState, State
 from fabricbench.server.workers.sandbox import SandboxError
 from fabricbench.store import Trial
 from fabricbench.store.queries.tags import tags_of

@@ -14,7 +14,8 @@ from fabricbench.figures.plot import Plot
 from fabricbench.figures.registry import FIGURES, drawn
 from fabricbench.figures.subject import subject_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.routes.trials import FinishedTrial, State, identity
+from fabricbench.server.routes.trials import FinishedTrial, identity
+from fabricbench.server.state import State
 from fabricbench.store import Trial
 
 router = APIRouter(prefix="/api/v1", tags=["figures"], responses=ERRORS)

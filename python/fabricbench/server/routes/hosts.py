@@ -14,7 +14,7 @@ from fabricbench.hosts.protocol import RefusedError
 from fabricbench.plan.errors import PlanError
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.queue.host_surveys import Survey, Surveys
-from fabricbench.server.routes.trials import State
+from fabricbench.server.state import State
 
 router = APIRouter(prefix="/api/v1", tags=["hosts"], responses=ERRORS)
 

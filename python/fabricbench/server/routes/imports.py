@@ -14,8 +14,8 @@ from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError
-from fabricbench.server.routes.trials import State, Tag, TrialRow, rows_of
-from fabricbench.server.state import ServerState
+from fabricbench.server.routes.trials import Tag, TrialRow, rows_of
+from fabricbench.server.state import ServerState, State
 from fabricbench.server.workers.sandbox import SandboxError
 from fabricbench.store.queries.tags import change_tags
 

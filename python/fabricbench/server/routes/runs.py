@@ -18,8 +18,8 @@ from fabricbench.runner.limits import THREADS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
 from fabricbench.server.queue.events import STREAMS_MAX, Events
 from fabricbench.server.routes.plans import PlanText, checked
-from fabricbench.server.routes.trials import State, Tag
-from fabricbench.server.state import ServerState, user_of
+from fabricbench.server.routes.trials import Tag
+from fabricbench.server.state import ServerState, State, user_of
 from fabricbench.store.catalog.schema import FINISHED, QUEUED
 from fabricbench.store.runs import QueuedRun, RunQueue
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Path
+from fastapi import APIRouter, Body, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.state import ServerState, state_of
+from fabricbench.server.state import State
 from fabricbench.store.catalog.schema import VIEW_LENGTH_MAX
 from fabricbench.store.queries.listing import ThresholdError
 from fabricbench.store.queries.views import (
@@ -22,7 +22,6 @@ from fabricbench.store.queries.views import (
 
 router = APIRouter(prefix="/api/v1", tags=["trials"], responses=ERRORS)
 
-State = Annotated[ServerState, Depends(state_of)]
 Name = Annotated[str, Path(min_length=1, max_length=VIEW_LENGTH_MAX, description="Name of the view.")]
 
 

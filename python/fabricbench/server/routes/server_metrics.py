@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fabricbench import __version__
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.http_counters import Requests
-from fabricbench.server.routes.trials import State
-from fabricbench.server.state import ServerState
+from fabricbench.server.state import ServerState, State
 from fabricbench.store.catalog.schema import FAILED, INTERRUPTED, QUEUED, RUNNING
 from fabricbench.store.queries.listing import counts
 from fabricbench.store.runs import ENDED

@@ -27,7 +27,7 @@ from fabricbench.results.jobs import Beside, JobReport, current_reports, stored_
 from fabricbench.results.runs import RunOutcome, outcomes_of
 from fabricbench.results.several import kept_of, leading_job, leading_text, total_ranks, worst_job
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.state import ServerState, state_of
+from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial
 from fabricbench.store.catalog.schema import TAG_LENGTH_MAX
 from fabricbench.store.queries.listing import (
@@ -49,7 +49,6 @@ router = APIRouter(prefix="/api/v1", tags=["trials"], responses=ERRORS)
 TrialId = Annotated[
     str, Path(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$", description="Id of a trial, or `latest`.")
 ]
-State = Annotated[ServerState, Depends(state_of)]
 Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[^\s,]([^\r\n\t,]*[^\s,])?$")]
 SortKey = StrEnum(  # type: ignore[misc]
     "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}

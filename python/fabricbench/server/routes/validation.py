@@ -22,8 +22,7 @@ from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, not_found
 from fabricbench.server.routes.figures import plot_json
 from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
-from fabricbench.server.routes.trials import State
-from fabricbench.server.state import ServerState
+from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial
 from fabricbench.store.catalog.schema import FINISHED
 
