@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabricbench.plan.devices.sonic_tables import COLOURS
+from fabricbench.plan.devices.sonic_config.tables import COLOURS
 from fabricbench.plan.load import load_plan, load_text
 from fabricbench.report.sonic import sonic_config
 

@@ -11,7 +11,7 @@ from tests.report import synthetic
 
 from fabricbench.results.jobs import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
-from fabricbench.store.record.observed import OF_THE_SIMULATOR
+from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 
 SOURCE = "Test methodology of a vendor, table 2."
 PLAN = "fabricbench: 1\nname: jct-alltoall\n"

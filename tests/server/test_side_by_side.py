@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.support.samples import PLAN
 
-from fabricbench.runner import places
+from fabricbench.runner import concurrency
 from fabricbench.server.queue.hosts_files import HostsFiles
 from fabricbench.server.queue.scheduler import Scheduler, WorkerProcess
 from fabricbench.server.workers import progress_events as telling
@@ -48,9 +48,9 @@ def claimed(store: Workspace) -> QueuedRun:
 def test_trials_take_the_places_that_there_are(
     store: Workspace, told: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "_LONG_MS", 0)
-    monkeypatch.setattr(places, "_GAIN_MS", 0)
-    monkeypatch.setattr("fabricbench.runner.places.available_cores", lambda: 8)
+    monkeypatch.setattr(concurrency, "_LONG_MS", 0)
+    monkeypatch.setattr(concurrency, "_GAIN_MS", 0)
+    monkeypatch.setattr("fabricbench.runner.concurrency.available_cores", lambda: 8)
     run, control = claimed(store), SimpleNamespace(places=2)
     phases = run_worker._phases(run, HostsFiles({}, store.root), None)
     assert run_worker._run(phases, run, store, control) == (4, True)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from fabricbench.analysis.round_sizes import bytes_of_rounds
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Tables
-    from fabricbench.plan.rails import Crossing
+    from fabricbench.plan.estimates.rail_crossing import Crossing
     from fabricbench.plan.stored_plan import PlanOfTrial
 
 _PS_PER_S = 10**12
@@ -221,7 +221,7 @@ class Case:
     @cached_property
     def crossing(self) -> Crossing | None:
         """Crossing of rails by a job that could run on each rail separately; none without one."""
-        from fabricbench.plan.rails import KINDS, crossing_of
+        from fabricbench.plan.estimates.rail_crossing import KINDS, crossing_of
 
         if self.record.run_spec["fabric"]["topology"]["kind"] not in KINDS:
             return None

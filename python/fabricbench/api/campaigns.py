@@ -13,8 +13,8 @@ from fabricbench.metrics import BY_NAME
 from fabricbench.report.campaign import CampaignReport, effect_rows, setting_rows, shares
 from fabricbench.results.campaign import campaign_table, main_metric
 from fabricbench.results.response import Response, front_of
-from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.members import members_of
+from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.trial_table import members_of
 from fabricbench.store import Workspace as Store
 from fabricbench.store.queries.listing import check_metric
 

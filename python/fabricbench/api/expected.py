@@ -23,8 +23,9 @@ from fabricbench.report.expected import (
 )
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expecting import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
-from fabricbench.runner.trials import Quiet, Runner
+from fabricbench.runner.expect_trials import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
+from fabricbench.runner.listener import Quiet
+from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial as StoredTrial
 
 if TYPE_CHECKING:

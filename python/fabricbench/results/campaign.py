@@ -85,7 +85,7 @@ def campaign_table(
 
     Args:
         workspace: Workspace of its records.
-        members: Its trials; see `fabricbench.runner.campaign.members`.
+        members: Its trials; see `fabricbench.runner.campaign.trial_table`.
         factors: The levels of each of its factors.
         metrics: Names of metrics; by default all that a trial has.
         job: The job whose metrics are used, instead of the worst one.

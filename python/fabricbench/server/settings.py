@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from fabricbench.plan.cost import Limits
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.runner import loading
 from fabricbench.server.queue.ray_cluster import Cluster
 

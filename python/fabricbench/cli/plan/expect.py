@@ -25,7 +25,7 @@ from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import named_as_written
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expecting import carry_out, packets_of, placed
+from fabricbench.runner.expect_trials import carry_out, packets_of, placed
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace

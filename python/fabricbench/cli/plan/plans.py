@@ -15,7 +15,7 @@ from fabricbench.cli.options import (
 )
 from fabricbench.cli.output import Format, warn, write
 from fabricbench.plan.document.shipped import shipped_plans
-from fabricbench.plan.loaded import PlanSummary
+from fabricbench.plan.loaded_plan import PlanSummary
 from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 

@@ -22,15 +22,16 @@ from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
 from fabricbench.cli.results.explain_file import Asked, explained
 from fabricbench.importing import PORT_PATTERNS, Given, Hardware, SwitchCounters, has_port, switch_counters
-from fabricbench.plan.cost import Limits
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.quantities import UnitError, parse_rate
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.results.jobs import Beside, JobReport, current_reports, reports_of_run, result_rows
 from fabricbench.runner import loading
+from fabricbench.runner.listener import Listener
 from fabricbench.runner.loading import TIME_LIMIT_MIN
-from fabricbench.runner.trials import Listener, Runner
+from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.runs.run import render
 from fabricbench.importing import plan_sizes, pooled_jobs
 from fabricbench.metrics import BUS_BANDWIDTH
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.results.jobs import reports_of_run, result_rows
 from fabricbench.runner import loading
 from fabricbench.store import Trial, Workspace

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fabricbench.backend.queue_pairs import Wiring
 from fabricbench.backend.registry import capturing
-from fabricbench.backend.wiring import Wiring
 from fabricbench.cli import completion
 from fabricbench.cli.options import (
     ForceOption,
@@ -20,13 +20,13 @@ from fabricbench.cli.options import (
 )
 from fabricbench.cli.output import note, write
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.choice import ChoiceError, choose
 from fabricbench.report.files import check_page_name, check_writable_target
 from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
 from fabricbench.report.queue_pairs import listing
 from fabricbench.runner import loading
-from fabricbench.runner.trials import trial_id
+from fabricbench.runner.trial_facts import trial_id
 from fabricbench.store import Workspace
 from fabricbench.words import counted, data_size, plural
 

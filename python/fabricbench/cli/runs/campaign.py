@@ -17,16 +17,16 @@ from fabricbench.cli.options import DryRunOption, TimeLimitOption, WorkspaceOpti
 from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.progress import bar
 from fabricbench.inputs import read_input_text
-from fabricbench.plan.cost import Limits, duration
+from fabricbench.plan.estimates.cost import Limits, duration
 from fabricbench.report.formats import rows_csv
 from fabricbench.results.campaign import main_metric
 from fabricbench.results.jobs import result_rows
-from fabricbench.runner.campaign.announce import announced, state_of
-from fabricbench.runner.campaign.drive import drive
-from fabricbench.runner.campaign.file import Campaign, campaign_name, load_campaign
-from fabricbench.runner.campaign.members import members_of
+from fabricbench.runner.campaign.campaign_file import Campaign, campaign_name, load_campaign
+from fabricbench.runner.campaign.execution import drive
 from fabricbench.runner.campaign.progress import Progress
-from fabricbench.runner.campaign.units import units_of
+from fabricbench.runner.campaign.published_progress import announced, state_of
+from fabricbench.runner.campaign.trial_table import members_of
+from fabricbench.runner.campaign.trial_units import units_of
 from fabricbench.runner.loading import notes_of_trials
 from fabricbench.store import Workspace
 from fabricbench.store.campaigns import CampaignState, CampaignTrials, campaigns, keep_trials

@@ -19,8 +19,8 @@ from fabricbench.report.campaign import CampaignReport, campaign_json, write_tab
 from fabricbench.report.files import atomic_file, check_page_name, check_writable_target
 from fabricbench.report.terminal.campaign import campaign_text
 from fabricbench.results.campaign import campaign_table, main_metric
-from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.members import members_of
+from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.trial_table import members_of
 from fabricbench.store import Workspace
 from fabricbench.store.queries.listing import check_metric
 from fabricbench.words import counted

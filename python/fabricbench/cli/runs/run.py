@@ -27,7 +27,7 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import Format, has_colour, note, warn, write
 from fabricbench.cli.progress import LONG_MS, display
 from fabricbench.plan.errors import named_as_written
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.criteria import verdict_line
 from fabricbench.report.terminal.run import run_table
 from fabricbench.results.jobs import JobReport, meets_criteria, reports_of_run, result_rows

@@ -21,7 +21,7 @@ from fabricbench.cli.options import (
 )
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
-from fabricbench.plan.cost import duration
+from fabricbench.plan.estimates.cost import duration
 from fabricbench.report.files import check_page_name, check_writable_target
 from fabricbench.results.jobs import meets_criteria, result_rows
 from fabricbench.runner import loading

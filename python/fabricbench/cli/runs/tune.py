@@ -17,20 +17,20 @@ from fabricbench.cli.options import DryRunOption, OverridesOption, TimeLimitOpti
 from fabricbench.cli.output import Format, note, warn, write
 from fabricbench.cli.progress import bar
 from fabricbench.cli.runs.tune_result import Found, check_files, write_files, written
-from fabricbench.plan.cost import Limits, duration
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.estimates.cost import Limits, duration
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of, machine_limits, notes_of
-from fabricbench.runner.tuning.aims import Aim, aims_of, check_direction, limits_of
+from fabricbench.runner.tuning.confirmation import SEEDS_MIN, evidence_of
+from fabricbench.runner.tuning.definition import Tried, Wanted
 from fabricbench.runner.tuning.evaluation import Evaluator, Units
-from fabricbench.runner.tuning.evidence import SEEDS_MIN, evidence_of
 from fabricbench.runner.tuning.journal import library
+from fabricbench.runner.tuning.objectives import Aim, aims_of, check_direction, limits_of
 from fabricbench.runner.tuning.processes import executor_of
 from fabricbench.runner.tuning.search import Search
 from fabricbench.runner.tuning.space import space_of
-from fabricbench.runner.tuning.wanted import Tried, Wanted
 from fabricbench.store import Workspace
 from fabricbench.words import counted
 

@@ -15,10 +15,10 @@ from fabricbench.report.files import atomic_file, check_writable_target
 from fabricbench.report.formats import rows_csv
 from fabricbench.report.sonic import sonic_config
 from fabricbench.report.text_table import Column, Row, render
-from fabricbench.runner.tuning.evidence import Change, Confidence, Evidence
-from fabricbench.runner.tuning.fragment import changes, fragment
+from fabricbench.runner.tuning.confirmation import Change, Confidence, Evidence
+from fabricbench.runner.tuning.definition import Tried, Wanted
+from fabricbench.runner.tuning.plan_fragment import changes, fragment
 from fabricbench.runner.tuning.space import Range
-from fabricbench.runner.tuning.wanted import Tried, Wanted
 from fabricbench.words import counted, data_size
 
 _FRONT_MAX: Final = 10

@@ -19,7 +19,7 @@ from fabricbench.hosts.agent.session import Policy
 from fabricbench.hosts.certificates import AgentFolder
 from fabricbench.hosts.enrolment import join as join_controller
 from fabricbench.hosts.protocol import DEFAULT_PORT, RefusedError
-from fabricbench.hosts.rates import parse_rate_limit
+from fabricbench.hosts.rate_limit import parse_rate_limit
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network

@@ -23,15 +23,15 @@ from fabricbench.cli.testbed.lab import LAB_SCALE, blueprint_of_loaded
 from fabricbench.cli.testbed.lab_run import built
 from fabricbench.hosts.control.hosts_file import load_hosts
 from fabricbench.plan.fields.sizes import SizeRange
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.profile import rate_text, time_text
 from fabricbench.report.files import atomic_file, check_writable_target
 from fabricbench.report.formats import rows_csv
 from fabricbench.report.text_table import Column, Row, render
 from fabricbench.results.calibration import Calibration, Fit, Sweeps, calibrated
 from fabricbench.results.jobs import result_rows
-from fabricbench.runner import loading, sweeps
-from fabricbench.runner.sweeps import LARGE_BYTES, Options, Pair, default_pairs
+from fabricbench.runner import calibration_sweeps, loading
+from fabricbench.runner.calibration_sweeps import LARGE_BYTES, Options, Pair, default_pairs
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
 from fabricbench.words import close_match_hint, counted
@@ -91,7 +91,7 @@ def calibrate_command(  # noqa: PLR0913, PLR0917 -- one parameter for each optio
     loaded, names = _measured_plan(
         plan, hosts, scale or (LAB_SCALE if in_lab else None), overrides or (), in_lab=in_lab
     )
-    choice = sweeps.Options(_host_pairs(pairs, names), iterations, _size(size_max))
+    choice = calibration_sweeps.Options(_host_pairs(pairs, names), iterations, _size(size_max))
     with _hosts_settings(loaded, hosts, in_lab=in_lab) as settings:
         backend = _backend(loaded, settings, authority_folder(workspace, authority))
         measured, trials = _measure(loaded, choice, backend, Workspace.open(workspace, create=True), plan)
@@ -123,7 +123,7 @@ def _measured_plan(
     count = max(names_by_number) + 1
     if plan is None:
         loaded = loading.load_text(
-            sweeps.base_plan(max(count, 2)), "<calibrate>", [*overrides, *option_overrides]
+            calibration_sweeps.base_plan(max(count, 2)), "<calibrate>", [*overrides, *option_overrides]
         )
     else:
         loaded = loading.load(plan, [*overrides, *option_overrides])
@@ -204,13 +204,13 @@ def _measure(
         typer.Exit: A signal ended it.
     """
     trials_by_sweep = {}
-    for name, sweep in sweeps.sweeps(loaded, choice):
+    for name, sweep in calibration_sweeps.sweeps(loaded, choice):
         note(f"{name}: {counted(len(sweep.trials), 'trial')}")
         trials_by_sweep[name] = _run(sweep, backend, store)
     sweep_results = Sweeps(trials_by_sweep)
     rates = sweep_results.rates()
     link_bps = sweep_results.link_bps(rates)
-    fabric = sweeps.reference(loaded, choice, None if plan else round(link_bps))
+    fabric = calibration_sweeps.reference(loaded, choice, None if plan else round(link_bps))
     idle = _run(fabric, loading.backend_of(fabric), store)
     return calibrated(sweep_results, link_bps, rates, idle), [
         trial for trials_of_sweep in trials_by_sweep.values() for trial in trials_of_sweep

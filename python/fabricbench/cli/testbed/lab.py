@@ -12,13 +12,14 @@ import typer
 from fabricbench.cli.errors import SIGNALLED
 from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.lab import agents, build, endpoints, namespaces, removal, state
+from fabricbench.lab import agents, build, endpoints, removal, state
 from fabricbench.lab.blueprint import Blueprint, blueprint
-from fabricbench.lab.counters import counters
 from fabricbench.lab.errors import LabError
+from fabricbench.lab.kernel import namespaces
+from fabricbench.lab.kernel.counters import counters
 from fabricbench.lab.state import Lab
 from fabricbench.plan import engine
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.formats import rows_csv
 from fabricbench.report.text_table import Column, Row, render
 from fabricbench.runner import loading

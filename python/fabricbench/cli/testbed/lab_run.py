@@ -11,14 +11,14 @@ from fabricbench.cli.output import note
 from fabricbench.cli.testbed.lab import default_name, tell
 from fabricbench.lab import build, endpoints
 from fabricbench.lab.blueprint import Blueprint
-from fabricbench.lab.counters import counters
 from fabricbench.lab.errors import LabError
-from fabricbench.lab.parts import Excluded, LabPart, lab_trials
+from fabricbench.lab.kernel.counters import counters
+from fabricbench.lab.trial_groups import Excluded, LabPart, lab_trials
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
 from fabricbench.plan.expand import canonical_json
-from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.plan.scale import scaled
+from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.plan.rate_scale import scaled
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.trials import Outcome
 from fabricbench.store import Trial
@@ -78,12 +78,14 @@ class LabPlan:
 
 def fitting_scale(loaded: LoadedPlan) -> int:
     """Return the scale at which this machine keeps up with a plan, if run specs can have it, else less."""
-    from fabricbench.lab import parts
+    from fabricbench.lab import trial_groups
 
-    scale = parts.fitting_scale(parts.lab_trials(loaded.trials).trials)
-    while scale > parts.SCALE_MIN and not all(_can_have(trial.run_spec, scale) for trial in loaded.trials):
-        scale = max(parts.SCALE_MIN, scale // 2 // parts.SCALE_MIN * parts.SCALE_MIN)
-    if scale > parts.SCALE_MIN:
+    scale = trial_groups.fitting_scale(trial_groups.lab_trials(loaded.trials).trials)
+    while scale > trial_groups.SCALE_MIN and not all(
+        _can_have(trial.run_spec, scale) for trial in loaded.trials
+    ):
+        scale = max(trial_groups.SCALE_MIN, scale // 2 // trial_groups.SCALE_MIN * trial_groups.SCALE_MIN)
+    if scale > trial_groups.SCALE_MIN:
         note(f"note: --scale {scale}, at which this machine keeps up")
     return scale
 
@@ -99,7 +101,7 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
     Raises:
         LabError: No lab can run any of its trials, or the rights to build one are missing.
     """
-    from fabricbench.lab.parts import lab_trials, parts
+    from fabricbench.lab.trial_groups import lab_trials, parts
 
     build.check_rights()
     selection = lab_trials(loaded.trials)

@@ -15,7 +15,8 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
-from fabricbench.backend.registry import BackendError, capturing
+from fabricbench.backend.protocol import BackendError
+from fabricbench.backend.registry import capturing
 from fabricbench.report import port_map
 from fabricbench.report.export import export_table
 from fabricbench.report.formats import shown_json, trials_csv

@@ -14,7 +14,7 @@ from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, Metric
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.published import published_rows
 from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.results.made_by import SIMULATED, made

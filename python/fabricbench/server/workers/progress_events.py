@@ -12,8 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from fabricbench.backend.protocol import Progress
-from fabricbench.backend.rates import goodput_gb_per_s, paused_mean
+from fabricbench.backend.protocol import Progress, goodput_gb_per_s, paused_mean
 from fabricbench.searched import Searched
 from fabricbench.server.workers.sandbox_tasks import TRIALS_MAX
 from fabricbench.store import Trial, TrialFacts, Workspace

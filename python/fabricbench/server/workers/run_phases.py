@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricbench.backend.protocol import Backend, carrier_of
-from fabricbench.plan.cost import Limits
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.estimates.cost import Limits
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
-from fabricbench.runner.trials import trial_id
+from fabricbench.runner.trial_facts import trial_id
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fabricbench.backend.protocol import RefusedError
-from fabricbench.backend.registry import BACKENDS, BackendError
+from fabricbench.backend.protocol import BackendError, RefusedError
+from fabricbench.backend.registry import BACKENDS
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.load import document_of
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 
 _HOSTS: Final = "hosts"
 """Name of the request field and of the backend setting that hold a file of hosts."""

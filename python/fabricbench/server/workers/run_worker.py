@@ -21,17 +21,18 @@ from typing import Any, Final
 
 from fabricbench.backend.protocol import SharingCores
 from fabricbench.errors import UserError
-from fabricbench.plan.cost import Limits
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.results.jobs import meets_criteria, result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.campaign.drive import drive
+from fabricbench.runner.campaign.execution import drive
 from fabricbench.runner.campaign.progress import Progress as CampaignProgress
-from fabricbench.runner.campaign.units import Unit, units_of_plans, units_of_trials
+from fabricbench.runner.campaign.trial_units import Unit, units_of_plans, units_of_trials
 from fabricbench.runner.interrupts import Interrupts
+from fabricbench.runner.listener import Listener
 from fabricbench.runner.search import Searching
-from fabricbench.runner.trials import Listener, Runner
+from fabricbench.runner.trials import Runner
 from fabricbench.server.queue.hosts_files import HostsFiles
 from fabricbench.server.workers.progress_events import Teller, tell
 from fabricbench.server.workers.run_phases import Phase, phases_of

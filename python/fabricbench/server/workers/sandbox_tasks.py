@@ -13,20 +13,20 @@ from itertools import islice
 from typing import Any, Final, cast
 
 from fabricbench import importing
-from fabricbench.backend.protocol import RefusedError
-from fabricbench.backend.registry import BackendError, capturing
+from fabricbench.backend.protocol import BackendError, RefusedError
+from fabricbench.backend.registry import capturing
 from fabricbench.errors import UserError
 from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import RunSpec
-from fabricbench.plan.cost import Limits, is_beyond, least_cost
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
+from fabricbench.plan.estimates.cost import Limits, is_beyond, least_cost
+from fabricbench.plan.estimates.flow_error import backend_for
 from fabricbench.plan.expand import PlannedTrial, first_spec
-from fabricbench.plan.flow_error import backend_for
 from fabricbench.plan.load import validate
-from fabricbench.plan.search import range_of
+from fabricbench.plan.sweep.search_range import range_of
 from fabricbench.runner import loading
 from fabricbench.server.workers.plan_yaml import yaml_of
 from fabricbench.server.workers.run_phases import Phase, phases_of
