@@ -2,10 +2,10 @@
 
 Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
 from seed 1 on until both have completed `--scenarios` of them: of `tools.swarm.generate`, and as many of
-long transfers (`tools.swarm.long_transfers`). The error of a job is that of its completion time, without sign. Its
-kind follows from the plan alone (`fabricbench.plan.estimates.traffic_kinds`), its congestion from the packets:
-see `congestion_of`. Trials that one of the engines does not run are counted by reason. `make flow-error` runs
-it; the same engines give the same page.
+long transfers (`tools.swarm.long_transfers`). The error of a job is that of its completion time, without
+sign. Its kind follows from the plan alone (`fabricbench.plan.estimates.traffic_kinds`), its congestion from
+the packets: see `congestion_of`. Trials that one of the engines does not run are counted by reason. `make
+flow-error` runs it; the same engines give the same page.
 """
 # ruff: noqa: T201
 
