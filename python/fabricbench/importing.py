@@ -153,7 +153,7 @@ def import_results(
     Args:
         workspace: Stores the trials.
         source: The file.
-        results: Computes the metrics of each; `fabricbench.results.jobs.result_rows`.
+        results: Computes the metrics of each; `fabricbench.results.job_reports.result_rows`.
         options: Options of the user.
 
     Raises:

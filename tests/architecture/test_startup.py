@@ -19,8 +19,12 @@ NOT_FOR_A_SMALL_RUN = {
 READERS_OF_PLANS = {"pydantic", "ruamel"}
 """Loaded by the modules of commands that read plans, so also by `run --help` and `show`."""
 FOR_WHAT_A_SMALL_RUN_HAS_NOT = {
-    *("fabricbench.analysis.deadlock", "fabricbench.analysis.failures", "fabricbench.analysis.unreached"),
-    *("fabricbench.report.tcp", "fabricbench.results.sweep"),
+    *(
+        "fabricbench.analysis.faults.deadlock",
+        "fabricbench.analysis.faults.recovery",
+        "fabricbench.analysis.faults.unreached_failures",
+    ),
+    *("fabricbench.report.documents.tcp", "fabricbench.results.studies.sweep"),
 }
 """Failures, TCP traffic, and sweeps of two fields."""
 

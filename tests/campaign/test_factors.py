@@ -9,7 +9,7 @@ from tests.support.campaigns import (
 )
 
 import fabricbench as fb
-from fabricbench.results.factors import told_apart
+from fabricbench.results.studies.factors import told_apart
 from fabricbench.runner.campaign.campaign_file import load_campaign
 from fabricbench.runner.campaign.trial_table import Members, members_of, value_at, without
 

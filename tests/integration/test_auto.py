@@ -14,7 +14,7 @@ import fabricbench as fb
 from fabricbench.backend.sim import SimBackend
 from fabricbench.plan.estimates import flow_error, traffic_kinds
 from fabricbench.plan.estimates.flow_error import Measured
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.campaign.campaign_file import load_campaign
 from fabricbench.runner.campaign.trial_units import units_of
 from fabricbench.runner.loading import backend_of, load, notes_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricbench.analysis.bandwidth import BUS_FACTORS, bus_factor
+from fabricbench.analysis.summary.bandwidth import BUS_FACTORS, bus_factor
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.model import Given, Reading

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from tests.report import synthetic
 
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.fake_backend import FakeBackend, SharedFakeBackend
 
 from fabricbench.backend.protocol import Backend, RefusedError
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.concurrency import Pace, Places
 from fabricbench.runner.listener import Quiet
 from fabricbench.runner.loading import backend_of, load

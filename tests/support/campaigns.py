@@ -8,8 +8,8 @@ from typing import Any
 
 from fabricbench.cli.runs.campaign import keep_known
 from fabricbench.metrics import BY_NAME
-from fabricbench.results.campaign import CampaignTable, campaign_table
-from fabricbench.results.response import Response
+from fabricbench.results.studies.campaign_table import campaign_table
+from fabricbench.results.studies.factor_effects import CampaignTable, Response
 from fabricbench.runner.campaign.campaign_file import load_campaign
 from fabricbench.runner.campaign.trial_table import members_of
 from fabricbench.runner.campaign.trial_units import units_of

@@ -15,7 +15,7 @@ from tests.support.fake_backend import FakeBackend
 
 from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.cli.main import run
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import TrialFacts, Workspace
 from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR

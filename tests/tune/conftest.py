@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.tuning.definition import Tried, Wanted
 from fabricbench.runner.tuning.evaluation import Evaluator, Units

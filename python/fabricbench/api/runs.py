@@ -20,7 +20,7 @@ from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.backend import protocol
 from fabricbench.plan.errors import named_as_written
-from fabricbench.results.jobs import meets_criteria, result_rows
+from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.listener import Quiet

@@ -47,8 +47,8 @@ from fabricbench.server.workers.sandbox import Sandbox
 from fabricbench.store import Workspace
 
 _MODULES: Final = (
-    "fabricbench.analysis.diagnosis",
-    "fabricbench.report.insight",
+    "fabricbench.analysis.causes.diagnosis",
+    "fabricbench.report.documents.diagnosis",
     "fabricbench.figures.registry",
 )
 """Modules that take tenths of a second to load, some of them by imports at their first call."""

@@ -58,7 +58,7 @@ def _list(plans: list[dict[str, Any]], output: Format) -> str:
     if output is Format.JSON:
         return json.dumps({"plans": plans}, indent=2)
     if output is Format.CSV:
-        from fabricbench.report.formats import rows_csv
+        from fabricbench.report.output.json_csv import rows_csv
 
         rows = [{**plan, "variants": " ".join(plan["variants"])} for plan in plans]
         return rows_csv(list(plans[0]) if plans else [], rows)

@@ -12,7 +12,7 @@ from fabricbench.cli.output import Format, has_colour, write
 from fabricbench.runner import loading
 
 if TYPE_CHECKING:
-    from fabricbench.report.port_map import PortMap
+    from fabricbench.report.documents.port_map import PortMap
 
 
 def plan_ports_command(
@@ -33,7 +33,7 @@ def plan_ports_command(
     address, VLAN, source ports, destination queue pairs, DSCP.
     """
     from fabricbench.cli.results.report import chosen_trial
-    from fabricbench.report.port_map import planned_ports
+    from fabricbench.report.documents.port_map import planned_ports
 
     loaded = loading.load(plan, overrides or (), None, variants or ())
     loading.check_no_search(loaded, "plan ports")
@@ -45,8 +45,8 @@ def plan_ports_command(
 
 def write_ports(rows: PortMap, output: Format) -> None:
     """Write a port map to standard output."""
-    from fabricbench.report.formats import rows_csv
-    from fabricbench.report.port_map import port_map_object, port_map_text, table_of
+    from fabricbench.report.documents.port_map import port_map_object, port_map_text, table_of
+    from fabricbench.report.output.json_csv import rows_csv
 
     if output is Format.JSON:
         write(json.dumps({"ports": port_map_object(rows)}, indent=2))

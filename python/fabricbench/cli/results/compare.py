@@ -11,12 +11,18 @@ import typer
 from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
-from fabricbench.report import formats
-from fabricbench.report.comparison import Comparison, UnknownReferenceError, of_sizes, of_trials, of_variants
+from fabricbench.report.documents.comparison import (
+    Comparison,
+    UnknownReferenceError,
+    of_sizes,
+    of_trials,
+    of_variants,
+)
+from fabricbench.report.documents.twins import NoTwinError, TwinGroup, twins_csv, twins_json, twins_of
+from fabricbench.report.output import json_csv
 from fabricbench.report.terminal.by_size import sizes_text
 from fabricbench.report.terminal.comparison import comparison_text
 from fabricbench.report.terminal.twins import twins_text
-from fabricbench.report.twins import NoTwinError, TwinGroup, twins_csv, twins_json, twins_of
 from fabricbench.store import Workspace
 
 
@@ -73,9 +79,9 @@ def compare_command(
     else:
         comparison = _trial_by_trial(store, trials or [], reference)
     if output is Format.JSON:
-        write(formats.comparison_json(comparison))
+        write(json_csv.comparison_json(comparison))
     elif output is Format.CSV:
-        write(formats.comparison_csv(comparison))
+        write(json_csv.comparison_csv(comparison))
     elif by is By.SIZE:
         write(sizes_text(comparison, colour=has_colour()))
     else:

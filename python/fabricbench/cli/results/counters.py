@@ -13,7 +13,7 @@ from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.results.counters_file import counters_text
 from fabricbench.counters import Counter, counters, find
 from fabricbench.importing import switch_counters
-from fabricbench.report.formats import rows_csv
+from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.words import close_match_hint, one_line
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from fabricbench.cli.output import Format, has_colour
 from fabricbench.importing import Change, SwitchCounters, totals
-from fabricbench.report.formats import rows_csv
-from fabricbench.report.text_table import Style, styled
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.terminal.text_table import Style, styled
 
 _SHOWN: Final = 6
 _COLUMNS: Final = (

@@ -27,7 +27,7 @@ from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.quantities import UnitError, parse_rate
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.jobs import Beside, JobReport, current_reports, reports_of_run, result_rows
+from fabricbench.results.job_reports import Beside, JobReport, current_reports, reports_of_run, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.listener import Listener
 from fabricbench.runner.loading import TIME_LIMIT_MIN
@@ -37,7 +37,7 @@ from fabricbench.store import Trial, Workspace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabricbench.report.explanation import Explanation, Tried
+    from fabricbench.report.studies.explanation import Explanation, Tried
 
 
 def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -107,8 +107,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     Exit status: 0, 130 when stopped by Ctrl-C, 143 by SIGTERM; what finished before is printed.
     """
-    from fabricbench.report.explanation import Explanation, explanation_json, explanation_text
-    from fabricbench.report.insight import insight_of
+    from fabricbench.report.documents.diagnosis import insight_of
+    from fabricbench.report.studies.explanation import Explanation, explanation_json, explanation_text
 
     if output is Format.CSV:
         raise typer.BadParameter("found --format csv; allowed: table, json", param_hint="--format")
@@ -220,7 +220,7 @@ def _with_attempts(
     store: Workspace, explanation: Explanation, time_limit: int | None
 ) -> tuple[Explanation, int | None]:
     """Return the explanation with trials of the most promising remedies, and the signal that stopped them."""
-    from fabricbench.report.explanation import best_first
+    from fabricbench.report.studies.explanation import best_first
 
     limits = None if time_limit is None else loading.machine_limits(time_limit)
     attempts: list[Tried] = []
@@ -239,7 +239,7 @@ def _with_attempts(
 
 def _loaded(explanation: Explanation, limits: Limits | None) -> Iterator[tuple[Tried, LoadedPlan | None]]:
     """Yield each remedy to try with its changed plan; `None` if that plan cannot be run."""
-    from fabricbench.report.insight import record_of
+    from fabricbench.report.documents.diagnosis import record_of
 
     plan = record_of(explanation.trial).plan
     if plan is None:

@@ -23,7 +23,7 @@ from fabricbench.importing import (
     SwitchCounters,
     described,
 )
-from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
 from fabricbench.runner import loading
 from fabricbench.store import Workspace
 from fabricbench.words import counted, data_size

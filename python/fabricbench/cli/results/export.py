@@ -11,10 +11,10 @@ import typer
 
 from fabricbench.cli.options import TrialArgument, WorkspaceOption
 from fabricbench.cli.results.compare import by_variant
-from fabricbench.report.choice import ChoiceError, choose
-from fabricbench.report.export import export_comparison, export_table
-from fabricbench.report.files import atomic_file
-from fabricbench.report.port_map import TABLES, table_of_trial, write_table
+from fabricbench.report.documents.port_map import TABLES, table_of_trial, write_table
+from fabricbench.report.output.atomic_files import atomic_file
+from fabricbench.report.output.number_selection import ChoiceError, choose
+from fabricbench.report.output.record_tables import export_comparison, export_table
 from fabricbench.store import Workspace
 from fabricbench.store.columns import COLUMNS
 
@@ -125,7 +125,13 @@ def _timeline_writer(
     """Return the function that writes the trace of a trial, compressed if the file's name ends in .gz."""
     import gzip
 
-    from fabricbench.report.perfetto import CHUNKS_MAX, Chosen, TooManyChunksError, has_chunks, write_trace
+    from fabricbench.report.output.perfetto import (
+        CHUNKS_MAX,
+        Chosen,
+        TooManyChunksError,
+        has_chunks,
+        write_trace,
+    )
 
     name = target.name.lower() if target else ".json"
     if output not in {None, FileFormat.JSON} or not name.endswith((".json", ".json.gz")):

@@ -15,7 +15,7 @@ from fabricbench.cli.runs.run import render
 from fabricbench.importing import plan_sizes, pooled_jobs
 from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.jobs import reports_of_run, result_rows
+from fabricbench.results.job_reports import reports_of_run, result_rows
 from fabricbench.runner import loading
 from fabricbench.store import Trial, Workspace
 from fabricbench.words import counted

@@ -21,10 +21,10 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import note, write
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.report.choice import ChoiceError, choose
-from fabricbench.report.files import check_page_name, check_writable_target
-from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
-from fabricbench.report.queue_pairs import listing
+from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
+from fabricbench.report.output.number_selection import ChoiceError, choose
+from fabricbench.report.output.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
+from fabricbench.report.terminal.queue_pairs import listing
 from fabricbench.runner import loading
 from fabricbench.runner.trial_facts import trial_id
 from fabricbench.store import Workspace
@@ -54,7 +54,7 @@ def report_command(
 
     It covers every finished trial of the plan's run that TRIAL belongs to; the detailed plots show TRIAL.
     """
-    from fabricbench.report.html.build import write_report
+    from fabricbench.report.html.run_page import write_report
 
     check_page_name(out)
     check_writable_target(out)
@@ -79,7 +79,7 @@ def notebook_command(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write a Jupyter notebook that loads a trial and draws its plots."""
-    from fabricbench.report.notebook import write_notebook
+    from fabricbench.report.output.notebook import write_notebook
 
     if out.suffix != ".ipynb":
         raise typer.BadParameter(

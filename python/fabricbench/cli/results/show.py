@@ -11,12 +11,12 @@ import typer
 from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
 from fabricbench.cli.plan.port_map import write_ports
-from fabricbench.report import formats
-from fabricbench.report.formats import rows_csv
-from fabricbench.report.port_map import ports_of
+from fabricbench.report.documents.port_map import ports_of
+from fabricbench.report.output import json_csv
+from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.terminal.tenants import seeds_text
 from fabricbench.report.terminal.trial import trial_text
-from fabricbench.results.jobs import Beside, current_reports, measured_reports, reports_of_run
+from fabricbench.results.job_reports import Beside, current_reports, measured_reports, reports_of_run
 from fabricbench.store import Workspace
 from fabricbench.store.queries.tags import tags_of
 
@@ -53,8 +53,8 @@ def show_command(
     if points:
         _show_points(trial, workspace, output)
         return
-    from fabricbench.report.insight import insight_of
-    from fabricbench.report.insight_text import insight_text
+    from fabricbench.report.documents.diagnosis import insight_of
+    from fabricbench.report.terminal.diagnosis import insight_text
 
     store = Workspace.open(workspace)
     stored = store.find(trial)
@@ -62,11 +62,11 @@ def show_command(
     family = store.family(stored)
     jobs = current_reports(stored, Beside(family))
     if output is Format.CSV:
-        write(formats.trials_csv(jobs))
+        write(json_csv.trials_csv(jobs))
         return
     insight = insight_of(stored)
     if output is Format.JSON:
-        write(formats.shown_json(jobs, insight, tags))
+        write(json_csv.shown_json(jobs, insight, tags))
     elif insight is None:
         write(trial_text(jobs, tags, colour=has_colour()))
     else:
@@ -89,7 +89,13 @@ def _show_ports(trial: str, workspace: Path | None, output: Format) -> None:
 
 def _show_points(trial: str, workspace: Path | None, output: Format) -> None:
     """Show the measurements of a trial at each observation point."""
-    from fabricbench.report.points import POINT_COLUMNS, point_rows, points_object, points_of, points_text
+    from fabricbench.report.documents.observation_points import (
+        POINT_COLUMNS,
+        point_rows,
+        points_object,
+        points_of,
+        points_text,
+    )
 
     store = Workspace.open(workspace)
     stored = store.find(trial)

@@ -10,9 +10,9 @@ import typer
 from fabricbench.cli import completion
 from fabricbench.cli.options import FormatOption, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.report.terminal.text_table import Column, Row, render
 from fabricbench.report.terminal.trial import trial_list
-from fabricbench.report.text_table import Column, Row, render
-from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.results.job_reports import Beside, stored_reports
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.queries.listing import comparable_trials, filter_values, ordered
 from fabricbench.store.queries.tags import tags_of
@@ -71,13 +71,13 @@ def trials_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     comparable = Beside(comparable_trials(store, finished))
     jobs = [job for trial in finished for job in stored_reports(trial, comparable)]
     if output is not Format.TABLE:
-        from fabricbench.report import formats
+        from fabricbench.report.output import json_csv
 
         is_json = output is Format.JSON
         write(
-            formats.list_json(trials, jobs, tags_of(store, trials))
+            json_csv.list_json(trials, jobs, tags_of(store, trials))
             if is_json
-            else formats.list_csv(trials, jobs)
+            else json_csv.list_csv(trials, jobs)
         )
     elif trials:
         write(trial_list(trials, jobs, tags_of(store, trials), colour=has_colour()))
@@ -110,7 +110,7 @@ def views_command(
     if output is Format.JSON:
         write(json.dumps([vars(view) for view in views], indent=2))
     elif output is Format.CSV:
-        from fabricbench.report.formats import rows_csv
+        from fabricbench.report.output.json_csv import rows_csv
 
         rows = [{"name": view.name, "asked": str(view), "saved_at": view.saved_at} for view in views]
         write(rows_csv(["name", "asked", "saved_at"], rows))

@@ -18,9 +18,9 @@ from fabricbench.cli.output import Format, note, write
 from fabricbench.cli.progress import bar
 from fabricbench.inputs import read_input_text
 from fabricbench.plan.estimates.cost import Limits, duration
-from fabricbench.report.formats import rows_csv
-from fabricbench.results.campaign import main_metric
-from fabricbench.results.jobs import result_rows
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.results.job_reports import result_rows
+from fabricbench.results.studies.campaign_table import main_metric
 from fabricbench.runner.campaign.campaign_file import Campaign, campaign_name, load_campaign
 from fabricbench.runner.campaign.execution import drive
 from fabricbench.runner.campaign.progress import Progress

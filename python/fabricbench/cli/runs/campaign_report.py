@@ -15,10 +15,10 @@ from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import has_colour, note, write
 from fabricbench.inputs import read_input_text
 from fabricbench.metrics import BY_NAME
-from fabricbench.report.campaign import CampaignReport, campaign_json, write_table
-from fabricbench.report.files import atomic_file, check_page_name, check_writable_target
+from fabricbench.report.output.atomic_files import atomic_file, check_page_name, check_writable_target
+from fabricbench.report.studies.campaign import CampaignReport, campaign_json, write_table
 from fabricbench.report.terminal.campaign import campaign_text
-from fabricbench.results.campaign import campaign_table, main_metric
+from fabricbench.results.studies.campaign_table import campaign_table, main_metric
 from fabricbench.runner.campaign.campaign_file import load_campaign
 from fabricbench.runner.campaign.trial_table import members_of
 from fabricbench.store import Workspace
@@ -80,7 +80,7 @@ def report_command(
 
     It tells what each factor does to the metrics, with confidence over the seeds, and shows every setting.
     """
-    from fabricbench.report.html.campaign import write_campaign_report
+    from fabricbench.report.html.campaign_page import write_campaign_report
 
     if out is not None:
         check_page_name(out)

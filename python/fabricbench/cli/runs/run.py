@@ -28,9 +28,9 @@ from fabricbench.cli.output import Format, has_colour, note, warn, write
 from fabricbench.cli.progress import LONG_MS, display
 from fabricbench.plan.errors import named_as_written
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.report.criteria import verdict_line
+from fabricbench.report.documents.criteria import verdict_line
 from fabricbench.report.terminal.run import run_table
-from fabricbench.results.jobs import JobReport, meets_criteria, reports_of_run, result_rows
+from fabricbench.results.job_reports import JobReport, meets_criteria, reports_of_run, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
 from fabricbench.runner.loading import TIME_LIMIT_MIN
@@ -240,7 +240,7 @@ def _write_outcome(store: Workspace, plan: str, outcome: Outcome, output: Format
     if twin and outcome.stopped_by is None:
         write(_twins(store, outcome, output))
     elif searches and output is Format.TABLE:
-        from fabricbench.report.search import search_table
+        from fabricbench.report.terminal.run import search_table
 
         write(search_table(plan, searches, len(outcome.trials), colour=has_colour()))
     elif reports or output is not Format.TABLE:
@@ -299,7 +299,7 @@ def _check_driver(driver: str | None, *, in_lab: bool) -> None:
 def _twins(store: Workspace, outcome: Outcome, output: Format) -> str:
     """Return the comparison of measured trials with their predictions, in a format."""
     from fabricbench.cli.results.compare import twins_written
-    from fabricbench.report.twins import twins_of
+    from fabricbench.report.documents.twins import twins_of
 
     return twins_written(twins_of(outcome.trials, store.twins(outcome.trials)), output)
 
@@ -322,6 +322,6 @@ def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()
     """Return jobs in a format, in JSON with the results of their plan's search."""
     if output is Format.TABLE:
         return run_table(jobs, colour=has_colour())
-    from fabricbench.report import formats
+    from fabricbench.report.output import json_csv
 
-    return formats.trials_json(jobs, found) if output is Format.JSON else formats.trials_csv(jobs)
+    return json_csv.trials_json(jobs, found) if output is Format.JSON else json_csv.trials_csv(jobs)

@@ -22,8 +22,8 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
 from fabricbench.plan.estimates.cost import duration
-from fabricbench.report.files import check_page_name, check_writable_target
-from fabricbench.results.jobs import meets_criteria, result_rows
+from fabricbench.report.output.atomic_files import check_page_name, check_writable_target
+from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.loading import TIME_LIMIT_MIN
 from fabricbench.runner.suite import Suite, SuiteTest, TestEnd, carry_out, load_suite
@@ -34,7 +34,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabricbench.report.suite import KpiName, SuiteReport, TestReport
+    from fabricbench.report.studies.suite import KpiName, SuiteReport, TestReport
 
 
 def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -69,7 +69,7 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     fault or by one that can be mended; 3 when a criterion is not met; 130 when stopped by Ctrl-C; 143 by
     SIGTERM. Finished trials stay in any case, and --resume goes on where it ended.
     """
-    from fabricbench.report.html.suite import FIGURE_NAMES
+    from fabricbench.report.html.suite_page import FIGURE_NAMES
 
     if out is not None:
         check_page_name(out)
@@ -147,7 +147,7 @@ def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
 
 def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteReport:
     """Return the report of a suite, with the titles and names of its file."""
-    from fabricbench.report.suite import KpiName, OmittedTest, SuiteReport
+    from fabricbench.report.studies.suite import KpiName, OmittedTest, SuiteReport
 
     file = suite.file
     titles = {category.name: category.title for category in file.categories}
@@ -170,7 +170,7 @@ def _report(suite: Suite, ends: Sequence[TestEnd], *, quick: bool) -> SuiteRepor
 
 
 def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]) -> TestReport:
-    from fabricbench.report.suite import KpiName, TestReport
+    from fabricbench.report.studies.suite import KpiName, TestReport
 
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
     trials = list(outcome.trials) if outcome else []
@@ -197,7 +197,7 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
 
 
 def _render(report: SuiteReport, output: Format) -> str:
-    from fabricbench.report.suite import suite_csv, suite_json, suite_table
+    from fabricbench.report.studies.suite import suite_csv, suite_json, suite_table
 
     if output is Format.TABLE:
         return suite_table(report, colour=has_colour())
@@ -205,7 +205,7 @@ def _render(report: SuiteReport, output: Format) -> str:
 
 
 def _write_report(report: SuiteReport, out: Path) -> None:
-    from fabricbench.report.html.suite import write_suite_report
+    from fabricbench.report.html.suite_page import write_suite_report
 
     size_bytes = write_suite_report(report, out)
     note(f"wrote {out}: {counted(len(report.tests), 'test')}, {size_bytes / 1e6:.1f} MB")

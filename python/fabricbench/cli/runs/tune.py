@@ -19,7 +19,7 @@ from fabricbench.cli.progress import bar
 from fabricbench.cli.runs.tune_result import Found, check_files, write_files, written
 from fabricbench.plan.estimates.cost import Limits, duration
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.loading import backend_of, machine_limits, notes_of

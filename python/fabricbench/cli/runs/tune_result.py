@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricbench.cli.output import Format, has_colour, note
-from fabricbench.report.files import atomic_file, check_writable_target
-from fabricbench.report.formats import rows_csv
-from fabricbench.report.sonic import sonic_config
-from fabricbench.report.text_table import Column, Row, render
+from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.output.sonic import sonic_config
+from fabricbench.report.terminal.text_table import Column, Row, render
 from fabricbench.runner.tuning.confirmation import Change, Confidence, Evidence
 from fabricbench.runner.tuning.definition import Tried, Wanted
 from fabricbench.runner.tuning.plan_fragment import changes, fragment

@@ -14,7 +14,7 @@ from fabricbench.cli import config_file
 from fabricbench.cli.config_file import SETTINGS, Value
 from fabricbench.cli.options import FormatOption
 from fabricbench.cli.output import Format, write
-from fabricbench.report.formats import rows_csv
+from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.words import close_match_hint, one_line
 
 

@@ -15,8 +15,8 @@ import typer
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
 from fabricbench.plan import engine
-from fabricbench.report.formats import rows_csv
-from fabricbench.report.text_table import Column, Row, Style, render
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.terminal.text_table import Column, Row, Style, render
 from fabricbench.store import StoreError, Workspace, holds_workspace, tables_location, workspace_folder
 from fabricbench.words import counted, install_hint
 

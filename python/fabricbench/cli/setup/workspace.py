@@ -11,7 +11,7 @@ from fabricbench.cli import completion
 from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note, write
-from fabricbench.report.files import atomic_file
+from fabricbench.report.output.atomic_files import atomic_file
 from fabricbench.store import Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.catalog.schema import FINISHED

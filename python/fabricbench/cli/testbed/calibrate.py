@@ -25,11 +25,11 @@ from fabricbench.hosts.control.hosts_file import load_hosts
 from fabricbench.plan.fields.sizes import SizeRange
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.profile import rate_text, time_text
-from fabricbench.report.files import atomic_file, check_writable_target
-from fabricbench.report.formats import rows_csv
-from fabricbench.report.text_table import Column, Row, render
-from fabricbench.results.calibration import Calibration, Fit, Sweeps, calibrated
-from fabricbench.results.jobs import result_rows
+from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.terminal.text_table import Column, Row, render
+from fabricbench.results.job_reports import result_rows
+from fabricbench.results.studies.calibration import Calibration, Fit, Sweeps, calibrated
 from fabricbench.runner import calibration_sweeps, loading
 from fabricbench.runner.calibration_sweeps import LARGE_BYTES, Options, Pair, default_pairs
 from fabricbench.runner.trials import Runner

@@ -19,8 +19,8 @@ from fabricbench.hosts.control.hosts_file import hosts_schema
 from fabricbench.hosts.enrolment import serve_enrolment
 from fabricbench.hosts.protocol import JOIN_PORT, RefusedError
 from fabricbench.hosts.tokens import Tokens
-from fabricbench.report.formats import rows_csv
-from fabricbench.report.text_table import Column, Row, Style, render
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.terminal.text_table import Column, Row, Style, render
 from fabricbench.words import install_hint
 
 if TYPE_CHECKING:

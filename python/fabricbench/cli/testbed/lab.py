@@ -20,8 +20,8 @@ from fabricbench.lab.kernel.counters import counters
 from fabricbench.lab.state import Lab
 from fabricbench.plan import engine
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.report.formats import rows_csv
-from fabricbench.report.text_table import Column, Row, render
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.terminal.text_table import Column, Row, render
 from fabricbench.runner import loading
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.words import close_match_hint, counted

@@ -15,10 +15,10 @@ from fabricbench.figures.campaign.pareto import pareto_plot
 from fabricbench.figures.campaign.plots import plots_of
 from fabricbench.figures.plot import Plot
 from fabricbench.metrics import BY_NAME, Metric
-from fabricbench.report.campaign import response_object, setting_rows
-from fabricbench.results.campaign import CampaignTable, campaign_table
-from fabricbench.results.response import Response as Effects
-from fabricbench.results.response import front_of
+from fabricbench.report.studies.campaign import response_object, setting_rows
+from fabricbench.results.studies.campaign_table import campaign_table
+from fabricbench.results.studies.factor_effects import CampaignTable, front_of
+from fabricbench.results.studies.factor_effects import Response as Effects
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.routes.figures import plot_json
 from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric

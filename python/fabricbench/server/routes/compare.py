@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from fabricbench.figures.results.compared import compared_plot
-from fabricbench.report.comparison import UnknownReferenceError, of_sizes, of_trials, of_variants
-from fabricbench.report.formats import comparison_json
-from fabricbench.report.twins import NoTwinError, twins_json, twins_of
+from fabricbench.figures.results.compared_trials import compared_plot
+from fabricbench.report.documents.comparison import UnknownReferenceError, of_sizes, of_trials, of_variants
+from fabricbench.report.documents.twins import NoTwinError, twins_json, twins_of
+from fabricbench.report.output.json_csv import comparison_json
 from fabricbench.results.curves import compared_curves, shown_metrics
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.routes.figures import plot_json

@@ -17,15 +17,15 @@ from starlette.concurrency import run_in_threadpool
 
 from fabricbench.backend.protocol import BackendError
 from fabricbench.backend.registry import capturing
-from fabricbench.report import port_map
-from fabricbench.report.export import export_table
-from fabricbench.report.formats import shown_json, trials_csv
-from fabricbench.report.html.build import write_report
-from fabricbench.report.insight import insight_of
-from fabricbench.report.notebook import write_notebook
-from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
-from fabricbench.report.perfetto import Chosen, TooManyChunksError, has_chunks, write_trace
-from fabricbench.results.jobs import Beside, current_reports
+from fabricbench.report.documents import port_map
+from fabricbench.report.documents.diagnosis import insight_of
+from fabricbench.report.html.run_page import write_report
+from fabricbench.report.output.json_csv import shown_json, trials_csv
+from fabricbench.report.output.notebook import write_notebook
+from fabricbench.report.output.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
+from fabricbench.report.output.perfetto import Chosen, TooManyChunksError, has_chunks, write_trace
+from fabricbench.report.output.record_tables import export_table
+from fabricbench.results.job_reports import Beside, current_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.routes.trials import FinishedTrial
 from fabricbench.server.state import ServerState, State

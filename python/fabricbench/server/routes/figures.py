@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from fabricbench.figures.chunks.timeline import Window
+from fabricbench.figures.chunks.timeline_lanes import Window
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.registry import FIGURES, drawn
-from fabricbench.figures.subject import subject_of
+from fabricbench.figures.trial_data import subject_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.routes.trials import FinishedTrial, identity
 from fabricbench.server.state import State

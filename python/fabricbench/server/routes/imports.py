@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from fabricbench import importing
 from fabricbench.plan.document.shipped import shipped_plans
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.routes.trials import Tag, TrialRow, rows_of

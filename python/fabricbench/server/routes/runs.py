@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from fabricbench.results.runs import verdicts_of
+from fabricbench.results.run_outcomes import verdicts_of
 from fabricbench.runner.limits import THREADS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
 from fabricbench.server.queue.events import STREAMS_MAX, Events

@@ -12,9 +12,8 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench.metrics import BY_NAME
-from fabricbench.report.formats import shown_json, trial_object
-from fabricbench.report.insight import insight_of
-from fabricbench.report.port_map import (
+from fabricbench.report.documents.diagnosis import insight_of
+from fabricbench.report.documents.port_map import (
     ABOUT,
     cells_of,
     columns_of,
@@ -22,10 +21,11 @@ from fabricbench.report.port_map import (
     port_map_object,
     ports_of,
 )
+from fabricbench.report.output.json_csv import shown_json, trial_object
 from fabricbench.results.hosts import hosts_of
-from fabricbench.results.jobs import Beside, JobReport, current_reports, stored_reports
-from fabricbench.results.runs import RunOutcome, outcomes_of
-from fabricbench.results.several import kept_of, leading_job, leading_text, total_ranks, worst_job
+from fabricbench.results.job_ranking import kept_of, leading_job, leading_text, total_ranks, worst_job
+from fabricbench.results.job_reports import Beside, JobReport, current_reports, stored_reports
+from fabricbench.results.run_outcomes import RunOutcome, outcomes_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial

@@ -15,9 +15,9 @@ from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.report.published import published_rows
-from fabricbench.results.jobs import Beside, stored_reports
-from fabricbench.results.made_by import SIMULATED, made
+from fabricbench.report.studies.published import published_rows
+from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, not_found
 from fabricbench.server.routes.figures import plot_json

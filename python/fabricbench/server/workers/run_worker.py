@@ -24,7 +24,7 @@ from fabricbench.errors import UserError
 from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.loaded_plan import LoadedPlan
-from fabricbench.results.jobs import meets_criteria, result_rows
+from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.campaign.execution import drive
 from fabricbench.runner.campaign.progress import Progress as CampaignProgress
