@@ -1,4 +1,4 @@
-"""Counters of one job of a trial, as input of the search for causes: record, ports, chunks, ideal times."""
+"""Counters of one job of a trial, as input of the search for causes: ports, chunks, ideal times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effect of failures and repairs on jobs: dip of the rate, frames lost, recovery; links down at the end.
+"""Effect of failures and repairs on jobs: dip of the rate, frames lost, recovery.
 
 The rate of a job is computed from the bytes delivered to its hosts between samples of the series
 `delivered_bytes`. It is compared with its mean before the first failure. As collectives pause between steps

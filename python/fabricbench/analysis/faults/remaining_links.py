@@ -1,4 +1,4 @@
-"""Uplinks of each switch that are up after failures, and their rate, from the run spec and table `links`."""
+"""Uplinks of each switch that are up after failures, with their rate; links down when the run ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One pass over the chunk rows that collects the input of each job's metrics, in memory of 8 bytes a row."""
+"""One pass over the chunk rows that collects the input of each job's metrics, storage operations included.
+
+It needs 8 bytes of memory a row.
+"""
 
 from __future__ import annotations
 

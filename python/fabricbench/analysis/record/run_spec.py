@@ -1,4 +1,4 @@
-"""Kind of load of a job, as some metrics exist for one kind only, and whether a job is alone in its trial."""
+"""Properties of a trial by its RunSpec and outcomes: kind of load of a job, alone or measured, its rounds."""
 
 from __future__ import annotations
 

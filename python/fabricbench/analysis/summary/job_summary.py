@@ -1,4 +1,4 @@
-"""Summaries as flat rows: the table `trials`, its columns, and the summary in a row."""
+"""Summary of a job: parameters, outcome and metrics; the same as a flat row of the table `trials`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage operations of a job in the measured time, from the chunk rows."""
+"""Metrics of the storage operations of a job in the measured time."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 A cause is a difference between both records; that it made the job slower is likely, not proven. Values that
 only one of the records has are left out.
 
-Error counters of devices of hosts, from table `counters`, which no prediction has.
-
-Vendors count differently, so counters are not summed over hosts: each is reported for the host with the most.
+Error counters of the devices of hosts, from table `counters`, are causes too; no prediction has them. Vendors
+count differently, so counters are not summed over hosts: each is reported for the host with the most.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Selects the bars of the timeline and assigns each to a lane.
+"""Window of a timeline, its bars, and the lane of each.
 
 A bar is a chunk; a lane is one row of the drawing; a rank that sends several chunks at once needs several
 lanes. If a few ranks have more chunks or lanes than a browser draws well, sequential chunks of a rank are

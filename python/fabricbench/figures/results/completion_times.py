@@ -1,4 +1,4 @@
-"""Flow completion times of the chunks of some jobs, read in batches to save memory."""
+"""Flow completion times of the chunks of jobs, read in batches, also of the same jobs alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selects the metrics of a table of results: those with a value for at least one of its jobs.
+"""Selects the metrics of a table of results: those with a value; whether jobs share the fabric of a trial.
 
 The terminal and the report have the same rules.
 """

@@ -1,7 +1,4 @@
-"""The table of a run.
-
-Results of a plan's search: in each case the value that passes, and the nearest that does not.
-"""
+"""The table of a run, and the results of a search of its plan: values that pass, the nearest that fail."""
 
 from __future__ import annotations
 

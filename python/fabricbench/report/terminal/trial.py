@@ -1,7 +1,4 @@
-"""One trial in full, and a list of trials.
-
-Tables of the real hosts of a trial: facts, clock errors, counters of their devices.
-"""
+"""One trial in full, a list of trials, and tables of the real hosts of a trial: facts, clocks, counters."""
 
 from __future__ import annotations
 

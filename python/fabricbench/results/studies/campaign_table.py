@@ -1,4 +1,4 @@
-"""Table of the trials of a campaign with their results, read from the catalog rather than from each trial."""
+"""Reads the table of the trials of a campaign with their results from the catalog."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.analysis.record.run_spec import job_kind
 from fabricbench.metrics import BY_NAME, HEADLINES, Direction, JobKind, Metric
-from fabricbench.results.studies.factor_effects import _STATUS, CampaignTable
+from fabricbench.results.studies.factor_effects import STATUS, CampaignTable
 from fabricbench.store import Workspace
 from fabricbench.store.queries.measured_values import measured_values
 
@@ -54,10 +54,10 @@ def campaign_table(
     if job is not None:
         values = values.filter(pl.col("job") == job)
     states = pl.DataFrame(
-        list(measured.states.items()), {"trial": pl.String, _STATUS: pl.String}, orient="row"
+        list(measured.states.items()), {"trial": pl.String, STATUS: pl.String}, orient="row"
     )
     frame = members.join(states, on="trial", how="left", maintain_order="left")
-    frame = frame.with_columns(pl.col(_STATUS).fill_null(NOT_RUN))
+    frame = frame.with_columns(pl.col(STATUS).fill_null(NOT_RUN))
     for name in names:
         value = pl.col("value")
         worst = value.max() if BY_NAME[name].direction is Direction.LOWER else value.min()

@@ -1,4 +1,4 @@
-"""Effects of the factors of a campaign on one metric: settings, effects, the Pareto front of two metrics.
+"""Table of the trials of a campaign, effects of its factors on a metric, Pareto front of two metrics.
 
 Trials of one setting differ only in their seed.
 """
@@ -34,7 +34,7 @@ def _number_or_text(column: pl.Series) -> pl.Series:
     return column
 
 
-_STATUS: Final = "status"
+STATUS: Final = "status"
 
 
 _LOADS: Final = ("plan", "data_size", "message_size", "size")
@@ -362,7 +362,7 @@ class CampaignTable:
         """The trials that have no record, each once."""
         import polars as pl
 
-        return self.frame.filter(~pl.col(_STATUS).is_in(FINISHED)).unique("trial", maintain_order=True)
+        return self.frame.filter(~pl.col(STATUS).is_in(FINISHED)).unique("trial", maintain_order=True)
 
     @property
     def trials(self) -> int:

@@ -1,7 +1,4 @@
-"""The section with the port map of a trial.
-
-The section about the real hosts that measured a trial.
-"""
+"""Sections about the real hosts of a trial and its port map."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sections about the whole run: the table of its trials, bandwidth, flow completion times.
-
-The section with the results of a run over the swept fields of its plan.
-"""
+"""Sections about the whole run: table of its trials, bandwidth, flow completion times, swept fields."""
 
 from __future__ import annotations
 
