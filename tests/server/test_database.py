@@ -109,8 +109,8 @@ def test_a_worker_is_heard_out_though_the_catalog_is_out_of_reach(tmp_path: Path
     events = Events()
     scheduler = Scheduler(Workspace.open(tmp_path, create=True), Settings(), events)
     scheduler.start(out_of_reach)
-    scheduler._heard("r", {"event": "claimed", "id": "r"})
-    scheduler._heard("r", {"event": "trial", "id": "t"})
+    scheduler._handle_event("r", {"event": "claimed", "id": "r"})
+    scheduler._handle_event("r", {"event": "trial", "id": "t"})
     assert [event.kind for event in events.since("r", 0)] == ["trial"]
     scheduler.stop()
 

@@ -1,4 +1,4 @@
-"""A run of the queue whose trials run side by side: what is told of them, and who gets how many places."""
+"""A run of the queue whose trials run side by side: progress events, slots of each worker."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from tests.support.samples import PLAN
 from fabricbench.runner import concurrency
 from fabricbench.server.queue.hosts_files import HostsFiles
 from fabricbench.server.queue.scheduler import Scheduler, WorkerProcess
-from fabricbench.server.workers import progress_events as telling
-from fabricbench.server.workers import run_worker
+from fabricbench.server.workers import progress_events, run_worker
 from fabricbench.store import Workspace
 from fabricbench.store.runs import QueuedRun, RunQueue
 
@@ -31,7 +30,7 @@ def store(tmp_path: Path) -> Workspace:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     seen: list[tuple[str, dict[str, Any]]] = []
-    monkeypatch.setattr(telling, "tell", lambda event, **content: seen.append((event, content)))
+    monkeypatch.setattr(progress_events, "emit", lambda event, **content: seen.append((event, content)))
     return seen
 
 
@@ -70,44 +69,44 @@ def progress(delivered: int) -> Any:
 def test_progress_is_that_of_the_first_that_runs_and_the_share_that_of_all(
     store: Workspace, told: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "_TELL_S", 0)
-    teller = telling.Teller(claimed(store), store)
+    monkeypatch.setattr(progress_events, "_PROGRESS_PERIOD_S", 0)
+    events = progress_events.ProgressEvents(claimed(store), store)
     for number in (1, 2):
         facts: Any = SimpleNamespace(id=f"trial{number}", data_size_bytes=number * MB)
-        teller.trial_started(facts, number, 4)
-    teller.trial_progressed(progress(50), 2)
+        events.trial_started(facts, number, 4)
+    events.trial_progressed(progress(50), 2)
     assert [event for event, _ in told] == ["trial_started"] * 2
-    teller.trial_progressed(progress(50), 1)
+    events.trial_progressed(progress(50), 1)
     event, content = told[-1]
     assert (event, content["trial"], content["number"], content["running"]) == ("progress", "trial1", 1, 2)
     assert content["trial_share"] == 0.5
     assert content["share"] == pytest.approx((0.5 * 1 + 0.5 * 2) / 10)
-    teller.trial_failed(SimpleNamespace(id="trial1"), 1, 4)  # type: ignore[arg-type]
-    teller.trial_progressed(progress(60), 2)
+    events.trial_failed(SimpleNamespace(id="trial1"), 1, 4)  # type: ignore[arg-type]
+    events.trial_progressed(progress(60), 2)
     assert told[-1][1]["trial"] == "trial2"
 
 
 def test_trials_may_begin_in_any_order_and_again(
     store: Workspace, told: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "_TELL_S", float("inf"))
-    teller = telling.Teller(claimed(store), store)
+    monkeypatch.setattr(progress_events, "_PROGRESS_PERIOD_S", float("inf"))
+    events = progress_events.ProgressEvents(claimed(store), store)
 
     def begin(number: int) -> None:
         facts: Any = SimpleNamespace(id=f"trial{number}", data_size_bytes=number * MB)
-        teller.trial_started(facts, number, 4)
+        events.trial_started(facts, number, 4)
 
     def finish(number: int) -> None:
         trial: Any = SimpleNamespace(id=f"trial{number}", status="complete")
-        monkeypatch.setattr(telling, "change_tags", lambda *_, **__: None)
-        teller.trial_finished(trial, number, resumed=False)
+        monkeypatch.setattr(progress_events, "change_tags", lambda *_, **__: None)
+        events.trial_finished(trial, number, resumed=False)
 
     begin(2)
-    teller.trial_progressed(progress(50), 2)
+    events.trial_progressed(progress(50), 2)
     begin(1)
     finish(1)  # of which nothing was told
     begin(2)  # its worker was lost
-    teller.trial_progressed(progress(10), 2)
+    events.trial_progressed(progress(10), 2)
     finish(2)
     progressed = [(each["trial"], each["trial_share"]) for event, each in told if event == "progress"]
     assert progressed == [("trial2", 0.1)]
@@ -127,7 +126,7 @@ def test_runs_share_the_places_alike() -> None:
 
     def process() -> WorkerProcess:
         made = WorkerProcess.__new__(WorkerProcess)
-        made._places, made._say = 0, said.append  # type: ignore[assignment, method-assign]
+        made._places, made._send = 0, said.append  # type: ignore[assignment, method-assign]
         return made
 
     scheduler = Scheduler.__new__(Scheduler)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricbench.cli.runs.campaign import keep_known
+from fabricbench.cli.runs.campaign import store_campaign_trials
 from fabricbench.metrics import BY_NAME
 from fabricbench.results.studies.campaign_table import campaign_table
 from fabricbench.results.studies.factor_effects import CampaignTable, Response
@@ -83,7 +83,7 @@ def written(folder: Path, text: str) -> Path:
 def known(file: Path, workspace: Workspace, **progress: Any) -> None:
     """Have a workspace know a campaign as if it had run there to its end, or as far as is said."""
     campaign = load_campaign(file)
-    keep_known(workspace, campaign, file)
+    store_campaign_trials(workspace, campaign, file)
     count = len(units_of(campaign))
     state: dict[str, Any] = {"state": "complete", "trials": count, "finished": count, "percent": 100.0}
     state |= {"kept": 0, "failed": 0, "elapsed_s": 60.0, "left_s": None, "cores": 2}

@@ -84,6 +84,11 @@ def exit_status(error: BaseException, *, debug: bool) -> int:
     raise error
 
 
+def bad_value(option: str, value: object, allowed: str) -> typer.BadParameter:
+    """Return the error for a value that an option cannot have."""
+    return typer.BadParameter(f"{option}: found {value}; allowed: {allowed}")
+
+
 def user_text(error: Exception) -> str | None:
     """Return the message for an error that the user can mend; none for any other."""
     if isinstance(error, typer.TyperException):

@@ -67,7 +67,7 @@ class _Running:
     name: str
     spec: Mapping[str, Any]
     hops: int | None = None
-    is_told: bool = False
+    is_warned: bool = False
     progress: Progress | None = None
     task: TaskID | None = None
 
@@ -86,13 +86,13 @@ class _Warning:
 
     def trial_progressed(self, progress: Progress, number: int) -> None:
         trial = self._running[number]
-        if trial.is_told or progress.get("packet_hops", 0) < _HOPS_MIN:
+        if trial.is_warned or progress.get("packet_hops", 0) < _HOPS_MIN:
             return
         if trial.hops is None:
             trial.hops = _estimated_hops(trial.spec)
         if text := beyond_text(progress, trial.hops):
-            trial.is_told = True
-            self._tell(f"warning: {trial.name}: {text}")
+            trial.is_warned = True
+            self._write_line(f"warning: {trial.name}: {text}")
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:  # noqa: ARG002
         """Forget the trial."""
@@ -101,9 +101,10 @@ class _Warning:
     def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
         self._running.pop(number, None)
         if self._running:
-            self._tell(f"note: {_name(facts, number, count)}, has failed; those beside it run to their end")
+            name = _name(facts, number, count)
+            self._write_line(f"note: {name}, has failed; those beside it run to their end")
 
-    def _tell(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 
@@ -135,7 +136,7 @@ class ProgressLines(_Warning):
         now_s = self._clock()
         if now_s - self._last_s >= EVERY_S:
             self._last_s = now_s
-            self._tell(self._line())
+            self._write_line(self._line())
 
     def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
         """Count the finished trial."""
@@ -203,7 +204,7 @@ class _Display(_Warning):
         if len(self._running) > 1:
             self._bar.update(trial.task, visible=False)
 
-    def _tell(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         self._bar.console.print(text, highlight=False, markup=False)
 
 

@@ -2,7 +2,7 @@
 
 `serve` starts the server and `app` assembles its application. `access` accepts clients and checks their
 requests, `routes` has one module for each resource, `queue` takes runs from the queue of the store and starts
-a process of `workers` for each; a sandboxed process of `workers` parses what clients send.
+a process of `workers` for each; a sandboxed process of `workers` parses the input of clients.
 
 FastAPI and its server come with the extra `server`; nothing outside this package imports them.
 """

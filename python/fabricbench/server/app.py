@@ -137,7 +137,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state: ServerState = app.state.server
     state.sandbox.start()
     warming = warm_up()
-    state.scheduler.start(lambda run_id: runs.tell_state(state, run_id))
+    state.scheduler.start(lambda run_id: runs.send_state(state, run_id))
     yield
     state.events.close()
     await run_in_threadpool(state.scheduler.stop)

@@ -72,9 +72,9 @@ def plan_error(faults: Sequence[Mapping[str, Any]], cost: Mapping[str, Any] | No
     return error
 
 
-def not_found(what: str, hint: str = "") -> ApiError:
+def error_404(message: str, hint: str = "") -> ApiError:
     """Return the error 404 with a message and a hint."""
-    return ApiError(404, what, hint)
+    return ApiError(404, message, hint)
 
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -125,9 +125,10 @@ def _store_error(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, StoreError):
         raise error
     if isinstance(error, UnknownTrialError):
-        return answer(404, error.found, error.hint)
-    _log.error("%s", error)
-    status = 507 if isinstance(error, DiskFullError) else 503
+        status = 404
+    else:
+        _log.error("%s", error)
+        status = 507 if isinstance(error, DiskFullError) else 503
     return answer(status, error.found, error.hint)
 
 

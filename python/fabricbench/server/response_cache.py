@@ -21,7 +21,7 @@ class Cache:
     def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
         """Start empty."""
         self._bytes_max = bytes_max
-        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._entries: OrderedDict[Hashable, bytes] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
         self._making: dict[Hashable, Lock] = {}
@@ -29,32 +29,32 @@ class Cache:
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """Return the content of a key, computed on a miss; concurrent requests for a key wait for one."""
-        content = self._found(key)
+        content = self._lookup(key)
         if content is not None:
             return content
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            content = self._found(key)
+            content = self._lookup(key)
             if content is None:
                 with self.places:
                     content = make()
-                self._keep(key, content)
+                self._store(key, content)
         with self._lock:
             self._making.pop(key, None)
         return content
 
-    def _found(self, key: Hashable) -> bytes | None:
+    def _lookup(self, key: Hashable) -> bytes | None:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
 
-    def _keep(self, key: Hashable, value: bytes) -> None:
+    def _store(self, key: Hashable, value: bytes) -> None:
         if len(value) > self._bytes_max // 4:
             return
         with self._lock:
-            self._kept[key] = value
+            self._entries[key] = value
             self._bytes += len(value)
             while self._bytes > self._bytes_max:
-                self._bytes -= len(self._kept.popitem(last=False)[1])
+                self._bytes -= len(self._entries.popitem(last=False)[1])

@@ -19,7 +19,7 @@ from fabricbench.backend.registry import BACKENDS
 from fabricbench.plan import engine
 from fabricbench.server.access.auth import cookie_name, login_of, user_of
 from fabricbench.server.access.logins import LOGIN_S
-from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.state import ServerState, State
 
 router = APIRouter(responses=ERRORS)
@@ -166,7 +166,7 @@ def static_file(path: str, state: State) -> Response:
     index = state.settings.static / "index.html"
     if _PAGE_PATH.fullmatch(path) and index.is_file():
         return FileResponse(index, headers={"Cache-Control": "no-cache"})
-    raise not_found(f"nothing at /{path[:100]}")
+    raise error_404(f"nothing at /{path[:100]}")
 
 
 def _file_in(folder: Path, path: str) -> Path | None:

@@ -200,7 +200,7 @@ export interface paths {
         };
         /**
          * List Trials
-         * @description List trials, unfinished ones included, the last started first unless asked otherwise.
+         * @description List trials, unfinished ones included, by default the last started first.
          */
         get: operations["list_trials_api_v1_trials_get"];
         put?: never;
@@ -447,7 +447,7 @@ export interface paths {
          * Compare Trials
          * @description Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio.
          *
-         *     By twin: `twins`, each measured job beside its prediction with deviation and likely causes, and `trends`.
+         *     By twin: `twins`, each measured job with its prediction, deviation and likely causes, and `trends`.
          */
         get: operations["compare_trials_api_v1_compare_get"];
         put?: never;
@@ -621,9 +621,9 @@ export interface paths {
         };
         /**
          * List Published
-         * @description Return the published results, with what the newest trials of this workspace say to each.
+         * @description Return the published results, each with that of the newest trial of this workspace.
          *
-         *     A trial counts if it ran what the plan says as it is shipped: with another seed or with a parameter
+         *     A trial counts if it ran the plan as it is shipped: with another seed or with a parameter
          *     changed it does not. Whatever chose some of its sizes or variants changed nothing.
          */
         get: operations["list_published_api_v1_validation_get"];

@@ -1,1 +1,1 @@
-"""Commands about plans: `plans`, `plan check`, `plan ports`, `expect` and `convert`."""
+"""Commands about plans: `plans`, `plan` (`check`, `ports`, `schema`), `expect` and `convert`."""

@@ -65,7 +65,7 @@ def convert_command(
     """Read the configuration of real devices as fields of a plan, and list what is not modelled.
 
     `--format yaml` writes the fields for a plan, what is not modelled on standard error. A plan can also name
-    SONiC's file itself, as `fabric.switch.config`. docs/devices.md says what becomes what.
+    SONiC's file itself, as `fabric.switch.config`. docs/devices.md lists the fields.
     """
     if priority is not None and data_dscp is not None:
         raise typer.BadParameter("--priority and --data-dscp both say which priority carries data: give one")

@@ -109,13 +109,13 @@ def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         ),
     ] = ExpectFormat.TABLE,
 ) -> None:
-    """Say what a plan should give: ranges over seeds and placements, what decides them, limits to accept.
+    """Predict the results of a plan: ranges over seeds and placements, their causes, limits to accept.
 
     Its trials are those of `run`, with `iterations` set to the seeds: those that the workspace has are not
     run again.
 
     Exit status: 0; 2 for an error in the plan or the workspace, or jobs that `--as-one` cannot take
-    together; 130 when stopped by Ctrl-C, 143 by SIGTERM, and the same command goes on.
+    together; 130 when stopped by Ctrl-C, 143 by SIGTERM, and the same command continues.
     """
     from fabricbench.report.studies import expected as report
 

@@ -1,1 +1,1 @@
-"""Commands about trials and measured results: `show`, `explain`, `compare`, `report`, `export`, `import`."""
+"""Commands about trials and measured results: `show`, `trials`, `explain`, `report` and others."""

@@ -65,8 +65,8 @@ def compare_command(
     With `--by variant` the variants of a plan stand side by side, at every size; with `--by size` two runs,
     such as a measured and a simulated one.
 
-    With `--by twin` a run of another backend stands beside the simulator's run of the same plan, as `run
-    --twin` makes them, with how far apart they are at each size and the likely causes.
+    `--by twin` compares a run of another backend with the simulator's run of the same plan, as `run --twin`
+    makes them: the difference at each size, and its likely causes.
     """
     store = Workspace.open(workspace)
     if by is By.TWIN:

@@ -40,7 +40,7 @@ def counters_command(
     before: BeforeOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what counters of adapters and switches count, by their vendor's name, and read files.
+    """Explain counters of adapters and switches by their vendor's name, and read files with counters.
 
     Of a FILE each counter is shown with its value, or its growth since the file of `--before`, with what it
     counts by its vendor's definition, and the metric of ours that counts the same.

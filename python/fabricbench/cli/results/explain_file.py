@@ -33,7 +33,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Asked:
+class FileOptions:
     """Options for the explanation of a file.
 
     Attributes:
@@ -55,7 +55,7 @@ class Asked:
     uplinks: Sequence[str] = ()
 
 
-def explained(path: Path, asked: Asked, output: Format) -> str:
+def explained(path: Path, options: FileOptions, output: Format) -> str:
     """Return the explanation of a file's results in a format.
 
     Raises:
@@ -63,13 +63,13 @@ def explained(path: Path, asked: Asked, output: Format) -> str:
         PlanError: The plan cannot be run.
         StoreError: The workspace cannot be read.
     """
-    loaded = loading.load(asked.plan, asked.overrides) if asked.plan else None
+    loaded = loading.load(options.plan, options.overrides) if options.plan else None
     if loaded is not None:
         loading.check_no_search(loaded, "measured results")
-    parsed = importing.look_into(Source.of(path), given=asked.given)
-    store = Workspace.open(asked.workspace, create=True)
-    fabric = importing.fabric_of(parsed, asked.hardware, loaded, store)
-    case = parsed.examined(fabric.hardware, fabric.ranges, asked.switches, asked.uplinks)
+    parsed = importing.look_into(Source.of(path), given=options.given)
+    store = Workspace.open(options.workspace, create=True)
+    fabric = importing.fabric_of(parsed, options.hardware, loaded, store)
+    case = parsed.examined(fabric.hardware, fabric.ranges, options.switches, options.uplinks)
     causes = importing.suspects(case)
     if output is Format.JSON:
         return _json(path, parsed, case, fabric, causes)

@@ -9,6 +9,7 @@ from typing import IO, Annotated
 
 import typer
 
+from fabricbench.cli.errors import bad_value
 from fabricbench.cli.options import TrialArgument, WorkspaceOption
 from fabricbench.cli.results.compare import by_variant
 from fabricbench.report.documents.port_map import TABLES, table_of_trial, write_table
@@ -145,7 +146,7 @@ def _timeline_writer(
     job_names = [job["name"] for job in stored_trial.facts.run_spec["jobs"]]
     for job in jobs:
         if job not in job_names:
-            raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(job_names)}')
+            raise bad_value("--job", f'"{job}"', ", ".join(job_names))
     rank_count = max((len(job["hosts"]) for job in stored_trial.facts.run_spec["jobs"]), default=0)
     choice = Chosen(frozenset(jobs), frozenset(_ranks_of(ranks, rank_count)))
 

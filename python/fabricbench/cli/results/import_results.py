@@ -64,7 +64,7 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """Import measured results: nccl-tests, perftest, OSU, Intel MPI Benchmarks or NCCL Inspector.
 
     Each result becomes a trial of backend `imported`, shown and compared as simulated ones are. A file is
-    imported whole or, where a line cannot be read, not at all. docs/import.md says what becomes what.
+    imported whole or, where a line cannot be read, not at all. docs/import.md has the details.
     """
     if overrides and plan is None:
         raise typer.BadParameter("-s changes the plan that --plan names")

@@ -39,7 +39,7 @@ def report_command(
         typer.Option("-o", "--out", metavar="FILE.html", help="The file to write; replaced if it exists."),
     ],
     trial: TrialArgument = "latest",
-    beside: Annotated[
+    compared: Annotated[
         str | None,
         typer.Option(
             "--with",
@@ -62,9 +62,8 @@ def report_command(
     focus = store.find(trial)
     members = store.family(focus)
     member_ids = {member.id for member in members}
-    others = (
-        [other for other in store.suite(store.find(beside)) if other.id not in member_ids] if beside else []
-    )
+    compared_run = store.suite(store.find(compared)) if compared else []
+    others = [other for other in compared_run if other.id not in member_ids]
     size_bytes = write_report(members, focus, out, others, store.twins(store.suite(focus)))
     count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
     note(f"wrote {out}: {counted(count, 'trial')}, {size_bytes / 1e6:.1f} MB")

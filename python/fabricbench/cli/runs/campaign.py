@@ -63,7 +63,7 @@ def campaign_command(
 ) -> None:
     """Run every trial of a campaign: plans x sweeps x seeds, as many at once as cores and memory allow.
 
-    Trials that have their record already are left out, so that the same command goes on where it ended. A
+    Trials that have their record already are left out, so that the same command continues it. A
     trial that fails stops no other. Exit status: 0 if all have a record, else 2.
     """
     if status:
@@ -93,7 +93,7 @@ def campaign_command(
     for sentence in notes_of_trials([(unit.planned, unit.backend) for unit in units]):
         note(f"note: {sentence}")
     with announced(store, campaign.name, len(units)) as noted, _display(campaign.name) as shown:
-        keep_known(store, campaign, file)
+        store_campaign_trials(store, campaign, file)
 
         def on_progress(state: Progress) -> None:
             noted(state)
@@ -105,7 +105,7 @@ def campaign_command(
         raise typer.Exit(USER_ERROR)
 
 
-def keep_known(store: Workspace, campaign: Campaign, file: Path) -> None:
+def store_campaign_trials(store: Workspace, campaign: Campaign, file: Path) -> None:
     """Store the trials of the campaign in the workspace, for the results in the web application."""
     members = members_of(campaign)
     campaign_trials = CampaignTrials(
@@ -180,13 +180,13 @@ class _Waits:
     """Progress listener without a terminal: notes each new reason for waiting once."""
 
     def __init__(self) -> None:
-        self._said = ""
+        self._noted_reason = ""
 
-    def __call__(self, told: Progress) -> None:
-        if told.waits != self._said:
-            self._said = told.waits
-            if told.waits:
-                note(f"waiting: {told.waits}")
+    def __call__(self, progress: Progress) -> None:
+        if progress.waits != self._noted_reason:
+            self._noted_reason = progress.waits
+            if progress.waits:
+                note(f"waiting: {progress.waits}")
 
 
 @contextmanager

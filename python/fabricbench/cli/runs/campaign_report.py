@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricbench.cli import completion
-from fabricbench.cli.errors import USER_ERROR
+from fabricbench.cli.errors import USER_ERROR, bad_value
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import has_colour, note, write
 from fabricbench.inputs import read_input_text
@@ -78,7 +78,7 @@ def report_command(
 ) -> None:
     """Write the report of a campaign: one HTML file that opens offline. Nothing is run.
 
-    It tells what each factor does to the metrics, with confidence over the seeds, and shows every setting.
+    It has the effects of the factors on the metrics, with confidence over the seeds, and every setting.
     """
     from fabricbench.report.html.campaign_page import write_campaign_report
 
@@ -107,7 +107,7 @@ def show_command(
     ] = None,
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Show what a campaign came to: what each factor does, best and worst settings. Nothing is run.
+    """Show the results of a campaign: effects of its factors, best and worst settings. Nothing is run.
 
     As CSV or Parquet it is the table of its trials, with every metric unless some are named.
     """
@@ -152,7 +152,7 @@ def _report(
     campaign = load_campaign(file)
     members = members_of(campaign)
     if job is not None and job not in members.job_names:
-        raise typer.BadParameter(f'--job: found "{job}"; allowed: {", ".join(members.job_names)}')
+        raise bad_value("--job", f'"{job}"', ", ".join(members.job_names))
     response_names = list(dict.fromkeys(metrics or [main_metric(members.jobs).name]))
     metric_names = None if with_all else [*response_names, *pareto_metrics]
     table = campaign_table(store, members.frame, members.factors, metric_names, job)
@@ -181,7 +181,5 @@ def _pareto_metrics(pareto: str) -> list[str]:
     """Return the two metrics to plot against each other."""
     names = [name.strip() for name in pareto.split(",")]
     if len(names) != 2 or names[0] == names[1]:
-        raise typer.BadParameter(
-            f'--pareto: found "{pareto}"; allowed: two metrics, such as completion_time_ms,fct_ms_p99'
-        )
+        raise bad_value("--pareto", f'"{pareto}"', "two metrics, such as completion_time_ms,fct_ms_p99")
     return names

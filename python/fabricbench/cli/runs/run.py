@@ -189,7 +189,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     carrier = None if lab else carrier_of(loaded, hosts_setting)
     predicted = loading.twin_of(loaded, limits, variants or ()) if twin else None
     if predicted and lab:
-        predicted = lab.alike(predicted)
+        predicted = lab.lab_prediction(predicted)
     predictor = loading.backend_of(predicted, settings) if predicted else None
     store = Workspace.open(workspace, create=True)
     with display() as listener:
@@ -201,8 +201,8 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             runner.judge, runner.suite = meets_criteria, suite
             return runner.run(plan_to_run)
 
-        def measure(one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
-            chosen_backend = carrier or carrier_of(one, told_hosts)
+        def measure(one: LoadedPlan, host_settings: Mapping[str, Any], suite: str | None = None) -> Outcome:
+            chosen_backend = carrier or carrier_of(one, host_settings)
             return carry_out(one, chosen_backend, resume=resume, suite=suite)
 
         _note_cost(loaded)
@@ -318,10 +318,10 @@ def _as_overrides(**options: str | int | None) -> dict[str, str]:
     return {f"--{name}": f"{name}={value}" for name, value in json_values.items()}
 
 
-def render(jobs: list[JobReport], output: Format, found: Sequence[Searched] = ()) -> str:
+def render(jobs: list[JobReport], output: Format, searches: Sequence[Searched] = ()) -> str:
     """Return jobs in a format, in JSON with the results of their plan's search."""
     if output is Format.TABLE:
         return run_table(jobs, colour=has_colour())
     from fabricbench.report.output import json_csv
 
-    return json_csv.trials_json(jobs, found) if output is Format.JSON else json_csv.trials_csv(jobs)
+    return json_csv.trials_json(jobs, searches) if output is Format.JSON else json_csv.trials_csv(jobs)

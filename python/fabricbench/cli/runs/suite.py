@@ -67,7 +67,7 @@ def suite_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
     Exit status: 0 when every trial ran and met the criteria of its plan; 1 or 2 when a test failed, by our
     fault or by one that can be mended; 3 when a criterion is not met; 130 when stopped by Ctrl-C; 143 by
-    SIGTERM. Finished trials stay in any case, and --resume goes on where it ended.
+    SIGTERM. Finished trials stay in any case, and --resume continues it.
     """
     from fabricbench.report.html.suite_page import FIGURE_NAMES
 

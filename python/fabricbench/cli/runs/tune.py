@@ -12,11 +12,11 @@ from typing import Annotated, Final
 import typer
 
 from fabricbench.cli import completion
-from fabricbench.cli.errors import NOT_MET, SIGNALLED, USER_ERROR
+from fabricbench.cli.errors import NOT_MET, SIGNALLED, USER_ERROR, bad_value
 from fabricbench.cli.options import DryRunOption, OverridesOption, TimeLimitOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, warn, write
 from fabricbench.cli.progress import bar
-from fabricbench.cli.runs.tune_result import Found, check_files, write_files, written
+from fabricbench.cli.runs.tune_result import TuneResult, check_files, formatted, write_files
 from fabricbench.plan.estimates.cost import Limits, duration
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.results.job_reports import result_rows
@@ -112,13 +112,13 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """Search for the values of plan fields that make metrics best over plans, sizes and seeds.
 
     A metric counts as its ratio to that of the plans as shipped. The best point is compared again with seeds
-    that are none of the search. Trials are in the workspace, and the same command goes on where it ended.
+    that are none of the search. Trials are in the workspace, and the same command continues the search.
 
-    Exit status: 0 when a point was found, 2 for a mistake, 3 when no point keeps every limit, 130 when
+    Exit status: 0 when a point keeps every limit, 2 for a mistake, 3 when none does, 130 when
     stopped by Ctrl-C.
     """
     if 0 < confirm < SEEDS_MIN:
-        raise typer.BadParameter(f"--confirm: found {confirm}; allowed: 0, or {SEEDS_MIN} or more")
+        raise bad_value("--confirm", confirm, f"0, or {SEEDS_MIN} or more")
     check_files(write_plan, write_sonic)
     library()
     aims, metric_limits = _aims(minimize or [], maximize or []), limits_of(subject_to or [])
@@ -139,7 +139,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     ):
         note(f"note: {sentence}")
     result = _run_search(search_spec, units, Workspace.open(workspace, create=True), on, (trials, confirm))
-    write(written(result, output))
+    write(formatted(result, output))
     if result.best is None:
         raise typer.Exit(NOT_MET)
     write_files(result, write_plan, write_sonic)
@@ -176,7 +176,7 @@ def _cost(search_spec: Wanted, units: Units, trials: int, confirm: int, *, force
 
 def _run_search(
     search_spec: Wanted, units: Units, store: Workspace, on: str, trials_and_confirm: tuple[int, int]
-) -> Found:
+) -> TuneResult:
     """Run the search; end the command if the user stops it."""
     with Interrupts() as interrupts:
         executor = executor_of(on, store, result_rows, interrupts)
@@ -190,7 +190,9 @@ def _run_search(
             executor.close()
 
 
-def _search(search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int) -> Found:
+def _search(
+    search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials: int, confirm: int
+) -> TuneResult:
     """Run the search, and compare its best point with the shipped one over other seeds."""
     with _display(search_spec, trials) as on_point:
         search = Search(search_spec, evaluator, store.root, on_point)
@@ -199,7 +201,7 @@ def _search(search_spec: Wanted, evaluator: Evaluator, store: Workspace, trials:
             tried = search.tried()
             best = search_spec.best(tried)
             evidence = evidence_of(search_spec, evaluator, best.point, confirm) if best and confirm else None
-            return Found(search_spec, search.journal, tried, best, search.importances(), evidence)
+            return TuneResult(search_spec, search.journal, tried, best, search.importances(), evidence)
         finally:
             search.close()
 

@@ -26,11 +26,11 @@ _FRONT_MAX: Final = 10
 
 
 @dataclass(frozen=True)
-class Found:
+class TuneResult:
     """Result of a search.
 
     Attributes:
-        wanted: The search: its space, aims, limits and seed.
+        definition: The search: its space, aims, limits and seed.
         journal: The file from which the search can continue.
         tried: Every point.
         best: The best point that keeps every limit, if any.
@@ -38,7 +38,7 @@ class Found:
         evidence: Comparison of the best point with the shipped one over other seeds, unless it was disabled.
     """
 
-    wanted: Wanted
+    definition: Wanted
     journal: Path
     tried: Sequence[Tried]
     best: Tried | None
@@ -46,18 +46,18 @@ class Found:
     evidence: Evidence | None
 
 
-def written(found: Found, output: Format) -> str:
+def formatted(result: TuneResult, output: Format) -> str:
     """Return a result in a format."""
     if output is Format.JSON:
-        return json.dumps(_json(found), indent=2)
-    return _csv(found) if output is Format.CSV else "\n\n".join(_sections(found))
+        return json.dumps(_json(result), indent=2)
+    return _csv(result) if output is Format.CSV else "\n\n".join(_sections(result))
 
 
-def _sections(result: Found) -> list[str]:
+def _sections(result: TuneResult) -> list[str]:
     if result.best is None:
         return [_counts(result), _nearest_text(result)]
     sections = [_counts(result)]
-    if len(result.wanted.aims) > 1:
+    if len(result.definition.aims) > 1:
         sections.append(_front(result))
     sections.append(_fields(result, result.best))
     if result.evidence is not None:
@@ -66,7 +66,7 @@ def _sections(result: Found) -> list[str]:
     return sections
 
 
-def _counts(result: Found) -> str:
+def _counts(result: TuneResult) -> str:
     counts = Counter(point.ending.value for point in result.tried)
     meanings = {
         "complete": "complete",
@@ -80,14 +80,14 @@ def _counts(result: Found) -> str:
     return f"{counted(len(result.tried), 'point')}: {', '.join(parts)}"
 
 
-def _nearest_text(result: Found) -> str:
+def _nearest_text(result: TuneResult) -> str:
     complete = [point for point in result.tried if point.ending == "complete"]
     if not complete:
         return "no point has a result"
     nearest = min(complete, key=lambda point: sum(max(0, miss) for miss in point.violations))
     missed = ", ".join(
         f"{limit} by {miss:.6g}"
-        for limit, miss in zip(result.wanted.limits, nearest.violations, strict=True)
+        for limit, miss in zip(result.definition.limits, nearest.violations, strict=True)
         if miss > 0
     )
     return f"no point keeps every limit; point {nearest.number} comes nearest and misses {missed}"
@@ -99,13 +99,13 @@ def _text_table(headers: Sequence[tuple[str, ...]], rows: Sequence[Sequence[str]
     return render(columns, [Row(cells) for cells in rows], colour=has_colour())
 
 
-def _front(result: Found) -> str:
-    front = result.wanted.front(result.tried)
+def _front(result: TuneResult) -> str:
+    front = result.definition.front(result.tried)
     rows = [
         [str(point.number), *(f"{ratio:.4f}" for ratio in point.ratios), _point_text(point)]
         for point in sorted(front, key=lambda point: tuple(point.ratios))[:_FRONT_MAX]
     ]
-    headers = [("point",), *((aim.metric.name, "of shipped") for aim in result.wanted.aims), ("fields",)]
+    headers = [("point",), *((aim.metric.name, "of shipped") for aim in result.definition.aims), ("fields",)]
     remainder_text = f"\nand {len(front) - _FRONT_MAX} more" if len(front) > _FRONT_MAX else ""
     table = _text_table(headers, rows, 0)
     return f"Pareto front, {counted(len(front), 'point')}\n{table}{remainder_text}"
@@ -115,9 +115,9 @@ def _point_text(tried: Tried) -> str:
     return ", ".join(f"{field.rpartition('.')[2]} {value}" for field, value in tried.point.items())
 
 
-def _fields(result: Found, best: Tried) -> str:
+def _fields(result: TuneResult, best: Tried) -> str:
 
-    shipped = result.wanted.space.shipped()
+    shipped = result.definition.space.shipped()
     rows = [
         [
             field,
@@ -127,10 +127,10 @@ def _fields(result: Found, best: Tried) -> str:
         ]
         for field, value in best.point.items()
     ]
-    aims = [aim.metric.name for aim in result.wanted.aims]
+    aims = [aim.metric.name for aim in result.definition.aims]
     shares = [("importance", name if len(aims) > 1 else "") for name in aims]
     headers = [(f"best point, {best.number}",), ("shipped",), ("tuned",), *shares]
-    fields = result.wanted.space.fields
+    fields = result.definition.space.fields
     ranges = [field_range for field_range in fields if isinstance(field_range, Range)]
     fields_at_end = [
         field_range.field for field_range in ranges if field_range.is_at_end(best.point[field_range.field])
@@ -174,11 +174,11 @@ def _confidence_text(gain: Confidence) -> str:
     return text if gain.is_shown else f"{text}: no improvement is shown"
 
 
-def _run_commands(result: Found, best: Tried) -> str:
+def _run_commands(result: TuneResult, best: Tried) -> str:
     """Return the commands that run the plans at the best point."""
     from shlex import quote
 
-    space, commands = result.wanted.space, []
+    space, commands = result.definition.space, []
     for number, plan in enumerate(space.plans):
         options = (
             f"-s {quote(override)}" for override in (*plan.overrides, *changes(space, best.point, number))
@@ -187,9 +187,9 @@ def _run_commands(result: Found, best: Tried) -> str:
     return "\n".join(commands)
 
 
-def _json(result: Found) -> dict[str, Any]:
+def _json(result: TuneResult) -> dict[str, Any]:
 
-    search_spec = result.wanted
+    search_spec = result.definition
     content: dict[str, Any] = {
         "id": search_spec.id,
         "journal": str(result.journal),
@@ -238,9 +238,9 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _csv(result: Found) -> str:
+def _csv(result: TuneResult) -> str:
 
-    search_spec = result.wanted
+    search_spec = result.definition
     names = [field.field for field in search_spec.space.fields]
     aims = [f"{aim.metric.name}_ratio" for aim in search_spec.aims]
     rows = [
@@ -263,16 +263,16 @@ def check_files(*paths: Path | None) -> None:
             check_writable_target(path)
 
 
-def write_files(found: Found, plan: Path | None, sonic: Path | None) -> None:
+def write_files(result: TuneResult, plan: Path | None, sonic: Path | None) -> None:
     """Write the best point for plans and for switches, and note values without a field in switches."""
-    if found.best is None:
+    if result.best is None:
         return
     if plan is not None:
-        _write(plan, _fragment_text(found, found.best))
+        _write(plan, _fragment_text(result, result.best))
     if sonic is None:
         return
 
-    candidates = found.wanted.space.at(found.best.point)
+    candidates = result.definition.space.at(result.best.point)
     configs = [sonic_config(candidate.trials[-1].run_spec) for candidate in candidates]
     _write(sonic, json.dumps(configs[0][0], indent=2) + "\n")
     for sentence in configs[0][1]:
@@ -291,11 +291,11 @@ def _write(path: Path, text: str) -> None:
     note(f"wrote {path}")
 
 
-def _fragment_text(result: Found, best: Tried) -> str:
+def _fragment_text(result: TuneResult, best: Tried) -> str:
     """Return the searched fields as YAML, after comments on the search and its evidence."""
     from ruamel.yaml import YAML
 
-    names = ", ".join(plan.plan.name for plan in result.wanted.space.plans)
+    names = ", ".join(plan.plan.name for plan in result.definition.space.plans)
     lines = [f"# Point {best.number} of {len(result.tried)} of a search over {names}."]
     lines += [
         f"# {_confidence_text(confidence)}"
@@ -306,5 +306,5 @@ def _fragment_text(result: Found, best: Tried) -> str:
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = 4000
-    yaml.dump(fragment(result.wanted.space, best.point), text)
+    yaml.dump(fragment(result.definition.space, best.point), text)
     return "\n".join(lines) + "\n" + text.getvalue()

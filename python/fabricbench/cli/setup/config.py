@@ -28,7 +28,7 @@ KeyArgument = Annotated[
 
 
 def list_command(context: typer.Context, output: FormatOption = Format.TABLE) -> None:
-    """Show each default of the user with where it comes from; `set` changes one.
+    """Show each default of the user with its source; `set` changes one.
 
     An option on the command line wins over its environment variable, that over the file, that over the
     built-in default.

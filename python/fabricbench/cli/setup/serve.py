@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from fabricbench.cli.errors import bad_value
 from fabricbench.cli.options import AuthorityOption, WorkspaceOption
 from fabricbench.cli.output import note
 from fabricbench.cli.testbed.hosts import require_libraries
@@ -75,7 +76,7 @@ def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 ) -> None:
     """Serve a workspace: the web application, and the same for programs.
 
-    Only this machine can reach it unless --host says otherwise, and only with the token that it prints.
+    Only this machine can reach it unless --host names another address, and only with the printed token.
     """
     try:
         from fabricbench.server.serve import AddressError, CertificateError, serve
@@ -126,7 +127,7 @@ def _hosts_files(entries: Sequence[str]) -> dict[str, Path]:
         name = name if separator else path.stem
         if not _HOSTS_NAME.fullmatch(name):
             allowed = "up to 64 letters, digits, dots, hyphens and underscores"
-            raise typer.BadParameter(f'--hosts: found the name "{name}"; allowed: {allowed}')
+            raise bad_value("--hosts", f'the name "{name}"', allowed)
         if name in files:
             raise typer.BadParameter(f'--hosts: found two files called "{name}"; NAME=FILE names them apart')
         load_hosts(path)

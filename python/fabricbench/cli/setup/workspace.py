@@ -21,7 +21,7 @@ from fabricbench.words import counted
 
 
 def check_command(workspace: WorkspaceOption = None) -> None:
-    """Read every record, and say which are damaged, and which an earlier version wrote without digests.
+    """Read every record; list the damaged ones, and those of earlier versions without digests.
 
     Exit status: 0 when all can be read, 2 when something is damaged.
     """

@@ -14,7 +14,7 @@ import typer
 
 from fabricbench import __version__
 from fabricbench.backend.protocol import Backend
-from fabricbench.cli.errors import SIGNALLED
+from fabricbench.cli.errors import SIGNALLED, bad_value
 from fabricbench.cli.options import AuthorityOption, OverridesOption, WorkspaceOption, authority_folder
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
@@ -149,19 +149,15 @@ def _host_pairs(pairs: str | None, names: Sequence[str]) -> list[Pair]:
     for text in pairs.split(","):
         match = _PAIR.fullmatch(text.strip())
         if match is None or match[1] == match[2]:
-            raise typer.BadParameter(
-                f'--pairs: found "{text.strip()}"; allowed: two hosts, such as host0:host1'
-            )
+            raise bad_value("--pairs", f'"{text.strip()}"', "two hosts, such as host0:host1")
         for name in match.groups():
             if name not in numbers:
                 hint = close_match_hint(name, numbers)
-                allowed = ", ".join(list(numbers)[:20])
-                raise typer.BadParameter(
-                    f'--pairs: found host "{name}"; allowed: {allowed}' + (f"; {hint}" if hint else "")
-                )
+                allowed = ", ".join(list(numbers)[:20]) + (f"; {hint}" if hint else "")
+                raise bad_value("--pairs", f'host "{name}"', allowed)
         pair = (numbers[match[1]], numbers[match[2]])
         if pair in host_pairs or pair[::-1] in host_pairs:
-            raise typer.BadParameter(f'--pairs: found "{text.strip()}" again; allowed: each pair once')
+            raise bad_value("--pairs", f'"{text.strip()}" again', "each pair once")
         host_pairs.append(pair)
     return host_pairs
 
@@ -172,9 +168,9 @@ def _size(text: str) -> int:
     try:
         size = SizeRange.model_validate({"start": text, "end": text}).start_bytes
     except ValueError as error:
-        raise typer.BadParameter(f'--size-max: found "{text}"; allowed: a size, {allowed}') from error
+        raise bad_value("--size-max", f'"{text}"', f"a size, {allowed}") from error
     if size < LARGE_BYTES[1]:
-        raise typer.BadParameter(f"--size-max: found {text}; allowed: {allowed}")
+        raise bad_value("--size-max", text, allowed)
     return size
 
 

@@ -105,7 +105,7 @@ def check_command(
     workspace: WorkspaceOption = None,
     authority: AuthorityOption = None,
 ) -> None:
-    """Ask every host of a file what it can do and what stands in the way of a run.
+    """Check every host of a file: its abilities, and obstacles to a run.
 
     Exit status 2 if a host does not answer or cannot carry a run.
     """

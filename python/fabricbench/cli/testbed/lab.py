@@ -80,7 +80,7 @@ def up_command(
         except KeyboardInterrupt as error:
             note(f"interrupted: nothing is left of lab {lab_blueprint.name}")
             raise typer.Exit(SIGNALLED + (interrupts.received or signal.SIGINT)) from error
-    tell(lab)
+    note_omissions(lab)
     hosts, switches = len(lab_blueprint.hosts), len(lab_blueprint.switches)
     write(f"lab {lab.name}: {counted(hosts, 'host')}, {_switches(switches)}, scale {scale:,}")
     if agents:
@@ -146,7 +146,7 @@ def default_name(plan: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", plan).strip("-")[:24].rstrip("-") or "lab"
 
 
-def tell(lab: Lab) -> None:
+def note_omissions(lab: Lab) -> None:
     """Note the parts of the plan that a lab does not have."""
     for omission in lab.blueprint.omissions:
         note(f"not as in the plan: {omission.field}: {omission.text}")
@@ -230,7 +230,7 @@ def show_command(name: NameArgument = None, output: FormatOption = Format.TABLE)
         for port in node.ports
     ]
     if output is Format.TABLE:
-        tell(lab)
+        note_omissions(lab)
     _write_rows("ports", rows, output)
 
 

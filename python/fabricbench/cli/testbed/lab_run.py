@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from fabricbench.cli.output import note
-from fabricbench.cli.testbed.lab import default_name, tell
+from fabricbench.cli.testbed.lab import default_name, note_omissions
 from fabricbench.lab import build, endpoints
 from fabricbench.lab.blueprint import Blueprint
 from fabricbench.lab.errors import LabError
@@ -31,7 +31,9 @@ ROCE = "roce"
 class Measure(Protocol):
     """Runs the trials of a plan on the hosts of a lab."""
 
-    def __call__(self, one: LoadedPlan, told_hosts: Mapping[str, Any], suite: str | None = None) -> Outcome:
+    def __call__(
+        self, one: LoadedPlan, host_settings: Mapping[str, Any], suite: str | None = None
+    ) -> Outcome:
         """Run them, as part of the run `suite` if there is one."""
 
 
@@ -49,7 +51,7 @@ class LabPlan:
     parts: Sequence[LabPart]
     driver: str | None
 
-    def alike(self, predicted: LoadedPlan) -> LoadedPlan:
+    def lab_prediction(self, predicted: LoadedPlan) -> LoadedPlan:
         """Return the prediction of the plan without the parts that labs lack, of the trials that labs run."""
         run_specs = {trial.spec_json for trial in self.loaded.trials}
         trials = [
@@ -144,5 +146,5 @@ def built(blueprint: Blueprint, driver: str | None) -> Iterator[dict[str, Any]]:
     """
     defaults = {"driver": driver} if driver else {}
     with Interrupts() as interrupts, endpoints.measuring(blueprint, defaults, interrupts.check) as lab:
-        tell(lab)
+        note_omissions(lab)
         yield {"hosts": str(endpoints.hosts_file(lab)), "read_links": lambda: counters(lab)}

@@ -94,7 +94,7 @@ def user_of(token: str, settings: Settings) -> str | None:
 class Guard:
     """ASGI middleware that admits requests of this site with a valid token or login, and open paths.
 
-    It stores in the request state the `user`, and whether the request was authenticated (`is_known`).
+    It stores in the request state the `user`, and whether the request was authenticated (`is_authenticated`).
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, logins: Logins) -> None:
@@ -119,7 +119,7 @@ class Guard:
             challenge = {"WWW-Authenticate": "Bearer"}
             await answer(401, "the token is missing or wrong", _HINT, **challenge)(scope, receive, send)
             return
-        scope.setdefault("state", {}).update(user=user or "", is_known=user is not None)
+        scope.setdefault("state", {}).update(user=user or "", is_authenticated=user is not None)
         await self._app(scope, receive, send)
 
     async def _user_of(self, connection: HTTPConnection) -> str | None:

@@ -77,7 +77,7 @@ class BodyLimit:
 
     def _bound(self, scope: Scope) -> tuple[int, str]:
         """Return the largest size of a body [bytes], and a hint for larger ones."""
-        if not scope["state"]["is_known"]:
+        if not scope["state"]["is_authenticated"]:
             return _STRANGER_BYTES_MAX, "send the token with it"
         if scope["path"] in self._larger:
             return self._larger[scope["path"]], "split the file"

@@ -16,7 +16,7 @@ import asyncio
 import resource
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
@@ -92,18 +92,18 @@ class Connection(H11Protocol):
         super().__init__(config, server_state, app_state)
         self._on_lost = on_lost
         now = self.loop.time()
-        self.is_made = self._has_asked = False
+        self.is_made = self._has_request = False
         self._owes = _Awaited.HEADERS
-        self._has_begun = True  # the limit for the first request includes the wait for its first byte
+        self._has_bytes = True  # the limit for the first request includes the wait for its first byte
         self._due = now + PATIENCE.headers_s
         self._unsent_bytes = 0
         self._taken_at = now
         self.opening: asyncio.Task[None] | None = None
 
     @property
-    def is_known(self) -> bool:
+    def is_authenticated(self) -> bool:
         """Whether its last request showed a token or a login."""
-        return self._has_asked and bool(self.scope["state"].get("is_known"))
+        return self._has_request and bool(self.scope["state"].get("is_authenticated"))
 
     @property
     def owes(self) -> bool:
@@ -122,7 +122,7 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass received bytes to the protocol, and update the deadline."""
-        self._has_begun = True
+        self._has_bytes = True
         super().data_received(data)
         self._note(len(data))
 
@@ -130,7 +130,7 @@ class Connection(H11Protocol):
         """Start the time limit for the next request."""
         super().on_response_complete()
         # Its first bytes may have been received together with the request before.
-        self._has_begun = self.conn.trailing_data[0] != b""
+        self._has_bytes = self.conn.trailing_data[0] != b""
         self._note()
 
     def resume_writing(self) -> None:
@@ -156,7 +156,7 @@ class Connection(H11Protocol):
     def _note(self, received_bytes: int = 0) -> None:
         """Update the state of the client and its deadline."""
         now, owes = self.loop.time(), self._owed()
-        self._has_asked = self._has_asked or owes in (_Awaited.BODY, _Awaited.NOTHING)
+        self._has_request = self._has_request or owes in (_Awaited.BODY, _Awaited.NOTHING)
         if owes is not self._owes:
             self._owes = owes
             self._due = now + owes.limit_s()
@@ -169,7 +169,7 @@ class Connection(H11Protocol):
         if self.conn.their_state is h11.SEND_BODY:
             return _Awaited.BODY
         if self.conn.their_state is h11.IDLE:
-            return _Awaited.HEADERS if self._has_begun else _Awaited.NEXT_REQUEST
+            return _Awaited.HEADERS if self._has_bytes else _Awaited.NEXT_REQUEST
         return _Awaited.NOTHING
 
     def _give_up(self) -> None:
@@ -249,18 +249,14 @@ class Connections:
         self._open.pop(connection, None)
 
     def _make_room(self) -> bool:
-        """Disconnect one connection whose client owes something; return whether there was one."""
-        connection = next(self._owing(is_known=False), None) or next(self._owing(is_known=True), None)
+        """Disconnect a client that owes something, an unauthenticated one first; return whether there is one."""
+        owing = (connection for connection in self._open if connection.owes)
+        connection = min(owing, key=lambda each: each.is_authenticated, default=None)
         if connection is None:
             return False
         connection.abort()
         self._forget(connection)
         return True
-
-    def _owing(self, *, is_known: bool) -> Iterator[Connection]:
-        return (
-            connection for connection in self._open if connection.owes and connection.is_known == is_known
-        )
 
     def look(self) -> None:
         """Disconnect clients that exceeded their deadline."""

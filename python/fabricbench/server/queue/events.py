@@ -54,7 +54,7 @@ class Events:
     """Events of the last runs; of the events `progress` of a run only the last one is stored."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _RunEvents] = OrderedDict()
+        self._runs: OrderedDict[str, _RunEvents] = OrderedDict()
         self._number = time.time_ns() // 1_000_000
         self._lock = Lock()
         self.is_closed = False
@@ -78,19 +78,19 @@ class Events:
         with self._lock:
             self._number += 1
             event = Event(self._number, kind, data)
-            run_events = self._kept.setdefault(run_id, _RunEvents())
-            self._kept.move_to_end(run_id)
+            run_events = self._runs.setdefault(run_id, _RunEvents())
+            self._runs.move_to_end(run_id)
             if kind == "progress":
                 run_events.progress = event
             else:
                 run_events.add(event)
-            while len(self._kept) > _RUNS_MAX:
-                self._kept.popitem(last=False)
+            while len(self._runs) > _RUNS_MAX:
+                self._runs.popitem(last=False)
 
     def since(self, run_id: str, number: int) -> list[Event]:
         """Return the events of a run after one, in their order."""
         with self._lock:
-            run_events = self._kept.get(run_id)
+            run_events = self._runs.get(run_id)
             if run_events is None:
                 return []
             events = [event for event in run_events.events if event.number > number]
@@ -101,22 +101,22 @@ class Events:
     def last_state(self, run_id: str) -> str:
         """Return the last reported state of a run; empty if there is none."""
         with self._lock:
-            run_events = self._kept.get(run_id)
+            run_events = self._runs.get(run_id)
             states = [event for event in run_events.events if event.kind == "state"] if run_events else []
         return str(json.loads(states[-1].data)["state"]) if states else ""
 
     def progress(self, run_id: str) -> dict[str, Any] | None:
         """Return the last report of progress of a run."""
         with self._lock:
-            run_events = self._kept.get(run_id)
+            run_events = self._runs.get(run_id)
             event = run_events.progress if run_events else None
         return json.loads(event.data) if event else None
 
     def forget_progress(self, run_id: str) -> None:
         """Drop the progress of a run that has ended or starts again."""
         with self._lock:
-            if run_id in self._kept:
-                self._kept[run_id].progress = None
+            if run_id in self._runs:
+                self._runs[run_id].progress = None
 
     def close(self) -> None:
         """End every stream, at the end of the server."""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from fabricbench.hosts.control.survey import HostReport
 
 _THREADS_MAX: Final = 32
-_KEPT_S: Final = 5.0
+_FRESH_S: Final = 5.0
 """Age after which a request starts a new survey [s]."""
-_KEPT_BUSY_S: Final = 30.0
+_FRESH_BUSY_S: Final = 30.0
 """The same while an agent executes a run, which surveys should not disturb [s]."""
 _SURVEY_TIMEOUT_S: Final = 60.0
 """Age after which an unfinished survey is replaced [s]; none takes so long, for calls have deadlines."""
@@ -49,9 +49,9 @@ class Survey:
             self._waiting.put(host)
         for _ in range(min(_THREADS_MAX, len(hosts.hosts))):
             # Daemon threads: the server may end while one waits for an agent.
-            Thread(target=self._ask, name="survey", daemon=True).start()
+            Thread(target=self._survey_hosts, name="survey", daemon=True).start()
 
-    def _ask(self) -> None:
+    def _survey_hosts(self) -> None:
         from fabricbench.hosts.control.survey import ask
 
         while True:
@@ -77,7 +77,7 @@ class Survey:
                 return time.monotonic() - self._began > _SURVEY_TIMEOUT_S
             descriptions = (report.description for report in self._reports.values())
             is_busy = any(description is not None and description.held_by for description in descriptions)
-            return time.monotonic() - self._changed_at > (_KEPT_BUSY_S if is_busy else _KEPT_S)
+            return time.monotonic() - self._changed_at > (_FRESH_BUSY_S if is_busy else _FRESH_S)
 
     def wait(self, until: float) -> None:
         """Wait until all hosts have a report, or until a time of `time.monotonic`."""

@@ -78,12 +78,12 @@ class WorkerProcess:
         self.has_claimed = False
         self._places = 0
         self._on_event, self._on_end = on_event, on_end
-        self._said: deque[str] = deque(maxlen=_STDERR_LINES_MAX)
-        self._threads = [Thread(target=read, daemon=True) for read in (self._hear, self._hear_errors)]
+        self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES_MAX)
+        self._threads = [Thread(target=read, daemon=True) for read in (self._read_events, self._read_stderr)]
         for thread in self._threads:
             thread.start()
 
-    def _hear(self) -> None:
+    def _read_events(self) -> None:
         for line in self.process.stdout or ():
             with suppress(ValueError):
                 content = json.loads(line)
@@ -94,19 +94,19 @@ class WorkerProcess:
                     self._on_event(self.run_id, {"event": kind, **content})
         self._on_end()
 
-    def _hear_errors(self) -> None:
+    def _read_stderr(self) -> None:
         for line in self.process.stderr or ():
-            self._said.append(line.rstrip())
+            self._stderr_lines.append(line.rstrip())
 
     def cancel(self) -> None:
         """Cancel the run."""
-        self._say("cancel\n")
+        self._send("cancel\n")
 
     def give_places(self, places: int) -> None:
         """Set the number of concurrent trials of the run."""
         if places != self._places:
             self._places = places
-            self._say(f"places {places}\n")
+            self._send(f"places {places}\n")
 
     def end(self) -> None:
         """Interrupt the run, at the end of the server."""
@@ -114,7 +114,7 @@ class WorkerProcess:
             if self.process.stdin:
                 self.process.stdin.close()
 
-    def _say(self, text: str) -> None:
+    def _send(self, text: str) -> None:
         with suppress(OSError, ValueError):  # the process may have ended
             if self.process.stdin:
                 self.process.stdin.write(text)
@@ -142,7 +142,7 @@ class WorkerProcess:
 
     def ending(self) -> tuple[str, str]:
         """Return the state and the message of a run whose worker ended without recording them."""
-        status, stderr_text = self.process.returncode, "\n".join(self._said)
+        status, stderr_text = self.process.returncode, "\n".join(self._stderr_lines)
         if any(sign in stderr_text for sign in _NO_MEMORY):
             return (
                 FAILED,
@@ -238,7 +238,7 @@ class Scheduler:
         ready = sum(1 for run_id in self.queue.waiting() if run_id not in obstacles)
         for _ in range(min(free, ready - starting)):
             root = str(self._workspace.root.resolve())
-            worker = WorkerProcess(root, self.hosts_files, self._settings, self._heard, self.wake)
+            worker = WorkerProcess(root, self.hosts_files, self._settings, self._handle_event, self.wake)
             with self._lock:
                 self._workers.append(worker)
 
@@ -247,7 +247,7 @@ class Scheduler:
         for worker in self._workers:
             worker.give_places(self._settings.workers // len(self._workers))
 
-    def _heard(self, run_id: str, content: dict[str, object]) -> None:
+    def _handle_event(self, run_id: str, content: dict[str, object]) -> None:
         kind = str(content.pop("event"))
         if kind == "claimed":
             self._events.forget_progress(run_id)

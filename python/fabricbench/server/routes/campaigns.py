@@ -19,9 +19,9 @@ from fabricbench.report.studies.campaign import response_object, setting_rows
 from fabricbench.results.studies.campaign_table import campaign_table
 from fabricbench.results.studies.factor_effects import CampaignTable, front_of
 from fabricbench.results.studies.factor_effects import Response as Effects
-from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.routes.figures import plot_json
-from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
+from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
 from fabricbench.server.state import ServerState, State
 from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
 from fabricbench.store.queries.measured_values import measured_metrics, values_stamp
@@ -32,7 +32,7 @@ CampaignName = Annotated[
     str,
     Path(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200, description="Name of a campaign."),
 ]
-AskedJob = Annotated[
+JobParameter = Annotated[
     str | None, Query(max_length=200, description="Metrics of this job, not of the one that fares worst.")
 ]
 _MISSING_MAX: Final = 200
@@ -107,7 +107,7 @@ def show_campaign(name: CampaignName, state: State) -> CampaignDetail:
     """Return how far a campaign is, what differs among its trials, and which have no record."""
     progress = next((report for report in _progress(state) if report.name == name), None)
     if progress is None:
-        raise not_found(f'no campaign "{name}" has run here', "GET /api/v1/campaigns lists them")
+        raise error_404(f'no campaign "{name}" has run here', "GET /api/v1/campaigns lists them")
     campaign_trials = kept_trials(state.workspace.root, name)
     if campaign_trials is None:
         return CampaignDetail(progress=progress, has_trials=False, **_WITHOUT_TRIALS)
@@ -184,7 +184,7 @@ def _trials_of(state: ServerState, name: str) -> CampaignTrials:
     campaign_trials = kept_trials(state.workspace.root, name)
     if campaign_trials is None:
         hint = f"`fabricbench campaign` with the file of {name} tells, and runs no trial again"
-        raise not_found(f'it is not known which trials campaign "{name}" has', hint)
+        raise error_404(f'it is not known which trials campaign "{name}" has', hint)
     return campaign_trials
 
 
@@ -195,8 +195,8 @@ def _trials_of(state: ServerState, name: str) -> CampaignTrials:
 def analyse_campaign(
     name: CampaignName,
     state: State,
-    metric: AskedMetric = None,
-    job: AskedJob = None,
+    metric: MetricParameter = None,
+    job: JobParameter = None,
     relative: Annotated[
         bool, Query(description="Values as shares of the mean of their plan and size.")
     ] = False,
@@ -222,7 +222,7 @@ def _analysis(
 ) -> bytes:
     metric = chosen_metric(metric_name, _metrics(state, campaign_trials))
     if metric is None:
-        raise not_found("nothing to analyse: no trial has a record")
+        raise error_404("nothing to analyse: no trial has a record")
     response = _table(state, campaign_trials, [metric.name], job).response(metric, relative=relative)
     head = json.dumps(_response_content(response))
     figures = [plot_json(plot, name=name) for name, plot in plots_of(response).items()]
@@ -249,9 +249,9 @@ def _response_content(response: Effects) -> dict[str, Any]:
 def compare_metrics(
     name: CampaignName,
     state: State,
-    first: AskedMetric = None,
-    second: AskedMetric = None,
-    job: AskedJob = None,
+    first: MetricParameter = None,
+    second: MetricParameter = None,
+    job: JobParameter = None,
 ) -> Response:
     """Set two metrics of the settings of a campaign against each other: `data` and `layout` for Plotly.
 
@@ -276,12 +276,12 @@ def _pareto(
         metric_names[1], [metric for metric in metrics if metric is not first_metric]
     )
     if first_metric is None or second_metric is None:
-        raise not_found("nothing to draw: trials have fewer than two metrics")
+        raise error_404("nothing to draw: trials have fewer than two metrics")
     table = _table(state, campaign_trials, [first_metric.name, second_metric.name], job)
     front = front_of(table.response(first_metric), table.response(second_metric))
     plot: Plot | None = pareto_plot(front)
     if plot is None:
-        raise not_found("nothing to draw: no setting has both metrics")
+        raise error_404("nothing to draw: no setting has both metrics")
     rows = front.rows()
     head = {
         "metrics": [first_metric.name, second_metric.name],

@@ -11,9 +11,9 @@ from fabricbench.report.documents.comparison import UnknownReferenceError, of_si
 from fabricbench.report.documents.twins import NoTwinError, twins_json, twins_of
 from fabricbench.report.output.json_csv import comparison_json
 from fabricbench.results.curves import compared_curves, shown_metrics
-from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.routes.figures import plot_json
-from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
+from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
 from fabricbench.server.routes.trials import finished_trial
 from fabricbench.server.state import ServerState, State
 
@@ -39,7 +39,7 @@ def compare_trials(
 ) -> Response:
     """Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio.
 
-    By twin: `twins`, each measured job beside its prediction with deviation and likely causes, and `trends`.
+    By twin: `twins`, each measured job with its prediction, deviation and likely causes, and `trends`.
     """
     if by == "variant":
         return Response(_by_variant(state, trial, reference), media_type="application/json")
@@ -69,7 +69,7 @@ def draw_comparison(
         Literal["trial", "size", "variant"],
         Query(description="`trial`: the variants of the trials. `size`, `variant`: all of their runs."),
     ] = "trial",
-    metric: AskedMetric = None,
+    metric: MetricParameter = None,
 ) -> Response:
     """Draw a metric of compared trials against data size: `data` and `layout` for Plotly, and `caption`.
 
@@ -81,7 +81,7 @@ def draw_comparison(
     drawn = chosen_metric(metric, metrics)
     plot = compared_plot(curves, drawn) if drawn else None
     if drawn is None or plot is None:
-        raise not_found("nothing to draw: no job has a metric")
+        raise error_404("nothing to draw: no job has a metric")
     names = [candidate.name for candidate in metrics]
     body = plot_json(plot, title=f"{drawn.title} over sizes", metric=drawn.name, metrics=names)
     return Response(body, media_type="application/json")

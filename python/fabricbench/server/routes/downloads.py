@@ -26,7 +26,7 @@ from fabricbench.report.output.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIB
 from fabricbench.report.output.perfetto import Chosen, TooManyChunksError, has_chunks, write_trace
 from fabricbench.report.output.record_tables import export_table
 from fabricbench.results.job_reports import Beside, current_reports
-from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.routes.trials import FinishedTrial
 from fabricbench.server.state import ServerState, State
 from fabricbench.server.workers.sandbox import SandboxError
@@ -84,7 +84,7 @@ async def download(
     running the trial again until some queue pairs have sent some frames.
     """
     if file not in FILES:
-        raise not_found(
+        raise error_404(
             f"no file {file}", f"there are {', '.join(FILES[:8])} and the tables as parquet, csv, json"
         )
     folder = Path(tempfile.mkdtemp(prefix="fabricbench-"))

@@ -13,7 +13,7 @@ from fabricbench.figures.chunks.timeline_lanes import Window
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.registry import FIGURES, drawn
 from fabricbench.figures.trial_data import subject_of
-from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.routes.trials import FinishedTrial, identity
 from fabricbench.server.state import State
 from fabricbench.store import Trial
@@ -122,7 +122,7 @@ def draw_figure(
 def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> bytes:
     plot = drawn(name, trial, run, window)
     if plot is None:
-        raise not_found(f"nothing to draw: {FIGURES[name].title}")
+        raise error_404(f"nothing to draw: {FIGURES[name].title}")
     end_ps = (trial.summary or {}).get("end_ps")
     return plot_json(plot, name=name, title=FIGURES[name].title, end_ps=end_ps)
 

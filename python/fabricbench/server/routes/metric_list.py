@@ -17,15 +17,15 @@ router = APIRouter(prefix="/api/v1", tags=["metrics"], responses=ERRORS)
 _MetricName = StrEnum(  # type: ignore[misc]
     "MetricName", {name.upper(): name for name in BY_NAME}
 )
-AskedMetric = Annotated[
+MetricParameter = Annotated[
     _MetricName | None, Query(description="The metric; the first of `metrics` if there is no such value.")
 ]
 """Query parameter with the metric of a figure."""
 
 
-def chosen_metric(asked: str | None, known: Sequence[Metric]) -> Metric | None:
+def chosen_metric(name: str | None, metrics: Sequence[Metric]) -> Metric | None:
     """Return the metric of the requested name, or else the first metric; none without metrics."""
-    return next((metric for metric in known if metric.name == asked), next(iter(known), None))
+    return next((metric for metric in metrics if metric.name == name), next(iter(metrics), None))
 
 
 class MetricInfo(BaseModel):

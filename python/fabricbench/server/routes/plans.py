@@ -15,7 +15,7 @@ from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.schema import plan_schema
 from fabricbench.runner import loading
-from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
+from fabricbench.server.errors import ERRORS, ApiError, Fault, error_404
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.server.workers.sandbox import SandboxError
 
@@ -202,7 +202,7 @@ def show_plan(name: PlanName) -> PlanContent:
     """Return a shipped plan."""
     content = _content(name)
     if content is None:
-        raise not_found(f'no shipped plan "{name}"', "GET /api/v1/plans lists them")
+        raise error_404(f'no shipped plan "{name}"', "GET /api/v1/plans lists them")
     return content
 
 
@@ -235,7 +235,7 @@ async def checked(plan: PlanText, state: ServerState, *, force: bool = False) ->
         "overrides": plan.overrides,
         "chosen": plan.variants,
         "limits": (None, None) if force else (limits.memory_bytes, limits.time_ms),
-        "asked": {"hosts": plan.hosts, "files": state.hosts_settings, "twin": plan.twin},
+        "run_target": {"hosts": plan.hosts, "files": state.hosts_settings, "twin": plan.twin},
     }
     try:
         check: dict[str, Any] = await state.sandbox.run("check", arguments)

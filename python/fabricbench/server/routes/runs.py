@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from fabricbench.results.run_outcomes import verdicts_of
 from fabricbench.runner.limits import THREADS_MAX
-from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
+from fabricbench.server.errors import ERRORS, ApiError, error_404, plan_error
 from fabricbench.server.queue.events import STREAMS_MAX, Events
 from fabricbench.server.routes.plans import PlanText, checked
 from fabricbench.server.routes.trials import Tag
@@ -152,7 +152,7 @@ def _queued(new: NewRun, check: Mapping[str, Any], owner: str, state: ServerStat
         hosts=state.scheduler.hosts_files.host_set(new.hosts) if new.hosts is not None else None,
     )
     state.scheduler.wake()
-    tell_state(state, run.id)
+    send_state(state, run.id)
     return detail_of(state, run)
 
 
@@ -179,11 +179,11 @@ def cancel_run(run_id: RunId, state: State) -> Run:
     """Take a run out of the queue, or end it; the trials that have finished stay."""
     run = state.scheduler.queue.cancel(run_id)
     if run is None:
-        raise not_found(f"no run {run_id}")
+        raise error_404(f"no run {run_id}")
     if run.has_ended and run.state != "cancelled":
         raise ApiError(409, f"run {run_id} has ended: it is {run.state}")
     state.scheduler.wake()
-    tell_state(state, run_id)
+    send_state(state, run_id)
     return Run.model_validate(rows_of(state, [run])[0])
 
 
@@ -198,7 +198,7 @@ def resume_run(run_id: RunId, state: State) -> Run:
             409, f"run {run_id} is {previous.state}", "only what ended without its trials is resumed"
         )
     state.scheduler.wake()
-    tell_state(state, run_id)
+    send_state(state, run_id)
     return Run.model_validate(rows_of(state, [run])[0])
 
 
@@ -234,8 +234,8 @@ async def watch_run(
 class _EventStream(StreamingResponse):
     """An event stream that counts as open until it ends, also after a disconnect or an error."""
 
-    def __init__(self, *given: Any, events: Events, **options: Any) -> None:
-        super().__init__(*given, **options)
+    def __init__(self, *arguments: Any, events: Events, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -277,7 +277,7 @@ async def _stream(state: ServerState, run_id: str, last_number: int) -> AsyncIte
 ENDED_STATES: Final = frozenset({"complete", "cancelled", "failed", "interrupted"})
 
 
-def tell_state(state: ServerState, run_id: str) -> None:
+def send_state(state: ServerState, run_id: str) -> None:
     """Send the state of a run to its event streams."""
     run = state.scheduler.queue.find(run_id)
     if run is not None:
@@ -287,15 +287,15 @@ def tell_state(state: ServerState, run_id: str) -> None:
 def _run_by_id(state: ServerState, run_id: str) -> QueuedRun:
     run = state.scheduler.queue.find(run_id)
     if run is None:
-        raise not_found(f"no run {run_id}", "GET /api/v1/runs lists them")
+        raise error_404(f"no run {run_id}", "GET /api/v1/runs lists them")
     return run
 
 
-def rows_of(state: ServerState, found: Sequence[QueuedRun]) -> list[dict[str, Any]]:
+def rows_of(state: ServerState, runs: Sequence[QueuedRun]) -> list[dict[str, Any]]:
     """Return runs as rows of a list."""
-    if not found:
+    if not runs:
         return []
-    return _rows(state, found, _attempts(found, state.scheduler.queue), _verdicts(state, found))
+    return _rows(state, runs, _attempts(runs, state.scheduler.queue), _verdicts(state, runs))
 
 
 def _verdicts(state: ServerState, runs: Sequence[QueuedRun]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.state import State
 from fabricbench.store.catalog.schema import VIEW_LENGTH_MAX
 from fabricbench.store.queries.listing import ThresholdError
@@ -73,7 +73,7 @@ def remove_view(name: Name, state: State) -> SavedViews:
     try:
         delete_view(state.workspace, name)
     except UnknownViewError as error:
-        raise not_found(error.found, "GET /api/v1/views lists them") from error
+        raise error_404(error.found, "GET /api/v1/views lists them") from error
     return list_views(state)
 
 

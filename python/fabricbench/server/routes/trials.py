@@ -26,7 +26,7 @@ from fabricbench.results.hosts import hosts_of
 from fabricbench.results.job_ranking import kept_of, leading_job, leading_text, total_ranks, worst_job
 from fabricbench.results.job_reports import Beside, JobReport, current_reports, stored_reports
 from fabricbench.results.run_outcomes import RunOutcome, outcomes_of
-from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.errors import ERRORS, ApiError, error_404
 from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial
 from fabricbench.store.catalog.schema import TAG_LENGTH_MAX
@@ -197,7 +197,7 @@ class TrialState(BaseModel):
     deleted: bool
 
 
-def asked_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
+def trial_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     search: Annotated[str, Query(max_length=200, description="Words, all of which have to occur.")] = "",
     tag: Annotated[str | None, Query(max_length=64)] = None,
     plan: Annotated[str | None, Query(max_length=200)] = None,
@@ -234,14 +234,14 @@ def asked_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     )
 
 
-AskedQuery = Annotated[TrialQuery, Depends(asked_query)]
+TrialQueryParameters = Annotated[TrialQuery, Depends(trial_query)]
 
 
 @router.get("/trials", response_model=TrialPage)
 def list_trials(
-    state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=500)] = 50
+    state: State, query: TrialQueryParameters, limit: Annotated[int, Query(ge=1, le=500)] = 50
 ) -> dict[str, Any]:
-    """List trials, unfinished ones included, the last started first unless asked otherwise."""
+    """List trials, unfinished ones included, by default the last started first."""
     total, trials = page(state.workspace, replace(query, limit=limit))
     return {"total": total, "trials": rows_of(state, trials)}
 
@@ -260,7 +260,7 @@ def thresholds(texts: Sequence[str]) -> list[Threshold]:
 
 @router.get("/trials/by-run", response_model=RunListPage)
 def list_runs_of_trials(
-    state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    state: State, query: TrialQueryParameters, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> RunListPage:
     """List the runs that have a trial that matches, one row for each, counted over those trials.
 
@@ -284,11 +284,11 @@ def list_choices(state: State) -> dict[str, list[str]]:
     return filter_values(state.workspace)
 
 
-def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:
+def rows_of(state: ServerState, trials: list[Trial]) -> list[dict[str, Any]]:
     """Return trials as rows of a list."""
-    tags_by_trial = tags_of(state.workspace, found)
-    comparables = Beside(comparable_trials(state.workspace, found))
-    return [_row(trial, stored_reports(trial, comparables), tags_by_trial[trial.id]) for trial in found]
+    tags_by_trial = tags_of(state.workspace, trials)
+    comparables = Beside(comparable_trials(state.workspace, trials))
+    return [_row(trial, stored_reports(trial, comparables), tags_by_trial[trial.id]) for trial in trials]
 
 
 def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]:
@@ -343,7 +343,7 @@ def show_trial(trial_id: TrialId, state: State) -> Response:
     `published`, `engine`, `machine`, `suite_trials` (its run, in the order of the plan), and in `shown` what
     `show --format json` prints; null if unfinished.
     """
-    trial = found_trial(state, trial_id)
+    trial = trial_by_id(state, trial_id)
     family = state.workspace.family(trial) if trial.is_finished else []
     tags = tags_of(state.workspace, [trial])[trial.id]
     key = ("show", *map(identity, [trial, *family]), tuple(tags))
@@ -443,7 +443,7 @@ def show_port_map(
 
     The files `port_map` and `queue_pairs` among its downloads have all rows and every queue pair.
     """
-    trial = found_trial(state, trial_id)
+    trial = trial_by_id(state, trial_id)
     key = ("port-map", *identity(trial), offset, limit)
     body = state.cache.get(key, lambda: _port_map_page(trial, offset, limit))
     return Response(body, media_type="application/json")
@@ -471,16 +471,16 @@ def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
 @router.patch("/trials/{trial_id}")
 def change_trial(trial_id: TrialId, changes: TrialChanges, state: State) -> TrialTags:
     """Give tags to a trial, or take them away."""
-    trial = found_trial(state, trial_id)
+    trial = trial_by_id(state, trial_id)
     change_tags(state.workspace, [trial.id], add=changes.tags.add, remove=changes.tags.remove)
-    changed = found_trial(state, trial.id)
+    changed = trial_by_id(state, trial.id)
     return TrialTags(id=trial.id, tags=tags_of(state.workspace, [changed])[trial.id])
 
 
 @router.delete("/trials/{trial_id}")
 def remove_trial(trial_id: TrialId, state: State) -> TrialState:
     """Put a trial into the trash; `restore` takes it out again, `fabricbench workspace purge` removes it."""
-    trial = found_trial(state, trial_id)
+    trial = trial_by_id(state, trial_id)
     try:
         delete_trial(state.workspace, trial.id)
     except TrialRunsError as error:
@@ -492,7 +492,7 @@ def remove_trial(trial_id: TrialId, state: State) -> TrialState:
 def put_back(trial_id: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], state: State) -> TrialState:
     """Take a trial out of the trash."""
     if not restore_trial(state.workspace, trial_id):
-        raise not_found(f"trial {trial_id} is not in the trash")
+        raise error_404(f"trial {trial_id} is not in the trash")
     return TrialState(id=trial_id, deleted=False)
 
 
@@ -501,7 +501,7 @@ def identity(trial: Trial) -> tuple[object, ...]:
     return (trial.id, trial.attempt, trial.started_at, trial.status, trial.facts.suite)
 
 
-def found_trial(state: ServerState, name: str) -> Trial:
+def trial_by_id(state: ServerState, name: str) -> Trial:
     """Return the trial of an id: the finished attempt, or else the last one.
 
     Raises:
@@ -513,9 +513,9 @@ def found_trial(state: ServerState, name: str) -> Trial:
     with state.workspace.database.reading() as connection:
         matches = state.workspace.catalog.select(connection, prefix=name)
     if len({trial.id for trial in matches}) > 1:
-        raise not_found(f'"{name}" is the beginning of several trials', "write more digits of the id")
+        raise error_404(f'"{name}" is the beginning of several trials', "write more digits of the id")
     if not matches:
-        raise not_found(f'no trial "{name}"', "GET /api/v1/trials lists them")
+        raise error_404(f'no trial "{name}"', "GET /api/v1/trials lists them")
     return next((trial for trial in matches if trial.is_finished), matches[-1])
 
 
@@ -525,9 +525,9 @@ def finished_trial(trial_id: TrialId, state: State) -> Trial:
     Raises:
         ApiError: No trial has this id, several ids start with it, or the trial has no record.
     """
-    trial = found_trial(state, trial_id)
+    trial = trial_by_id(state, trial_id)
     if not trial.is_finished:
-        raise not_found(f"trial {trial.id} has no record: it is {trial.status}", "run its plan again")
+        raise error_404(f"trial {trial.id} has no record: it is {trial.status}", "run its plan again")
     return trial
 
 

@@ -19,9 +19,9 @@ from fabricbench.report.studies.published import published_rows
 from fabricbench.results.job_reports import Beside, stored_reports
 from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.runner import loading
-from fabricbench.server.errors import ERRORS, not_found
+from fabricbench.server.errors import ERRORS, error_404
 from fabricbench.server.routes.figures import plot_json
-from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
+from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
 from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial
 from fabricbench.store.catalog.schema import FINISHED
@@ -97,9 +97,9 @@ def _specs(loaded: LoadedPlan, variant: str) -> frozenset[str]:
 
 @router.get("/validation")
 def list_published(state: State) -> Validation:
-    """Return the published results, with what the newest trials of this workspace say to each.
+    """Return the published results, each with that of the newest trial of this workspace.
 
-    A trial counts if it ran what the plan says as it is shipped: with another seed or with a parameter
+    A trial counts if it ran the plan as it is shipped: with another seed or with a parameter
     changed it does not. Whatever chose some of its sizes or variants changed nothing.
     """
     tables = _tables()
@@ -114,7 +114,7 @@ def draw_published(
     state: State,
     plan: Annotated[str, Query(max_length=200)],
     variant: Annotated[str, Query(max_length=200)] = "base",
-    metric: AskedMetric = None,
+    metric: MetricParameter = None,
 ) -> Response:
     """Draw a published table and ours against size: `data` and `layout` for Plotly, and `caption`.
 
@@ -123,13 +123,13 @@ def draw_published(
     matches = (entry for entry in _tables() if (entry["plan"], entry["variant"]) == (plan, variant))
     entry = next(matches, None)
     if entry is None:
-        raise not_found(f'no published table of plan "{plan}", variant "{variant}"')
+        raise error_404(f'no published table of plan "{plan}", variant "{variant}"')
     rows = [row.model_dump() for row in _published(entry, _finished(state, plan)).rows]
     metrics = sorted(_metrics_of(rows), key=lambda candidate: candidate != BUS_BANDWIDTH)
     drawn = chosen_metric(metric, metrics)
     plot = published_plot(rows, drawn, f"{entry['size_kind']} size") if drawn else None
     if drawn is None or plot is None:
-        raise not_found("nothing to draw: the table has no metric")
+        raise error_404("nothing to draw: the table has no metric")
     names = [candidate.name for candidate in metrics]
     body = plot_json(plot, title=drawn.title, metric=drawn.name, metrics=names)
     return Response(body, media_type="application/json")

@@ -50,10 +50,10 @@ def _point(sample: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_TELL_S: Final = 0.25
+_PROGRESS_PERIOD_S: Final = 0.25
 
 
-class Teller:
+class ProgressEvents:
     """Listener of the runner that sends events to the server, progress at most four times a second.
 
     With concurrent trials, progress and samples are those of the first running one. Trials chosen by a
@@ -69,8 +69,8 @@ class Teller:
         self._weights = sizes + sizes[-1:] * (self._count - len(sizes))
         self._running: dict[int, str] = {}
         self._shares: dict[int, float] = {}
-        self._told_at = 0.0
-        self._untold: Progress | None = None
+        self._sent_at = 0.0
+        self._unsent: Progress | None = None
         self._samples = Samples()
 
     def next_phase(self, trials: int) -> None:
@@ -83,9 +83,9 @@ class Teller:
         self._chosen += [_listed(trial_facts) for trial_facts in facts[: TRIALS_MAX - len(self._chosen)]]
         self._note([])
 
-    def found(self, found: Sequence[Searched]) -> None:
+    def search_finished(self, results: Sequence[Searched]) -> None:
         """Store the results of the search with the run in the catalog."""
-        self._note([result.content for result in found])
+        self._note([result.content for result in results])
 
     def _note(self, search: Sequence[Mapping[str, Any]]) -> None:
         options = {**self._run.options, "count": self._count, "search": search}
@@ -97,8 +97,8 @@ class Teller:
         self._running[number] = facts.id
         self._shares.pop(number, None)  # it may be a second start
         if number == min(self._running):
-            self._samples, self._untold = Samples(), None
-        tell(
+            self._samples, self._unsent = Samples(), None
+        emit(
             "trial_started",
             id=facts.id,
             number=number,
@@ -115,16 +115,16 @@ class Teller:
         if number != min(self._running):
             return
         self._samples.add(progress["samples"])
-        self._untold = progress
-        if time.monotonic() - self._told_at < _TELL_S:
+        self._unsent = progress
+        if time.monotonic() - self._sent_at < _PROGRESS_PERIOD_S:
             return
-        self._told_at, self._untold = time.monotonic(), None
-        self._tell_progress(progress, number)
-        self._tell_samples(self._running[number])
+        self._sent_at, self._unsent = time.monotonic(), None
+        self._emit_progress(progress, number)
+        self._emit_samples(self._running[number])
 
-    def _tell_progress(self, progress: Mapping[str, Any], number: int) -> None:
+    def _emit_progress(self, progress: Mapping[str, Any], number: int) -> None:
         wall_s, share = progress["wall_s"], self._shares[number]
-        tell(
+        emit(
             "progress",
             trial=self._running[number],
             number=number,
@@ -144,10 +144,10 @@ class Teller:
         """Number of running trials; finished ones may still wait for trials before them in the order."""
         return sum(self._shares.get(number, 0.0) < 1.0 for number in self._running)
 
-    def _tell_samples(self, trial: str) -> None:
+    def _emit_samples(self, trial: str) -> None:
         points = self._samples.take()
         if points:
-            tell("samples", trial=trial, points=points)
+            emit("samples", trial=trial, points=points)
 
     def _share(self) -> float:
         """Return the finished fraction of the run, trials weighted by data size, or equally in a search."""
@@ -161,13 +161,13 @@ class Teller:
         if self._tags:
             change_tags(self._store, [trial.id], add=self._tags)
         if number in self._running and number == min(self._running):
-            if self._untold is not None:
-                self._tell_progress(self._untold, number)
-            self._tell_samples(trial.id)
-            self._samples, self._untold = Samples(), None
+            if self._unsent is not None:
+                self._emit_progress(self._unsent, number)
+            self._emit_samples(trial.id)
+            self._samples, self._unsent = Samples(), None
         self._running.pop(number, None)
         self._shares[number] = 1.0
-        tell("trial", id=trial.id, number=number, count=self._count, status=trial.status, resumed=resumed)
+        emit("trial", id=trial.id, number=number, count=self._count, status=trial.status, resumed=resumed)
 
     def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
         """Drop the trial from the progress; its error becomes the message of the run."""
@@ -180,7 +180,7 @@ def _listed(facts: TrialFacts) -> dict[str, Any]:
     return {name: getattr(facts, name) for name in names} | {"axes": dict(facts.axes)}
 
 
-def tell(event: str, **content: Any) -> None:
+def emit(event: str, **content: Any) -> None:
     """Write an event as a JSON line for the server; discard output if the server has ended."""
     out = sys.__stdout__ or sys.stdout  # on a cluster, `sys.stdout` is redirected for libraries
     try:

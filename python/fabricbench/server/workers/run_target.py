@@ -20,7 +20,7 @@ _REQUEST: Final = "the request"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunTarget:
     """Run target of a request: file of hosts and choice of predictions, the fields next to the plan.
 
     Attributes:
@@ -79,8 +79,8 @@ class Asked:
         message = problem.text("error").removeprefix("error: ").partition("\nhint: ")[0]
         return self._problem(f"a mistake in {self._named(message)}", "", problem.hint)
 
-    def _problem(self, found: str, allowed: str, hint: str) -> Problem:
-        return Problem(Place(_REQUEST), _HOSTS, found, allowed, hint)
+    def _problem(self, actual: str, allowed: str, hint: str) -> Problem:
+        return Problem(Place(_REQUEST), _HOSTS, actual, allowed, hint)
 
     def _named(self, text: str) -> str:
         """Return a text with the name of the file of hosts in place of its path."""

@@ -34,7 +34,7 @@ from fabricbench.runner.listener import Listener
 from fabricbench.runner.search import Searching
 from fabricbench.runner.trials import Runner
 from fabricbench.server.queue.hosts_files import HostsFiles
-from fabricbench.server.workers.progress_events import Teller, tell
+from fabricbench.server.workers.progress_events import ProgressEvents, emit
 from fabricbench.server.workers.run_phases import Phase, phases_of
 from fabricbench.server.workers.sandbox_tasks import SOURCE
 from fabricbench.store import StoreError, Trial, TrialFacts, Workspace
@@ -90,7 +90,7 @@ def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: 
     store = Workspace.open(Path(root))
     queue = RunQueue(store)
     run = None if control.is_over else queue.claim(hosts_files.offered())
-    tell("claimed", id=run.id if run else None)
+    emit("claimed", id=run.id if run else None)
     if run is None:
         return
     try:
@@ -150,7 +150,7 @@ def _run(
     phases: Sequence[Phase], run: QueuedRun, store: Workspace, control: Control, on: str = ""
 ) -> tuple[int, bool]:
     """Run the trials of every phase; return the number of finished ones, and whether none was interrupted."""
-    teller = Teller(run, store)
+    events = ProgressEvents(run, store)
     threads, resume = run.options["threads"], run.options.get("resume", False)
     finished = 0
     with Interrupts() as between:
@@ -162,28 +162,28 @@ def _run(
                 options = {"threads": threads, "resume": resumes}
                 if phase.loaded.plan.search is None:
                     units = units_of_plans([(phase.loaded, phase.backend)])
-                    ended, is_whole = _on_cluster(units, store, teller, on, **options)
+                    ended, is_whole = _on_cluster(units, store, events, on, **options)
                 else:
-                    ended, is_whole = _search_on_cluster(phase, store, teller, on, between, **options)
+                    ended, is_whole = _search_on_cluster(phase, store, events, on, between, **options)
                 finished += ended
                 if not is_whole:
                     return finished, False
-                teller.next_phase(len(phase.loaded.trials))
+                events.next_phase(len(phase.loaded.trials))
                 continue
-            runner = Runner(store, phase.backend, result_rows, teller, threads, resumes, jobs=None)
+            runner = Runner(store, phase.backend, result_rows, events, threads, resumes, jobs=None)
             runner.allowed, runner.judge = (lambda: control.places), meets_criteria
             outcome = runner.run(phase.loaded)
             finished += len(outcome.trials)
             if outcome.found:
-                teller.found(outcome.found)
+                events.search_finished(outcome.found)
             if outcome.stopped_by is not None:
                 return finished, False
-            teller.next_phase(outcome.count)
+            events.next_phase(outcome.count)
     return finished, True
 
 
 def _search_on_cluster(
-    phase: Phase, store: Workspace, teller: Teller, on: str, interrupts: Interrupts, **own: Any
+    phase: Phase, store: Workspace, events: ProgressEvents, on: str, interrupts: Interrupts, **own: Any
 ) -> tuple[int, bool]:
     """Run the trials of a phase's search on a cluster, each batch of trials by `_on_cluster`."""
     searching, finished = Searching(phase.loaded, phase.backend, meets_criteria), 0
@@ -202,11 +202,11 @@ def _search_on_cluster(
         return [store.find(trial_facts.id) for _, trial_facts in facts]
 
     try:
-        searching.run(run, teller)
+        searching.run(run, events)
     except KeyboardInterrupt:
         return finished, False
     finally:
-        teller.found(searching.found)
+        events.search_finished(searching.found)
     return finished, True
 
 

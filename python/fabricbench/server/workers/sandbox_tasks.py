@@ -30,7 +30,7 @@ from fabricbench.plan.sweep.search_range import range_of
 from fabricbench.runner import loading
 from fabricbench.server.workers.plan_yaml import yaml_of
 from fabricbench.server.workers.run_phases import Phase, phases_of
-from fabricbench.server.workers.run_target import Asked
+from fabricbench.server.workers.run_target import RunTarget
 from fabricbench.server.workers.topology_groups import folded_switches
 
 SOURCE: Final = "plan"
@@ -56,7 +56,7 @@ def check(
     overrides: Sequence[str],
     chosen: Sequence[str],
     limits: tuple[int | None, int | None],
-    asked: Mapping[str, Any],
+    run_target: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Check a plan and return its errors, cost, trials and topology without running it.
 
@@ -66,7 +66,7 @@ def check(
         overrides: Changes, each FIELD=VALUE.
         chosen: Names of the variants to run; all if empty.
         limits: Memory [bytes] and time [ms] that a trial may take; none for no limit.
-        asked: Its run target: the attributes of `Asked`.
+        run_target: Its run target: the attributes of `RunTarget`.
     """
     bounds = Limits(*limits)
     try:
@@ -81,7 +81,7 @@ def check(
     except PlanError as error:
         refusal = empty | {"errors": _faults(error)}
         return refusal | _cost_of_refused(text, overrides, error.problems)
-    target = Asked(**asked)
+    target = RunTarget(**run_target)
     try:
         return empty | _described(
             phases_of(loaded, target.settings(loaded), bounds, chosen, twin=target.twin)
