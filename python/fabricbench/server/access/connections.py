@@ -249,7 +249,7 @@ class Connections:
         self._open.pop(connection, None)
 
     def _make_room(self) -> bool:
-        """Disconnect a client that owes something, an unauthenticated one first; return whether there is one."""
+        """Disconnect a client that owes something, unauthenticated ones first; return whether one did."""
         owing = (connection for connection in self._open if connection.owes)
         connection = min(owing, key=lambda each: each.is_authenticated, default=None)
         if connection is None:
