@@ -50,7 +50,7 @@ def test_trials_take_the_places_that_there_are(
     monkeypatch.setattr(concurrency, "_LONG_MS", 0)
     monkeypatch.setattr(concurrency, "_GAIN_MS", 0)
     monkeypatch.setattr("fabricbench.runner.concurrency.available_cores", lambda: 8)
-    run, control = claimed(store), SimpleNamespace(places=2)
+    run, control = claimed(store), SimpleNamespace(slots=2)
     phases = run_worker._phases(run, HostsFiles({}, store.root), None)
     assert run_worker._run(phases, run, store, control) == (4, True)  # type: ignore[arg-type]
     started = [content for event, content in told if event == "trial_started"]
@@ -118,7 +118,7 @@ def test_the_worker_hears_how_many_places_it_has(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stdin", io.StringIO("places 3\nplaces 2\ncancel\nplaces 7\n"))
     control = run_worker.Control()
     control._thread.join(timeout=10)
-    assert (control.places, control.is_cancelled, control.is_over) == (2, True, True)
+    assert (control.slots, control.is_cancelled, control.is_over) == (2, True, True)
 
 
 def test_runs_share_the_places_alike() -> None:
@@ -126,14 +126,14 @@ def test_runs_share_the_places_alike() -> None:
 
     def process() -> WorkerProcess:
         made = WorkerProcess.__new__(WorkerProcess)
-        made._places, made._send = 0, said.append  # type: ignore[assignment, method-assign]
+        made._slots, made._send = 0, said.append  # type: ignore[assignment, method-assign]
         return made
 
     scheduler = Scheduler.__new__(Scheduler)
     scheduler._settings = SimpleNamespace(workers=5)  # type: ignore[assignment]
     scheduler._workers = [process()]
-    scheduler._share_places()
-    scheduler._share_places()  # nothing has changed
+    scheduler._divide_slots()
+    scheduler._divide_slots()  # nothing has changed
     scheduler._workers.append(process())
-    scheduler._share_places()
+    scheduler._divide_slots()
     assert said == ["places 5\n", "places 2\n", "places 2\n"]

@@ -209,7 +209,6 @@ class _Display(_Warning):
 
 
 def _name(facts: TrialFacts, number: int, count: int) -> str:
-
     job = solo_job(facts.variant)
     size = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
     return f"{size}, {job} alone" if job else size

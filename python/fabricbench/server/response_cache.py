@@ -15,7 +15,7 @@ class Cache:
     """Least-recently-used cache of byte strings, bounded in bytes; a key always denotes the same content.
 
     Attributes:
-        places: Semaphore held while content is computed: one slot per processor, at least two.
+        slots: Semaphore held while content is computed: one slot per processor, at least two.
     """
 
     def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
@@ -25,7 +25,7 @@ class Cache:
         self._bytes = 0
         self._lock = Lock()
         self._making: dict[Hashable, Lock] = {}
-        self.places = Semaphore(max(2, os.cpu_count() or 1))
+        self.slots = Semaphore(max(2, os.cpu_count() or 1))
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """Return the content of a key, computed on a miss; concurrent requests for a key wait for one."""
@@ -37,7 +37,7 @@ class Cache:
         with making:
             content = self._lookup(key)
             if content is None:
-                with self.places:
+                with self.slots:
                     content = make()
                 self._store(key, content)
         with self._lock:

@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Check the deadlines of connections once a second."""
         if counter % 10 == 0:
-            self._connections.look()
+            self._connections.check_deadlines()
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

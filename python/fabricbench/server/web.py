@@ -183,7 +183,6 @@ def _file_in(folder: Path, path: str) -> Path | None:
 
 
 def _without_application() -> str:
-
     facts: dict[str, Any] = {"version": html.escape(__version__)}
     return _PAGE.format(**facts)
 

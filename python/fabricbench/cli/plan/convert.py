@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from enum import StrEnum
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabricbench.cli.output import note, write
+from fabricbench.cli.output import note, write, yaml_text
 from fabricbench.plan.devices.fragment import Fragment, value_text
 from fabricbench.plan.devices.json_text import FILE_BYTES_MAX, content_of
 from fabricbench.plan.devices.read import Asked, read_device
@@ -78,7 +77,8 @@ def convert_command(
         write(json.dumps(fragment.told(), indent=2))
         return
     if output is Shown.YAML:
-        write(_yaml(fragment))
+        heading = f"# {fragment.format}, read from {json.dumps(fragment.source)}"
+        write(f"{heading}\n{yaml_text(fragment.plan).rstrip()}")
         for text in fragment.warnings:
             note(f"warning: {text}")
         for text in fragment.left_out:
@@ -87,20 +87,7 @@ def convert_command(
     write("\n".join(one_line(text, _LINE_LENGTH_MAX) for text in _table(fragment)))
 
 
-def _yaml(fragment: Fragment) -> str:
-    from ruamel.yaml import YAML
-
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 4000
-    text = io.StringIO()
-    yaml.dump(fragment.plan, text)
-    return f"# {fragment.format}, read from {json.dumps(fragment.source)}\n{text.getvalue().rstrip()}"
-
-
 def _table(fragment: Fragment) -> Iterator[str]:
-
     yield f"{fragment.format}: {fragment.source}"
     yield from (f"  {sentence}" for sentence in fragment.read)
     yield ""

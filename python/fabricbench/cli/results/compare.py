@@ -89,7 +89,6 @@ def compare_command(
 
 
 def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -> Comparison:
-
     if reference is not None:
         raise typer.BadParameter(
             "--reference goes with --by variant; otherwise the first trial is the reference"
@@ -108,7 +107,6 @@ def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -
 
 
 def _by_size(store: Workspace, names: list[str], reference: str | None) -> Comparison:
-
     if reference is not None or len(names) != 2:
         raise typer.BadParameter("--by size takes a trial of each of two runs; the first is the reference")
     first, second = (store.suite(store.find(name)) for name in names)
@@ -123,7 +121,6 @@ def _by_size(store: Workspace, names: list[str], reference: str | None) -> Compa
 
 
 def _twins(store: Workspace, names: list[str], reference: str | None) -> list[TwinGroup]:
-
     if reference is not None or len(names) != 1:
         raise typer.BadParameter("--by twin takes one trial: its run is set beside the prediction of it")
     run = store.suite(store.find(names[0]))

@@ -184,7 +184,6 @@ def _of_size(trials: list[PlannedTrial], size_text: str) -> list[PlannedTrial]:
 
 
 def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
-
     if not text:
         raise typer.BadParameter("say which queue pairs: --qps 0,1,5-8; --list-qps lists them")
     try:
@@ -196,7 +195,6 @@ def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
 def _write_capture(
     loaded: LoadedPlan, planned: PlannedTrial, wiring: Wiring, qps: list[int], count: int, out: Path
 ) -> None:
-
     check_writable_target(out)
     is_infiniband = planned.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
     addresses = wiring.lids if is_infiniband else wiring.ip_addresses

@@ -121,7 +121,6 @@ def store_campaign_trials(store: Workspace, campaign: Campaign, file: Path) -> N
 
 
 def _write_status(file: Path, workspace: Path | None, output: Format) -> None:
-
     name = campaign_name(file)
     states = [state for state in campaigns(Workspace.open(workspace).root) if state.name == name]
     if not states:
@@ -172,7 +171,6 @@ def _write_result(progress: Progress, name: str, output: Format) -> None:
 
 
 def _row(values: dict[str, Any]) -> str:
-
     return rows_csv(list(values), [values])
 
 

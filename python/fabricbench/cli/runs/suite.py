@@ -121,7 +121,6 @@ def _extent(suite: Suite) -> str:
 
 
 def _run(store: Workspace, part: SuiteTest, jobs: int | None, *, resume: bool) -> Outcome:
-
     backend = loading.backend_of(part.loaded)
     with display() as listener:
         runner = Runner(store, backend, result_rows, listener, None, resume, jobs)
@@ -136,7 +135,6 @@ def _error_text(error: Exception) -> str:
 
 
 def _exit(ends: Sequence[TestEnd], report: SuiteReport) -> None:
-
     errors = [end.error for end in ends if end.error is not None]
     if errors:
         raise typer.Exit(USER_ERROR if all(user_text(error) for error in errors) else OUR_BUG)

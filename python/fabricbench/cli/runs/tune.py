@@ -146,7 +146,6 @@ def tune_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 
 
 def _load_plan(plan: str, overrides: list[str], seeds: int | None, limits: Limits | None) -> LoadedPlan:
-
     seed_override = [] if seeds is None else [f"iterations={seeds}"]
     loaded = loading.load(plan, [*overrides, *seed_override], limits)
     loading.check_no_search(loaded, "tune")
@@ -155,7 +154,6 @@ def _load_plan(plan: str, overrides: list[str], seeds: int | None, limits: Limit
 
 
 def _aims(minimized: list[str], maximized: list[str]) -> tuple[Aim, ...]:
-
     aims = aims_of(minimized, maximized)
     for remark in filter(None, map(check_direction, aims)):
         note(f"note: {remark}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fabricbench.cli.output import Format, has_colour, note
+from fabricbench.cli.output import Format, has_colour, note, yaml_text
 from fabricbench.report.output.atomic_files import atomic_file, check_writable_target
 from fabricbench.report.output.json_csv import rows_csv
 from fabricbench.report.output.sonic import sonic_config
@@ -116,7 +115,6 @@ def _point_text(tried: Tried) -> str:
 
 
 def _fields(result: TuneResult, best: Tried) -> str:
-
     shipped = result.definition.space.shipped()
     rows = [
         [
@@ -188,7 +186,6 @@ def _run_commands(result: TuneResult, best: Tried) -> str:
 
 
 def _json(result: TuneResult) -> dict[str, Any]:
-
     search_spec = result.definition
     content: dict[str, Any] = {
         "id": search_spec.id,
@@ -239,7 +236,6 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
 
 
 def _csv(result: TuneResult) -> str:
-
     search_spec = result.definition
     names = [field.field for field in search_spec.space.fields]
     aims = [f"{aim.metric.name}_ratio" for aim in search_spec.aims]
@@ -285,7 +281,6 @@ def write_files(result: TuneResult, plan: Path | None, sonic: Path | None) -> No
 
 
 def _write(path: Path, text: str) -> None:
-
     with atomic_file(path) as file:
         file.write(text.encode())
     note(f"wrote {path}")
@@ -293,18 +288,10 @@ def _write(path: Path, text: str) -> None:
 
 def _fragment_text(result: TuneResult, best: Tried) -> str:
     """Return the searched fields as YAML, after comments on the search and its evidence."""
-    from ruamel.yaml import YAML
-
     names = ", ".join(plan.plan.name for plan in result.definition.space.plans)
     lines = [f"# Point {best.number} of {len(result.tried)} of a search over {names}."]
     lines += [
         f"# {_confidence_text(confidence)}"
         for confidence in (result.evidence.confidences if result.evidence else ())
     ]
-    text = io.StringIO()
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 4000
-    yaml.dump(fragment(result.definition.space, best.point), text)
-    return "\n".join(lines) + "\n" + text.getvalue()
+    return "\n".join(lines) + "\n" + yaml_text(fragment(result.definition.space, best.point))

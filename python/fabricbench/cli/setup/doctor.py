@@ -88,7 +88,6 @@ def _python() -> Check:
 
 
 def _engine() -> Check:
-
     try:
         return Check("engine", True, True, f"version {engine.version()}")
     except ImportError as error:
@@ -182,7 +181,6 @@ def _memory() -> Check:
 
 
 def _disk(workspace: Path | None) -> Check:
-
     free_bytes = shutil.disk_usage(_existing_parent(workspace_folder(workspace))).free
     free_text = f"{_gib(free_bytes)} free for the workspace"
     return Check("disk", free_bytes >= _DISK_FREE_MIN_BYTES, False, free_text, "large runs write about 1 GiB")
@@ -198,7 +196,6 @@ def _program(name: str, candidates: tuple[str, ...], hint: str) -> Check:
 
 
 def _table(checks: list[Check]) -> str:
-
     columns = [Column((), is_text=True)] * 4
     rows = []
     for check in checks:

@@ -104,7 +104,6 @@ def _default_folder() -> Path:
 
 
 def _listen_address(text: str | None, *, has_tls: bool) -> Address:
-
     return parse_address(text or ("0.0.0.0" if has_tls else "127.0.0.1"), DEFAULT_PORT, "--listen")
 
 
@@ -122,5 +121,4 @@ def _networks(texts: list[str]) -> list[IPv4Network | IPv6Network]:
 
 
 def _rate_bps(text: str | None) -> int:
-
     return 0 if text is None else parse_rate_limit(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from fabricbench import __version__
 from fabricbench.backend.protocol import Backend
 from fabricbench.cli.errors import SIGNALLED, bad_value
 from fabricbench.cli.options import AuthorityOption, OverridesOption, WorkspaceOption, authority_folder
-from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.cli.output import Format, has_colour, note, write, yaml_text
 from fabricbench.cli.progress import display
 from fabricbench.cli.testbed.hosts import require_libraries
 from fabricbench.cli.testbed.lab import LAB_SCALE, blueprint_of_loaded
@@ -163,7 +162,6 @@ def _host_pairs(pairs: str | None, names: Sequence[str]) -> list[Pair]:
 
 
 def _size(text: str) -> int:
-
     allowed = f"{LARGE_BYTES[1] >> 10}KB or more"
     try:
         size = SizeRange.model_validate({"start": text, "end": text}).start_bytes
@@ -185,7 +183,6 @@ def _hosts_settings(loaded: LoadedPlan, hosts_file: Path | None, *, in_lab: bool
 
 
 def _backend(loaded: LoadedPlan, settings: Mapping[str, Any], authority: Path) -> Backend:
-
     backend_settings = {**settings, "hosts_authority": str(authority)} if settings else {}
     return loading.backend_of(loaded, backend_settings)
 
@@ -214,7 +211,6 @@ def _measure(
 
 
 def _run(sweep: LoadedPlan, backend: Backend, store: Workspace) -> Sequence[Trial]:
-
     with display() as listener:
         outcome = Runner(store, backend, result_rows, listener).run(sweep)
     if outcome.stopped_by is not None:
@@ -295,16 +291,8 @@ def _host_facts(trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _write_profile(profile: Mapping[str, Any], path: Path) -> None:
-    from ruamel.yaml import YAML
-
-    text = io.StringIO()
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 4000
-    yaml.dump(dict(profile), text)
     with atomic_file(path) as file:
-        file.write(text.getvalue().encode())
+        file.write(yaml_text(dict(profile), flow_style=None).encode())
 
 
 def _rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -322,7 +310,6 @@ def _rows(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _formatted(rows: Sequence[dict[str, Any]], output: Format) -> str:
-
     if output is Format.CSV:
         return rows_csv(list(rows[0]), rows)
     headers = ("parameter", "value", "residual", "residual", "samples", "measured by")

@@ -134,12 +134,10 @@ def schema_command() -> None:
 
 
 def _table(reports: Sequence[HostReport]) -> str:
-
     return render([Column((), is_text=True)] * 5, list(_rows(reports)), colour=has_colour())
 
 
 def _rows(reports: Sequence[HostReport]) -> Iterator[Any]:
-
     for report in reports:
         for row in report.rows():
             style = Style.RED if row["state"] == "PROBLEM" else Style.PLAIN

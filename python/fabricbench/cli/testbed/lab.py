@@ -120,7 +120,6 @@ def blueprint_of_loaded(loaded: LoadedPlan, scale: int, name: str | None = None)
 
 
 def _searched_fabric(loaded: LoadedPlan) -> LabError:
-
     searched = loaded.plan.search.field if loaded.plan.search else ""
     return LabError(
         f"the search of {loaded.plan.name} tries values of {searched}, which is of the fabric",
@@ -129,7 +128,6 @@ def _searched_fabric(loaded: LoadedPlan) -> LabError:
 
 
 def _different_fabrics(loaded: LoadedPlan, is_swept: bool) -> LabError:
-
     if is_swept:
         hint = "give each swept field of the fabric one value: -s 'sweep.FIELD=[VALUE]'"
         return LabError(f"the swept values of {loaded.plan.name} give different fabrics", hint)
@@ -271,7 +269,6 @@ def _write_rows(key: str, rows: Sequence[dict[str, Any]], output: Format) -> Non
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
-
     columns = [Column((key.replace("_", " "),), isinstance(value, str)) for key, value in rows[0].items()]
     return render(
         columns, [Row([_cell(value) for value in row.values()]) for row in rows], colour=has_colour()

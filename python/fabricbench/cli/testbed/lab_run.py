@@ -122,7 +122,6 @@ def lab_plan(loaded: LoadedPlan, driver: str | None) -> LabPlan:
 
 
 def _check_any(loaded: LoadedPlan, excluded: Sequence[Excluded], labs: Sequence[LabPart]) -> None:
-
     reasons: dict[str, list[str]] = {}
     for exclusion in excluded:
         reasons.setdefault(exclusion.reason, []).append(exclusion.trial.variant)

@@ -70,7 +70,7 @@ class _Awaited(Enum):
     NOTHING = auto()
 
     def limit_s(self) -> float:
-        """Return the time limit [s]; infinite for receiving a response, which `Connection.look` checks."""
+        """Return the time limit [s]; infinite for receiving a response, which `Connection.check_deadline` checks."""
         limits = {
             _Awaited.HEADERS: PATIENCE.headers_s,
             _Awaited.BODY: PATIENCE.body_s,
@@ -138,7 +138,7 @@ class Connection(H11Protocol):
         self._taken_at = self.loop.time()
         super().resume_writing()
 
-    def look(self, now: float) -> None:
+    def check_deadline(self, now: float) -> None:
         """Disconnect the client if it exceeded its deadline."""
         if not self.is_made:
             return  # the handshake has a time limit of its own
@@ -258,11 +258,11 @@ class Connections:
         self._forget(connection)
         return True
 
-    def look(self) -> None:
+    def check_deadlines(self) -> None:
         """Disconnect clients that exceeded their deadline."""
         now = asyncio.get_running_loop().time()
         for connection in list(self._open):
-            connection.look(now)
+            connection.check_deadline(now)
 
     def close(self) -> None:
         """Disconnect those still in their handshake; uvicorn ends the others."""

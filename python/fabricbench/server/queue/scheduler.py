@@ -76,7 +76,7 @@ class WorkerProcess:
         )
         self.run_id: str | None = None
         self.has_claimed = False
-        self._places = 0
+        self._slots = 0
         self._on_event, self._on_end = on_event, on_end
         self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES_MAX)
         self._threads = [Thread(target=read, daemon=True) for read in (self._read_events, self._read_stderr)]
@@ -102,11 +102,11 @@ class WorkerProcess:
         """Cancel the run."""
         self._send("cancel\n")
 
-    def give_places(self, places: int) -> None:
+    def set_slots(self, slots: int) -> None:
         """Set the number of concurrent trials of the run."""
-        if places != self._places:
-            self._places = places
-            self._send(f"places {places}\n")
+        if slots != self._slots:
+            self._slots = slots
+            self._send(f"places {slots}\n")
 
     def end(self) -> None:
         """Interrupt the run, at the end of the server."""
@@ -201,7 +201,7 @@ class Scheduler:
             worker.close()
         for worker in self._workers:
             with suppress(StoreError):
-                self._settle(worker)
+                self._record_end(worker)
 
     def _work(self) -> None:
         while not self._stop.is_set():
@@ -226,7 +226,7 @@ class Scheduler:
         for run_id in self.queue.cancelled(list(running)) if running else ():
             running[run_id].cancel()
         self._fill()
-        self._share_places()
+        self._divide_slots()
 
     def _fill(self) -> None:
         """Start a worker for each run that can start, while slots are free."""
@@ -242,10 +242,10 @@ class Scheduler:
             with self._lock:
                 self._workers.append(worker)
 
-    def _share_places(self) -> None:
+    def _divide_slots(self) -> None:
         """Divide the slots equally among the runs, for their concurrent trials."""
         for worker in self._workers:
-            worker.give_places(self._settings.workers // len(self._workers))
+            worker.set_slots(self._settings.workers // len(self._workers))
 
     def _handle_event(self, run_id: str, content: dict[str, object]) -> None:
         kind = str(content.pop("event"))
@@ -259,11 +259,11 @@ class Scheduler:
 
     def _reap(self) -> None:
         for worker in [candidate for candidate in self._workers if candidate.has_ended()]:
-            self._settle(worker)
+            self._record_end(worker)
             with self._lock:
                 self._workers.remove(worker)
 
-    def _settle(self, worker: WorkerProcess) -> None:
+    def _record_end(self, worker: WorkerProcess) -> None:
         """Record the end of the run of a worker that has ended."""
         if worker.process.returncode:
             self._workspace.recover()

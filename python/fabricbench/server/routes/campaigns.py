@@ -20,7 +20,7 @@ from fabricbench.results.studies.campaign_table import campaign_table
 from fabricbench.results.studies.factor_effects import CampaignTable, front_of
 from fabricbench.results.studies.factor_effects import Response as Effects
 from fabricbench.server.errors import ERRORS, ApiError, error_404
-from fabricbench.server.routes.figures import plot_json
+from fabricbench.server.routes.figures import JSON_OBJECT, plot_json
 from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
 from fabricbench.server.state import ServerState, State
 from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
@@ -188,10 +188,7 @@ def _trials_of(state: ServerState, name: str) -> CampaignTrials:
     return campaign_trials
 
 
-@router.get(
-    "/campaigns/{name}/analysis",
-    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
-)
+@router.get("/campaigns/{name}/analysis", responses=JSON_OBJECT)
 def analyse_campaign(
     name: CampaignName,
     state: State,
@@ -242,10 +239,7 @@ def _response_content(response: Effects) -> dict[str, Any]:
     }
 
 
-@router.get(
-    "/campaigns/{name}/pareto",
-    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
-)
+@router.get("/campaigns/{name}/pareto", responses=JSON_OBJECT)
 def compare_metrics(
     name: CampaignName,
     state: State,

@@ -12,7 +12,7 @@ from fabricbench.report.documents.twins import NoTwinError, twins_json, twins_of
 from fabricbench.report.output.json_csv import comparison_json
 from fabricbench.results.curves import compared_curves, shown_metrics
 from fabricbench.server.errors import ERRORS, ApiError, error_404
-from fabricbench.server.routes.figures import plot_json
+from fabricbench.server.routes.figures import JSON_OBJECT, plot_json
 from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
 from fabricbench.server.routes.trials import finished_trial
 from fabricbench.server.state import ServerState, State
@@ -23,7 +23,7 @@ _Id = Annotated[str, Query(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$")]
 _Trials = Annotated[list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")]
 
 
-@router.get("/compare", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}})
+@router.get("/compare", responses=JSON_OBJECT)
 def compare_trials(
     state: State,
     trial: _Trials,
@@ -59,9 +59,7 @@ def compare_trials(
     return Response(comparison_json(comparison), media_type="application/json")
 
 
-@router.get(
-    "/compare/figure", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}}
-)
+@router.get("/compare/figure", responses=JSON_OBJECT)
 def draw_comparison(
     state: State,
     trial: _Trials,

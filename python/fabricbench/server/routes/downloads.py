@@ -104,7 +104,7 @@ async def download(
 
 
 def _write(trial: Trial, state: ServerState, path: Path) -> None:
-    with state.cache.places:
+    with state.cache.slots:
         _writer(path.name)(trial, state, path)
 
 
@@ -203,7 +203,6 @@ async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int
 
 
 def _write_capture(trial: Trial, path: Path, capture: dict[str, Any]) -> None:
-
     facts = trial.facts
     is_infiniband = facts.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
     addresses = capture["lids"] if is_infiniband else capture["addresses"]

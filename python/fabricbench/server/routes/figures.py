@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
@@ -27,6 +27,10 @@ FigureSection = StrEnum(  # type: ignore[misc]
     "FigureSection", {figure.section.key.upper(): figure.section.key for figure in FIGURES.values()}
 )
 _PS_MAX = 1 << 62
+JSON_OBJECT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"application/json": {"schema": {"type": "object"}}}}
+}
+"""Responses of an operation whose JSON no model describes, for the OpenAPI schema."""
 
 
 class FigureInfo(BaseModel):
@@ -80,10 +84,7 @@ def _names(trial: Trial, run: list[Trial], twins: list[Trial]) -> bytes:
     return json.dumps(names).encode()
 
 
-@router.get(
-    "/trials/{trial_id}/figures/{name}",
-    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
-)
+@router.get("/trials/{trial_id}/figures/{name}", responses=JSON_OBJECT)
 def draw_figure(
     trial: FinishedTrial,
     name: FigureName,

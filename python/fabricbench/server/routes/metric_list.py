@@ -57,8 +57,6 @@ class DeclaredMetrics(BaseModel):
 @router.get("/metrics")
 def list_metrics() -> DeclaredMetrics:
     """Return every metric of a job: its title, its unit and which of two values is better."""
-    return DeclaredMetrics(metrics=[_info(metric) for metric in METRICS])
-
-
-def _info(metric: Metric) -> MetricInfo:
-    return MetricInfo.model_validate(metric, from_attributes=True)
+    return DeclaredMetrics(
+        metrics=[MetricInfo.model_validate(metric, from_attributes=True) for metric in METRICS]
+    )

@@ -151,7 +151,6 @@ class Checked(BaseModel):
 
 @cache
 def _shipped() -> list[ShippedPlan]:
-
     plans = []
     for name, path in shipped_plans().items():
         names = {"name": name, "group": path.parent.name}
@@ -177,7 +176,6 @@ _UNLOADABLE: Final[dict[str, Any]] = {
 
 @cache
 def _content(name: str) -> PlanContent | None:
-
     path = shipped_plans().get(name)
     if path is None:
         return None
@@ -185,10 +183,7 @@ def _content(name: str) -> PlanContent | None:
     return PlanContent(name=name, yaml=text, document=read_text(text, name).data)
 
 
-@cache
-def _schema() -> dict[str, Any]:
-
-    return plan_schema()
+_schema = cache(plan_schema)
 
 
 @router.get("/plans")

@@ -14,13 +14,12 @@ from fabricbench.metrics import BUS_BANDWIDTH, BY_NAME, Metric
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
-from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.studies.published import published_rows
 from fabricbench.results.job_reports import Beside, stored_reports
 from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, error_404
-from fabricbench.server.routes.figures import plot_json
+from fabricbench.server.routes.figures import JSON_OBJECT, plot_json
 from fabricbench.server.routes.metric_list import MetricParameter, chosen_metric
 from fabricbench.server.state import ServerState, State
 from fabricbench.store import Trial
@@ -73,26 +72,25 @@ def _tables() -> list[dict[str, Any]]:
         except PlanError:  # GET /api/v1/plans returns the error
             continue
         for variant in loaded.variants:
-            if variant.published is not None and variant.case.number == 0:
-                table = variant.published
-                entry = {
+            table = variant.published
+            if table is None or variant.case.number:
+                continue
+            trials = (trial for trial in loaded.trials if trial.variant == variant.label)
+            tables.append(
+                {
                     "plan": name,
                     "title": loaded.plan.title,
                     "variant": variant.label,
                     "table": table.name,
+                    "size_kind": table.size_kind,
+                    "source": table.source,
+                    "note": variant.plan.published_note or "",
+                    "values": table.rows,
+                    "specs": frozenset(trial.spec_json for trial in trials),
+                    "text": loaded.text,
                 }
-                entry |= {"size_kind": table.size_kind, "source": table.source}
-                entry |= {"note": variant.plan.published_note or ""}
-                tables.append(
-                    entry
-                    | {"values": table.rows, "specs": _specs(loaded, variant.label), "text": loaded.text}
-                )
+            )
     return tables
-
-
-def _specs(loaded: LoadedPlan, variant: str) -> frozenset[str]:
-    """Return the run specs of a variant of the plan as it is shipped, one for each size and iteration."""
-    return frozenset(trial.spec_json for trial in loaded.trials if trial.variant == variant)
 
 
 @router.get("/validation")
@@ -107,9 +105,7 @@ def list_published(state: State) -> Validation:
     return Validation(plans=[_published(entry, trials[entry["plan"]]) for entry in tables])
 
 
-@router.get(
-    "/validation/figure", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}}
-)
+@router.get("/validation/figure", responses=JSON_OBJECT)
 def draw_published(
     state: State,
     plan: Annotated[str, Query(max_length=200)],

@@ -51,7 +51,7 @@ class Control:
     def __init__(self) -> None:
         self.is_cancelled = False
         self.is_over = False
-        self.places = 1
+        self.slots = 1
         self._thread = Thread(target=self._listen, daemon=True)
         self._thread.start()
 
@@ -59,7 +59,7 @@ class Control:
         for line in sys.stdin:
             order, _, number = line.strip().partition(" ")
             if order == "places":
-                self.places = int(number)
+                self.slots = int(number)
             if order == "cancel":
                 self.is_cancelled = True
                 break
@@ -94,7 +94,7 @@ def main(root: str, hosts_files: HostsFiles, time_limit_min: int, memory_bytes: 
     if run is None:
         return
     try:
-        state, message = _carried_out(run, store, control, hosts_files, time_limit_min, on)
+        state, message = _execute(run, store, control, hosts_files, time_limit_min, on)
     except KeyboardInterrupt:  # before its first trial: from then on the runner handles signals
         if not control.is_cancelled:
             queue.put_back(run.id)
@@ -107,7 +107,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _carried_out(
+def _execute(
     run: QueuedRun, store: Workspace, control: Control, hosts_files: HostsFiles, time_limit_min: int, on: str
 ) -> tuple[str, str]:
     """Run the trials, and return the final state of the run and its message."""
@@ -171,7 +171,7 @@ def _run(
                 events.next_phase(len(phase.loaded.trials))
                 continue
             runner = Runner(store, phase.backend, result_rows, events, threads, resumes, jobs=None)
-            runner.allowed, runner.judge = (lambda: control.places), meets_criteria
+            runner.allowed, runner.judge = (lambda: control.slots), meets_criteria
             outcome = runner.run(phase.loaded)
             finished += len(outcome.trials)
             if outcome.found:

@@ -48,7 +48,7 @@ class Sandbox:
         self._context.set_forkserver_preload([TASKS_MODULE])
         self._seconds = settings.check_seconds
         self._memory_bytes = settings.check_memory_bytes
-        self._places = asyncio.Semaphore(max(2, settings.workers))
+        self._slots = asyncio.Semaphore(max(2, settings.workers))
         self._threads = ThreadPoolExecutor(max(2, settings.workers), "sandbox")
         self._running: set[BaseProcess] = set()
 
@@ -72,12 +72,12 @@ class Sandbox:
         """
         try:
             async with asyncio.timeout(_WAIT_S):
-                await self._places.acquire()
+                await self._slots.acquire()
         except TimeoutError as error:
             raise BusyError("too many plans are being checked at once") from error
         running = self._threads.submit(self._run, task, arguments)
         loop = asyncio.get_running_loop()
-        running.add_done_callback(lambda _done: loop.call_soon_threadsafe(self._places.release))
+        running.add_done_callback(lambda _done: loop.call_soon_threadsafe(self._slots.release))
         return await asyncio.wrap_future(running)
 
     def _run(self, task: str, arguments: Mapping[str, Any]) -> Any:
