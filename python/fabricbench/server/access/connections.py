@@ -70,7 +70,7 @@ class _Awaited(Enum):
     NOTHING = auto()
 
     def limit_s(self) -> float:
-        """Return the time limit [s]; infinite for receiving a response, which `Connection.check_deadline` checks."""
+        """Return the time limit [s]; infinite for a response (`Connection.check_deadline`)."""
         limits = {
             _Awaited.HEADERS: PATIENCE.headers_s,
             _Awaited.BODY: PATIENCE.body_s,
