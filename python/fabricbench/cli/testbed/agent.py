@@ -12,7 +12,7 @@ from fabricbench import __version__
 from fabricbench.cli.errors import SIGNALLED
 from fabricbench.cli.output import note
 from fabricbench.cli.testbed.hosts import require_libraries
-from fabricbench.hosts.addresses import Address, parse_address
+from fabricbench.hosts.addresses import parse_address
 from fabricbench.hosts.agent.data_plane import CoreDataPlane
 from fabricbench.hosts.agent.program import Agent, AgentSettings
 from fabricbench.hosts.agent.session import Policy
@@ -88,8 +88,9 @@ def agent_command(
     if join is not None:
         identity = join_controller(join, AgentFolder(home))
         note(f"joined as {identity.name}, until {identity.expires:%Y-%m-%d}; certificates in {home}")
-    address = _listen_address(listen, has_tls=not no_tls)
-    policy = Policy(os.uname().nodename, _networks(allow or []), _rate_bps(rate_limit))
+    address = parse_address(listen or ("127.0.0.1" if no_tls else "0.0.0.0"), DEFAULT_PORT, "--listen")
+    rate_bps = 0 if rate_limit is None else parse_rate_limit(rate_limit)
+    policy = Policy(os.uname().nodename, _networks(allow or []), rate_bps)
     agent = Agent(AgentSettings(address, home, not no_tls, policy), CoreDataPlane(), __version__)
     networks = ", ".join(map(str, policy.networks))
     message = f"agent at {address}, process {os.getpid()}; peers allowed: {networks}"
@@ -103,10 +104,6 @@ def _default_folder() -> Path:
     return (Path(state) if state else Path.home() / ".local/state") / "fabricbench/agent"
 
 
-def _listen_address(text: str | None, *, has_tls: bool) -> Address:
-    return parse_address(text or ("0.0.0.0" if has_tls else "127.0.0.1"), DEFAULT_PORT, "--listen")
-
-
 def _networks(texts: list[str]) -> list[IPv4Network | IPv6Network]:
     from ipaddress import ip_network
 
@@ -118,7 +115,3 @@ def _networks(texts: list[str]) -> list[IPv4Network | IPv6Network]:
             allowed = "a network such as 10.0.0.0/16, no bits set beyond its prefix"
             raise RefusedError("--allow", f'"{text}"', allowed) from error
     return accepted
-
-
-def _rate_bps(text: str | None) -> int:
-    return 0 if text is None else parse_rate_limit(text)

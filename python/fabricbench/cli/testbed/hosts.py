@@ -121,7 +121,7 @@ def check_command(
     elif output is Format.CSV:
         write(rows_csv(list(rows[0]), rows))
     else:
-        write(_table(reports))
+        write(render([Column((), is_text=True)] * 5, list(_rows(reports)), colour=has_colour()))
     if any(report.is_problem for report in reports):
         raise typer.Exit(2)
 
@@ -131,10 +131,6 @@ def schema_command() -> None:
     import json
 
     write(json.dumps(hosts_schema(), indent=2))
-
-
-def _table(reports: Sequence[HostReport]) -> str:
-    return render([Column((), is_text=True)] * 5, list(_rows(reports)), colour=has_colour())
 
 
 def _rows(reports: Sequence[HostReport]) -> Iterator[Any]:
