@@ -10,7 +10,7 @@ import pytest
 from tests.devices.sonic_files import changed, errors, made, values
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.read import Asked, read_device
+from fabricbench.plan.devices.read import ReadOptions, read_device
 from fabricbench.plan.devices.sonic_config.conversion import Carried, values_of
 from fabricbench.plan.errors import PlanError
 
@@ -19,7 +19,7 @@ SAMPLES = Path(__file__).parent / "samples"
 
 def read(content: str | bytes) -> Fragment:
     data = content.encode() if isinstance(content, str) else content
-    return read_device(data, "leaf.json", Asked())
+    return read_device(data, "leaf.json", ReadOptions())
 
 
 def told(fragment: Fragment) -> tuple[object, ...]:
