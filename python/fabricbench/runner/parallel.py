@@ -84,7 +84,7 @@ class Task:
         number: Its number in the run, from 1.
         memory_bytes: Its estimated memory [bytes]; None if unknown.
         attempt: The attempt at it; None before it starts, or if it already has a record.
-        kept: The trial from the workspace, if it already had a record.
+        stored: The trial from the workspace, if it already had a record.
         done: Answer of its process when the record is complete.
         error: Error of the trial, if it failed.
     """
@@ -94,14 +94,14 @@ class Task:
     number: int
     memory_bytes: int | None
     attempt: Attempt | None = None
-    kept: Trial | None = None
+    stored: Trial | None = None
     done: Done | None = None
     error: BaseException | None = None
 
     @property
     def is_settled(self) -> bool:
         """Whether its result is final."""
-        return self.kept is not None or self.done is not None or self.error is not None
+        return self.stored is not None or self.done is not None or self.error is not None
 
 
 class Worker(Peer):
@@ -110,21 +110,21 @@ class Worker(Peer):
     def __init__(self, setup: Setup) -> None:
         super().__init__("fabricbench.runner.worker")
         self.task: Task | None = None
-        self.tell(setup)
+        self.send(setup)
 
     def begin(self, task: Task, order: Order) -> None:
         """Start a trial in the process."""
         self.task = task
-        self.tell(order)
+        self.send(order)
 
-    def tell(self, message: object) -> None:
+    def send(self, message: object) -> None:
         """Send a `Setup` or an `Order`."""
         try:
             self.connection.send(message)
-        except OSError:  # the process has ended; `hear` reports that
+        except OSError:  # the process has ended; `receive` reports that
             return
 
-    def hear(self) -> Any:
+    def receive(self) -> Any:
         """Return the next message of the process; None if it has ended."""
         try:
             return self.connection.recv()
@@ -181,7 +181,7 @@ class SideBySide:
                     for worker in [
                         busy_worker for busy_worker in self._busy if busy_worker.connection in ready
                     ]:
-                        self._hear(worker)
+                        self._process_message(worker)
         except BaseException as error:
             self._leave(error)
             if self._error is not None:
@@ -198,8 +198,8 @@ class SideBySide:
         while self._waiting and self._has_room(self._waiting[0]):
             task = self._waiting.popleft()
             self._started.append(task)
-            task.kept = self._runner.kept(task.facts)
-            if task.kept is not None:
+            task.stored = self._runner.stored_trial(task.facts)
+            if task.stored is not None:
                 continue
             self._runner.listener.trial_started(task.facts, task.number, self._count)
             task.attempt = self._runner.workspace.begin_elsewhere(task.facts, machine_facts())
@@ -212,11 +212,11 @@ class SideBySide:
         if any(started.facts.id == task.facts.id for started in self._started):
             return False  # duplicate trial in a plan: the second one uses the record of the first
         running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
-        return self._places.have_room(running, task.memory_bytes)
+        return self._places.has_room(running, task.memory_bytes)
 
-    def _hear(self, worker: Worker) -> None:
+    def _process_message(self, worker: Worker) -> None:
         """Process a message of a worker."""
-        task, message = worker.task, worker.hear()
+        task, message = worker.task, worker.receive()
         if task is None:
             raise AssertionError("a process that has nothing to do is heard")
         if isinstance(message, dict):
@@ -250,7 +250,7 @@ class SideBySide:
             self._finish_one(self._started.popleft())
 
     def _finish_one(self, task: Task) -> None:
-        trial = task.kept
+        trial = task.stored
         if task.attempt is not None and task.done is not None:
             try:
                 ready = task.attempt.ready(task.done.summary, task.done.engine, task.done.record)
@@ -261,7 +261,7 @@ class SideBySide:
             trial = self._runner.workspace.find(task.facts.id)
         if trial is not None:
             self._done.append(trial)
-            self._runner.listener.trial_finished(trial, task.number, resumed=task.kept is not None)
+            self._runner.listener.trial_finished(trial, task.number, resumed=task.stored is not None)
 
     def _leave(self, error: BaseException) -> None:
         """End all processes; finish complete records if the user stopped the run, and give up the others."""

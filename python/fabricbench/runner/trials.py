@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.runner.concurrency import Pace, Places
-    from fabricbench.runner.search import Found, Judge
+    from fabricbench.runner.search import Judge, SearchResult
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Outcome:
         trials: The finished trials, in the order of the plan.
         count: Number of trials of the plan; the upper bound for a search that was stopped.
         stopped_by: The signal that ended it early; None if all trials ran.
-        found: Results of the plan's search in each case; empty for a plan without a search.
+        search_results: Results of the plan's search in each case; empty for a plan without a search.
     """
 
     trials: Sequence[Trial]
     count: int
     stopped_by: signal.Signals | None = None
-    found: Sequence[Found] = ()
+    search_results: Sequence[SearchResult] = ()
 
 
 @dataclass
@@ -121,8 +121,8 @@ class Runner:
                 searching.run(run, self.listener)
             except KeyboardInterrupt:
                 stopped_by = interrupts.received or signal.SIGINT
-                return Outcome(done, searching.count, stopped_by, searching.found)
-        return Outcome(done, searching.count, found=searching.found)
+                return Outcome(done, searching.count, stopped_by, searching.results)
+        return Outcome(done, searching.count, search_results=searching.results)
 
     def _run(
         self,
@@ -176,7 +176,7 @@ class Runner:
         self, planned: PlannedTrial, facts: TrialFacts, number_of: tuple[int, int], interrupts: Interrupts
     ) -> tuple[Trial, bool]:
         """Return a trial and whether it already had its record; run it if not."""
-        trial = self.kept(facts)
+        trial = self.stored_trial(facts)
         number, count = number_of
         resumed = trial is not None
         if trial is None:
@@ -190,7 +190,7 @@ class Runner:
         self.listener.trial_finished(trial, number, resumed=resumed)
         return trial, resumed
 
-    def kept(self, facts: TrialFacts) -> Trial | None:
+    def stored_trial(self, facts: TrialFacts) -> Trial | None:
         """Return the trial if it already has its record and the run resumes."""
         return self.workspace.resume(facts) if self.resume else None
 

@@ -174,7 +174,7 @@ def _test_report(end: TestEnd, titles: dict[str, str], names: dict[str, KpiName]
 
     test, plan, outcome = end.part.test, end.part.loaded.plan, end.outcome
     trials = list(outcome.trials) if outcome else []
-    searches = outcome.found if outcome else ()
+    searches = outcome.search_results if outcome else ()
     # Only the values that hold are results of a search; its other trials are in the workspace.
     result_trials = [trial for search in searches for trial in search.trials] if searches else trials
     kpis = {name: names.get(name) or KpiName(name, "") for name in test.metrics}

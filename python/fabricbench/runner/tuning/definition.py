@@ -55,7 +55,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TuningDefinition:
     """Definition of a search.
 
     Attributes:

@@ -88,7 +88,7 @@ class OnThisMachine:
 
     def _has_room(self, unit: Unit) -> bool:
         running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
-        return self._places.have_room(running, unit.memory_bytes)
+        return self._places.has_room(running, unit.memory_bytes)
 
     def _begin(self, unit: Unit, count: int) -> None:
         task = Task(unit.planned, unit.facts, 0, unit.memory_bytes)
@@ -105,7 +105,7 @@ class OnThisMachine:
         """Process the messages of workers, and finish complete records."""
         ready: dict[str, ReadyTrial] = {}
         for worker in workers:
-            task, message = worker.task, worker.hear()
+            task, message = worker.task, worker.receive()
             if task is None:
                 raise AssertionError("a process that has nothing to do is heard")
             if isinstance(message, dict):

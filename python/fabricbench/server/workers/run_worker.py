@@ -174,8 +174,8 @@ def _run(
             runner.allowed, runner.judge = (lambda: control.places), meets_criteria
             outcome = runner.run(phase.loaded)
             finished += len(outcome.trials)
-            if outcome.found:
-                teller.found(outcome.found)
+            if outcome.search_results:
+                teller.found(outcome.search_results)
             if outcome.stopped_by is not None:
                 return finished, False
             teller.next_phase(outcome.count)
@@ -206,7 +206,7 @@ def _search_on_cluster(
     except KeyboardInterrupt:
         return finished, False
     finally:
-        teller.found(searching.found)
+        teller.found(searching.results)
     return finished, True
 
 
