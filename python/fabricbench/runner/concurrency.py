@@ -20,7 +20,7 @@ _LONG_MS: Final = 10_000
 
 
 @dataclass(frozen=True)
-class Places:
+class SharedResources:
     """Resources shared by concurrent trials.
 
     Attributes:
@@ -74,9 +74,11 @@ class Pace:
     far less than estimated. The measured times of the first trials correct the estimates of the others.
     """
 
-    def __init__(self, places: Places, estimates: Sequence[Estimate | None], *, is_forced: bool) -> None:
+    def __init__(
+        self, resources: SharedResources, estimates: Sequence[Estimate | None], *, is_forced: bool
+    ) -> None:
         """Take the resources and the estimated cost of each trial; `is_forced` if the user set `--jobs`."""
-        self.places = places
+        self.resources = resources
         self._times_ms = [estimate["time_ms"] if estimate else 0 for estimate in estimates]
         self._is_forced = is_forced
         self._estimated_ms = 0.0
@@ -87,12 +89,12 @@ class Pace:
         self._estimated_ms += self._times_ms[index]
         self._taken_ms += time_s * 1000
 
-    def is_side_by_side(self, started: int) -> bool:
+    def is_concurrent(self, started: int) -> bool:
         """Return whether the trials after the first `started` should run concurrently."""
         left_ms = self._times_ms[started:]
         if self._is_forced or len(left_ms) < 2:
             return self._is_forced
-        at_once = min(self.places.at_once, len(left_ms))
+        at_once = min(self.resources.at_once, len(left_ms))
         saved_ms = sum(left_ms) - max(sum(left_ms) / at_once, *left_ms)
         if self._estimated_ms:
             return saved_ms * self._taken_ms / self._estimated_ms > _GAIN_MS
@@ -120,5 +122,5 @@ def pace_of(
     at_once = min(len(loaded.trials), jobs or cores // (threads or 1))
     if at_once < 2 or not isinstance(backend, SharingCores):
         return None
-    places = Places(at_once, cores, available_memory_bytes(), allowed)
-    return Pace(places, loaded.estimates, is_forced=jobs is not None)
+    resources = SharedResources(at_once, cores, available_memory_bytes(), allowed)
+    return Pace(resources, loaded.estimates, is_forced=jobs is not None)

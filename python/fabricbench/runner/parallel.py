@@ -23,7 +23,7 @@ from typing import Any, Final, cast
 
 from fabricbench.backend.protocol import SharingCores
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.runner.concurrency import Places
+from fabricbench.runner.concurrency import SharedResources
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
 from fabricbench.runner.trial_facts import machine_facts
@@ -99,7 +99,7 @@ class Task:
     error: BaseException | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Whether its result is final."""
         return self.stored is not None or self.done is not None or self.error is not None
 
@@ -139,21 +139,23 @@ class Worker(Peer):
         return TrialProcessError(text) if -status in _KILLED or status == 2 else RuntimeError(text)
 
 
-class SideBySide:
+class ConcurrentTrials:
     """The trials of a run that run concurrently."""
 
-    def __init__(self, runner: Runner, tasks: Iterable[Task], places: Places, done: list[Trial]) -> None:
+    def __init__(
+        self, runner: Runner, tasks: Iterable[Task], resources: SharedResources, done: list[Trial]
+    ) -> None:
         """Prepare the trials.
 
         Args:
             runner: The runner with workspace, results and listener; its backend shares cores.
             tasks: The remaining trials, in the order of the plan.
-            places: The resources that they share.
+            resources: The resources that they share.
             done: List with the earlier trials; finished trials are appended in the order of the plan.
         """
         self._runner = runner
         self._setup = Setup(cast("SharingCores", runner.backend), runner.results, runner.threads)
-        self._places = places
+        self._resources = resources
         self._waiting = deque(tasks)
         self._count = len(done) + len(self._waiting)
         self._started: deque[Task] = deque()
@@ -203,7 +205,7 @@ class SideBySide:
                 continue
             self._runner.listener.trial_started(task.facts, task.number, self._count)
             task.attempt = self._runner.workspace.begin_elsewhere(task.facts, machine_facts())
-            cores = self._places.cores_of(task.memory_bytes, 1 + len(self._waiting) + len(self._busy))
+            cores = self._resources.cores_of(task.memory_bytes, 1 + len(self._waiting) + len(self._busy))
             worker = self._idle.pop() if self._idle else Worker(self._setup)
             self._busy.append(worker)
             worker.begin(task, Order(task.planned, task.facts, task.attempt.folder, cores))
@@ -212,7 +214,7 @@ class SideBySide:
         if any(started.facts.id == task.facts.id for started in self._started):
             return False  # duplicate trial in a plan: the second one uses the record of the first
         running = [worker.task.memory_bytes for worker in self._busy if worker.task is not None]
-        return self._places.has_room(running, task.memory_bytes)
+        return self._resources.has_room(running, task.memory_bytes)
 
     def _process_message(self, worker: Worker) -> None:
         """Process a message of a worker."""
@@ -246,7 +248,7 @@ class SideBySide:
 
     def _finish(self) -> None:
         """Finish the complete records, in the order of the plan."""
-        while self._started and self._started[0].is_settled:
+        while self._started and self._started[0].is_final:
             self._finish_one(self._started.popleft())
 
     def _finish_one(self, task: Task) -> None:
@@ -268,7 +270,7 @@ class SideBySide:
         for worker in self._busy:
             worker.end()
         for task in self._started:
-            if task.is_settled and isinstance(error, KeyboardInterrupt):
+            if task.is_final and isinstance(error, KeyboardInterrupt):
                 with suppress(StoreError):  # the trial records its error
                     self._finish_one(task)
             elif task.attempt is not None:

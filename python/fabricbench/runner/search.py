@@ -108,7 +108,7 @@ class _Bracket:
         )
 
 
-class Searching:
+class PlanSearch:
     """The search of a plan in rounds: each round tries the next value of every incomplete case.
 
     Attributes:

@@ -182,7 +182,7 @@ def load_suite(
     return Suite(suite_file, tests, document.text)
 
 
-def carry_out(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
+def run_suite(suite: Suite, run: Callable[[SuiteTest, int], Outcome]) -> Iterator[TestEnd]:
     """Run the tests in sequence; a failed test does not end the suite, a stopped one does.
 
     Args:

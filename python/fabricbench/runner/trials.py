@@ -1,7 +1,4 @@
-"""Runs the trials of a plan into a workspace, sequentially or concurrently.
-
-Also defines the listener of a run, facts and ids of trials and runs, and the facts of this machine.
-"""
+"""Runs the trials of a plan, or those of its search, into a workspace, sequentially or concurrently."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from fabricbench.store.record.writer import TrialWriter
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.runner.concurrency import Pace, Places
+    from fabricbench.runner.concurrency import Pace, SharedResources
     from fabricbench.runner.search import Judge, SearchResult
 
 
@@ -99,11 +96,11 @@ class Runner:
 
     def _search(self, loaded: LoadedPlan) -> Outcome:
         """Run the search of a plan; each round runs like the trials of a plan."""
-        from fabricbench.runner.search import Searching
+        from fabricbench.runner.search import PlanSearch
 
         if self.judge is None:
             raise AssertionError("a plan with a search has nobody who judges its trials")
-        searching = Searching(loaded, self.backend, self.judge)
+        search = PlanSearch(loaded, self.backend, self.judge)
         done: list[Trial] = []
         with Interrupts() as interrupts:
 
@@ -118,11 +115,11 @@ class Runner:
                 return part_trials
 
             try:
-                searching.run(run, self.listener)
+                search.run(run, self.listener)
             except KeyboardInterrupt:
                 stopped_by = interrupts.received or signal.SIGINT
-                return Outcome(done, searching.count, stopped_by, searching.results)
-        return Outcome(done, searching.count, search_results=searching.results)
+                return Outcome(done, search.count, stopped_by, search.results)
+        return Outcome(done, search.count, search_results=search.results)
 
     def _run(
         self,
@@ -136,8 +133,8 @@ class Runner:
         pace = self._pace(loaded)
         while remaining:
             interrupts.check()
-            if pace is not None and pace.is_side_by_side(len(done)):
-                self._side_by_side(loaded, remaining, pace.places, done, interrupts)
+            if pace is not None and pace.is_concurrent(len(done)):
+                self._run_concurrently(loaded, remaining, pace.resources, done, interrupts)
                 return
             planned, facts = remaining.popleft()
             started_at = time.monotonic()
@@ -154,15 +151,15 @@ class Runner:
         options = {"threads": self.threads, "jobs": self.jobs}
         return pace_of(loaded, self.backend, **options, allowed=self.allowed)
 
-    def _side_by_side(
+    def _run_concurrently(
         self,
         loaded: LoadedPlan,
         left: Sequence[tuple[PlannedTrial, TrialFacts]],
-        places: Places,
+        resources: SharedResources,
         done: list[Trial],
         interrupts: Interrupts,
     ) -> None:
-        from fabricbench.runner.parallel import SideBySide, Task
+        from fabricbench.runner.parallel import ConcurrentTrials, Task
 
         first_index = len(done)
         estimated = zip(left, loaded.estimates[first_index:], strict=True)
@@ -170,7 +167,7 @@ class Runner:
             Task(planned, facts, number, estimate["memory_bytes"] if estimate else None)
             for number, ((planned, facts), estimate) in enumerate(estimated, first_index + 1)
         ]
-        SideBySide(self, tasks, places, done).run(interrupts)
+        ConcurrentTrials(self, tasks, resources, done).run(interrupts)
 
     def _one(
         self, planned: PlannedTrial, facts: TrialFacts, number_of: tuple[int, int], interrupts: Interrupts

@@ -11,7 +11,7 @@ from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.json_text import text_of
 from fabricbench.plan.devices.sonic_config import conversion
 from fabricbench.plan.devices.sonic_config.config_db import Sonic
-from fabricbench.plan.devices.sonic_config.conversion import Carried
+from fabricbench.plan.devices.sonic_config.conversion import TrafficPriorities
 from fabricbench.plan.devices.sonic_config.redis_dump import configuration_of
 
 SONIC: Final = "sonic"
@@ -49,8 +49,8 @@ def read_device(content: bytes, source: str, options: ReadOptions) -> Fragment:
     """
     kind = options.format or _kind(content)
     if kind == SONIC:
-        carried = Carried(options.priority, options.data_dscp, options.cnp_dscp)
-        return conversion.fragment_of(Sonic(configuration_of(content, source)), carried)
+        traffic = TrafficPriorities(options.priority, options.data_dscp, options.cnp_dscp)
+        return conversion.fragment_of(Sonic(configuration_of(content, source)), traffic)
     text = text_of(content, source)
     if kind == CONTAINERLAB:
         return containerlab.fragment_of(text, source)

@@ -1,4 +1,4 @@
-"""The network of a plan: topology, load balancing, switches, NICs."""
+"""The network of a plan: topology, load balancing, switches, NICs, failures, extra delays, shared memory."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any

@@ -19,7 +19,7 @@ from fabricbench.backend.machine import available_cores, available_memory_bytes
 from fabricbench.runner.campaign.progress_actor import Report
 from fabricbench.runner.campaign.tasks import Nodes
 from fabricbench.runner.campaign.worker import Answer
-from fabricbench.runner.concurrency import Places
+from fabricbench.runner.concurrency import SharedResources
 from fabricbench.runner.messages import Done, Failed, Order, Setup, TrialProcessError
 from fabricbench.runner.parallel import Worker
 from fabricbench.runner.trial_facts import machine_facts
@@ -59,7 +59,7 @@ class LocalPool:
         """
         cores, memory_bytes = available_cores(), available_memory_bytes()
         self.nodes = Nodes(cores, cores, _UNKNOWN_BYTES if memory_bytes is None else memory_bytes)
-        self._places = Places(cores, cores, memory_bytes)
+        self._resources = SharedResources(cores, cores, memory_bytes)
         self._setups = setups
         self._waiting: deque[_Trial] = deque()
         self._busy: list[tuple[Worker, _Trial]] = []
@@ -111,8 +111,8 @@ class LocalPool:
         while self._waiting:
             running = [trial.memory_bytes for _, trial in self._busy]
             cores = sum(trial.order.cores for _, trial in self._busy) + self._waiting[0].order.cores
-            is_over = bool(running) and cores > self._places.cores
-            if is_over or not self._places.has_room(running, self._waiting[0].memory_bytes):
+            is_over = bool(running) and cores > self._resources.cores
+            if is_over or not self._resources.has_room(running, self._waiting[0].memory_bytes):
                 return
             self._begin(self._waiting.popleft())
 

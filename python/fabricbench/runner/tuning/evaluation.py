@@ -127,7 +127,7 @@ class Evaluator:
         trial_by_id = {name: self._workspace.resume(unit.facts) for name, unit in units.items()}
         unfinished = [units[name] for name, trial in trial_by_id.items() if trial is None]
         if unfinished:
-            self._executor.carry_out(unfinished)
+            self._executor.run(unfinished)
             trial_by_id |= {unit.facts.id: self._workspace.resume(unit.facts) for unit in unfinished}
         return [_values(point_units, trial_by_id, metrics) for point_units in keyed_units]
 

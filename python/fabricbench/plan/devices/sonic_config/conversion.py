@@ -47,7 +47,7 @@ FIELDS: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Carried:
+class TrafficPriorities:
     """Priorities of a plan by their traffic: data, CNPs and other traffic.
 
     Attributes:
@@ -63,20 +63,20 @@ class Carried:
     others: frozenset[int] = frozenset()
 
 
-def fragment_of(sonic: Sonic, carried: Carried) -> Fragment:
+def fragment_of(sonic: Sonic, traffic: TrafficPriorities) -> Fragment:
     """Return the fields of a plan that a configuration sets.
 
     Raises:
-        PlanError: It has no traffic class for a DSCP of `carried`.
+        PlanError: It has no traffic class for a DSCP of `traffic`.
     """
-    return _FragmentBuilder(sonic, carried).fragment()
+    return _FragmentBuilder(sonic, traffic).fragment()
 
 
 class _FragmentBuilder:
     """Collects the fields, warnings and omissions of a configuration for one traffic class."""
 
-    def __init__(self, sonic: Sonic, carried: Carried) -> None:
-        self.sonic, self.carried = sonic, carried
+    def __init__(self, sonic: Sonic, traffic: TrafficPriorities) -> None:
+        self.sonic, self.traffic = sonic, traffic
         self.values: list[Value] = []
         self.warnings: list[str] = []
 
@@ -114,16 +114,16 @@ class _FragmentBuilder:
 
     def _data(self) -> int:
         """Return the priority of data; add it with its origin to the values unless the plan has it."""
-        carried = self.carried
-        if carried.cnp_dscp is not None:
-            cnp = self._class_of(carried.cnp_dscp, "cnp_dscp")
+        traffic = self.traffic
+        if traffic.cnp_dscp is not None:
+            cnp = self._class_of(traffic.cnp_dscp, "cnp_dscp")
             self.values.append(Value("transport.priorities.cnp", cnp.value, cnp.origin))
-        if carried.data_dscp is not None:
-            data = self._class_of(carried.data_dscp, "data_dscp")
+        if traffic.data_dscp is not None:
+            data = self._class_of(traffic.data_dscp, "data_dscp")
             self.values.append(Value("transport.priorities.data", data.value, data.origin))
             return int(data.value)
-        if carried.data is not None:
-            return carried.data
+        if traffic.data is not None:
+            return traffic.data
         lossless = {
             priority
             for port in self.sonic.ports
@@ -157,7 +157,7 @@ class _FragmentBuilder:
 
     def _lossless(self, data: int) -> list[int]:
         """Return the lossless priorities that the plan uses; with unused ones it would be refused."""
-        used = sorted({data} | self.carried.others)
+        used = sorted({data} | self.traffic.others)
         counts = Counter(
             tuple(priority for priority in used if port.is_lossless(priority)) for port in self.sonic.ports
         )
@@ -240,7 +240,7 @@ class _FragmentBuilder:
         name = next(curve for curve, values in thresholds.items() if values == chosen)
         profile = profile_by_port[name]
         assert profile is not None
-        marked = [curve for curve in sorted({data} | self.carried.others) if self._has_curves(curve, chosen)]
+        marked = [curve for curve in sorted({data} | self.traffic.others) if self._has_curves(curve, chosen)]
         if marked != [data]:
             self.values.append(Value(f"{_ECN}.priorities", marked, "QUEUE: wred_profile"))
         # `ecn` has the curve of the first colour with one: green, unless all green frames pass.
@@ -324,7 +324,7 @@ class _FragmentBuilder:
 
     def _about_priorities(self, data: int) -> Iterator[str]:
         """Yield the settings of priorities that the plan does not use."""
-        used = {data} | self.carried.others
+        used = {data} | self.traffic.others
         unused = {
             priority
             for port in self.sonic.ports

@@ -1,8 +1,8 @@
 """Rules that derive fields of a plan from SONiC's configuration, in `SWITCH_RULES` and `PORT_RULES`.
 
 SONiC has a value for each port, a plan one for all switches. A rule reads one port and the traffic class of
-RDMA data; `sonic` takes the value of most ports and warns of those that differ. A new field of the model is
-one more rule here, and one sentence less in `left_out_of`.
+RDMA data; `conversion` takes the value of most ports and warns of those that differ. A new field of the model
+is one more rule here, and one sentence less in `left_out_of`.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], DerivedValue | None]], ..
     ("fabric.switch.pfc.headroom", _headroom),
     ("fabric.switch.pfc.watchdog", _watchdog),
 )
-"""A field, and the rule that derives it from a port. Priorities of PFC and thresholds of ECN are in `sonic`:
+"""A field, and the rule that derives it from a port. `conversion` has priorities of PFC and thresholds of ECN:
 they concern several classes, and several speeds."""
 
 
