@@ -238,8 +238,8 @@ PORT_RULES: Final[tuple[tuple[str, Callable[[Subject], DerivedValue | None]], ..
     ("fabric.switch.pfc.headroom", _headroom),
     ("fabric.switch.pfc.watchdog", _watchdog),
 )
-"""A field, and the rule that derives it from a port. `conversion` has priorities of PFC and thresholds of ECN:
-they concern several classes, and several speeds."""
+"""A field, and the rule that derives it from a port. `conversion` has priorities of PFC and thresholds of
+ECN: they concern several classes, and several speeds."""
 
 
 def left_out_of(sonic: Sonic, data: int, *, has_pools: bool) -> Iterator[str]:
