@@ -23,7 +23,7 @@ impl Identifications {
     ) -> Option<(&'a [u8], u16)> {
         match path.open(likely, datagram) {
             Ok(packet) => Some((packet, likely)),
-            Err(wire::Error::BadIcrc { expected, found }) => self.search(likely, expected ^ found, datagram),
+            Err(wire::Error::BadIcrc { expected, stored }) => self.search(likely, expected ^ stored, datagram),
             Err(_) => None,
         }
     }
@@ -32,7 +32,7 @@ impl Identifications {
     fn search<'a>(&mut self, likely: u16, difference: u32, datagram: &'a [u8]) -> Option<(&'a [u8], u16)> {
         let packet_bytes = datagram.len() - icrc::BYTES;
         let bits = self.bits.entry(packet_bytes).or_insert_with(|| IdentificationBits::new(packet_bytes));
-        Some((&datagram[..packet_bytes], likely ^ bits.behind(difference)?))
+        Some((&datagram[..packet_bytes], likely ^ bits.of_difference(difference)?))
     }
 }
 

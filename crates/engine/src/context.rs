@@ -4,7 +4,7 @@ use crate::bits::BitSet;
 use crate::mail::Letters;
 use crate::prefetch::prefetch;
 use crate::{Inbox, Message, PartitionPlan, Totals, Window};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use units::{Instant, Span};
 
 /// Above this number of inboxes the partitions of a processor exceed a second-level cache of 1 MiB.
@@ -175,12 +175,12 @@ impl<M: Message, R, T: Totals> Context<M, R, T> {
         self.post.active[slot].drain(|node| nodes.push(node));
     }
 
-    /// Enters the windows from `first` to `last` and appends the nodes of `side` that are active in any of
-    /// them to `nodes`, in ascending order.
-    pub(crate) fn enter_side(&mut self, (first, last): (u64, u64), side: &BitSet, nodes: &mut Vec<u32>) {
+    /// Enters `windows` and appends the nodes of `side` that are active in any of them to `nodes`, in
+    /// ascending order.
+    pub(crate) fn enter_side(&mut self, windows: RangeInclusive<u64>, side: &BitSet, nodes: &mut Vec<u32>) {
         let post = &mut self.post;
-        post.begin(first);
-        for window in first..=last {
+        post.begin(*windows.start());
+        for window in windows {
             let slot = post.slot(window);
             post.active[slot].move_among(side, &mut post.on_side);
         }

@@ -133,7 +133,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         let mut turn = std::mem::take(&mut self.turn);
         self.wake_sleepers(window.index);
         if let Some(sides) = &self.sides {
-            self.context.enter_side((step.first, window.index), &sides[side.index()], &mut turn);
+            self.context.enter_side(step.first..=window.index, &sides[side.index()], &mut turn);
         }
         if step.is_probed {
             self.probe_between(&mut turn, window);

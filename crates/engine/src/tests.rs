@@ -155,7 +155,7 @@ fn ring(partitions: u32) -> Vec<Partition<Relay, Blind>> {
     }
     let count = partitions as usize;
     let plan = |index| PartitionPlan { index, partitions: count, sharing: 1, span: SPAN, slots: 8 };
-    let build = |(index, nodes): (usize, Vec<Relay>)| {
+    let build = |index: usize, nodes: Vec<Relay>| {
         let inboxes = vec![2; nodes.len()];
         let side = |node: u32| if node.is_multiple_of(2) { Side::First } else { Side::Second };
         let sides: Vec<_> = nodes.iter().map(|relay| side(relay.node)).collect();
@@ -163,7 +163,7 @@ fn ring(partitions: u32) -> Vec<Partition<Relay, Blind>> {
         partition.take_sides(sides.into_iter());
         partition
     };
-    members.into_iter().enumerate().map(build).collect()
+    members.into_iter().enumerate().map(|(index, nodes)| build(index, nodes)).collect()
 }
 
 fn witness(partitions: u32, apart_until: Instant) -> Witness {

@@ -42,36 +42,36 @@ pub enum TopologyError {
         other: String,
     },
     /// The number of hosts exceeds the limit.
-    #[error("the fabric would have {found} hosts; at most {limit} are supported")]
+    #[error("the fabric would have {hosts} hosts; at most {limit} are supported")]
     TooManyHosts {
         /// Required number.
-        found: u64,
+        hosts: u64,
         /// The limit, [`crate::MAX_HOSTS`].
         limit: u64,
     },
     /// The number of host ports exceeds the limit.
-    #[error("the fabric would have {found} host ports; at most {limit} are supported")]
+    #[error("the fabric would have {host_ports} host ports; at most {limit} are supported")]
     TooManyAttachments {
         /// Required number.
-        found: u64,
+        host_ports: u64,
         /// The limit, [`crate::MAX_ATTACHMENTS`].
         limit: u64,
     },
     /// The number of ports of a node exceeds the limit.
-    #[error("each {node} would have {found} ports; at most {limit} are supported")]
+    #[error("each {node} would have {ports} ports; at most {limit} are supported")]
     TooManyPorts {
         /// Kind of node, such as `leaf switch`.
         node: &'static str,
         /// Required number.
-        found: u64,
+        ports: u64,
         /// The limit, [`crate::MAX_PORTS`].
         limit: u64,
     },
     /// The number of links exceeds the limit.
-    #[error("the fabric would have {found} links; at most {limit} are supported")]
+    #[error("the fabric would have {links} links; at most {limit} are supported")]
     TooManyLinks {
         /// Required number.
-        found: u64,
+        links: u64,
         /// The limit, [`crate::MAX_LINKS`].
         limit: u64,
     },

@@ -421,7 +421,8 @@ impl Requester {
         &mut self,
         config: &Config,
         now: Instant,
-        (newest, highest): (Psn, Psn),
+        newest: Psn,
+        highest: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let (outstanding, highest_end) = (self.flight.outstanding(), self.flight.packets_before(highest) + 1);
@@ -441,7 +442,8 @@ impl Requester {
         &mut self,
         config: &Config,
         now: Instant,
-        (newest, missing): (Psn, Psn),
+        newest: Psn,
+        missing: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let (outstanding, missing) = (self.flight.outstanding(), self.flight.packets_before(missing));
@@ -468,7 +470,8 @@ impl Requester {
         &mut self,
         config: &Config,
         now: Instant,
-        (newest, refused): (Psn, Psn),
+        newest: Psn,
+        refused: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         if let Some(more) = &mut self.more
@@ -476,7 +479,7 @@ impl Requester {
         {
             more.resends.forget(refused);
         }
-        let outcome = self.on_selective_nak(config, now, (newest, refused), bytes_of);
+        let outcome = self.on_selective_nak(config, now, newest, refused, bytes_of);
         // The timer waits until it is resent, unless an earlier packet is missing.
         if refused == self.flight.unacked() {
             self.flight.deadline = Instant::NEVER;

@@ -40,8 +40,8 @@ pub(crate) fn require(bytes: &[u8], need: usize) -> Result<()> {
 }
 
 /// Fails unless a reserved field is zero.
-pub(crate) fn require_zero(field: &'static str, found: u64) -> Result<()> {
-    if found == 0 { Ok(()) } else { Err(Error::Reserved { field, found }) }
+pub(crate) fn require_zero(field: &'static str, value: u64) -> Result<()> {
+    if value == 0 { Ok(()) } else { Err(Error::Reserved { field, found: value }) }
 }
 
 /// Writes `parts` consecutively to the start of `buffer`, or nothing if they do not fit.

@@ -2,14 +2,15 @@
 
 use crate::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use crate::bth::{self, PadCount, Qpn};
+use crate::ethernet::pfc;
 use crate::ethernet::{self, EtherType, MacAddress};
 use crate::extension::Immediate;
-use crate::flow_control::{self, BlockCount, Operation};
 use crate::frame::Network;
 use crate::infiniband::Route;
+use crate::infiniband::flow_control::{self, BlockCount, Operation};
+use crate::infiniband::lrh::{self, ServiceLevel, VirtualLane};
 use crate::ipv4::{self, Dscp, Ecn};
-use crate::lrh::{self, ServiceLevel, VirtualLane};
-use crate::{Extension, Opcode, Psn, RoceMtu, cnp, pfc, reth, tcp, udp};
+use crate::{Extension, Opcode, Psn, RoceMtu, cnp, reth, tcp, udp};
 use proptest::prelude::*;
 use proptest::sample::select;
 

@@ -1,53 +1,12 @@
-//! Registry of all patterns by name.
+//! Patterns by collective and algorithm, and the checks before a schedule is built.
 
-use crate::patterns::{
-    all_gather, all_reduce, all_to_all, binomial_gather, broadcast, bruck, double_binary_tree, gather,
-    halving_doubling, incast, neighbour_exchange, pairwise, permutation, ping_pong, rabenseifner,
-    recursive_doubling, reduce, reduce_scatter, scatter, send_receive, uniform_random,
-};
-use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
+use crate::{Pattern, Schedule, Shape, WorkloadError, patterns, shares};
 
 /// Most transfers of a schedule that is a list: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each
 /// dependency.
 pub const LISTED_TRANSFERS_MAX: u64 = 1 << 25;
 /// Most transfers of any schedule, as they are numbered in 32 bits: 2^31 = 2,147,483,648.
 pub const TRANSFERS_MAX: u64 = 1 << 31;
-
-static PATTERNS: [&dyn Pattern; 27] = [
-    &all_reduce::RING,
-    &all_reduce::RING_BIDIRECTIONAL,
-    &halving_doubling::HalvingDoubling,
-    &double_binary_tree::DoubleBinaryTree,
-    &recursive_doubling::RecursiveDoubling,
-    &all_gather::RING,
-    &all_gather::RING_BIDIRECTIONAL,
-    &bruck::ALL_GATHER,
-    &neighbour_exchange::NeighbourExchange,
-    &reduce_scatter::RING,
-    &reduce_scatter::RING_BIDIRECTIONAL,
-    &all_to_all::Parallel,
-    &pairwise::Pairwise,
-    &bruck::ALL_TO_ALL,
-    &broadcast::Parallel,
-    &broadcast::TREE,
-    &reduce::TREE,
-    &rabenseifner::Rabenseifner,
-    &gather::Parallel,
-    &binomial_gather::BinomialGather,
-    &scatter::Parallel,
-    &send_receive::Parallel,
-    &ping_pong::PingPong,
-    &incast::PARALLEL,
-    &incast::LINEAR,
-    &permutation::Parallel,
-    &uniform_random::Parallel,
-];
-
-/// All patterns.
-#[must_use]
-pub fn patterns() -> &'static [&'static dyn Pattern] {
-    &PATTERNS
-}
 
 /// The pattern for `collective` and `algorithm`.
 ///
@@ -56,10 +15,10 @@ pub fn patterns() -> &'static [&'static dyn Pattern] {
 pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, WorkloadError> {
     let named =
         |pattern: &&&dyn Pattern| pattern.collective() == collective && pattern.algorithm() == algorithm;
-    PATTERNS.iter().find(named).copied().ok_or_else(|| WorkloadError::Unknown {
+    patterns().iter().find(named).copied().ok_or_else(|| WorkloadError::Unknown {
         collective: collective.to_owned(),
         algorithm: algorithm.to_owned(),
-        known: known(),
+        known: pattern_names(),
     })
 }
 
@@ -105,9 +64,9 @@ pub const fn check_transfers(transfers: u64, limit: u64) -> Result<(), WorkloadE
     Ok(())
 }
 
-fn known() -> String {
+fn pattern_names() -> String {
     let name = |pattern: &&dyn Pattern| format!("{}/{}", pattern.collective(), pattern.algorithm());
-    PATTERNS.iter().map(name).collect::<Vec<_>>().join(", ")
+    patterns().iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

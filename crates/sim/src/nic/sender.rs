@@ -182,8 +182,8 @@ impl Sender {
                 self.requester.on_ack(config, packet.at(), packet.psn(), bytes_of)
             }
             Recovery::Selective { .. } => {
-                let psns = (packet.psn(), Psn::new(packet.message_sequence()));
-                self.requester.on_selective_ack(config, packet.at(), psns, bytes_of)
+                let highest = Psn::new(packet.message_sequence());
+                self.requester.on_selective_ack(config, packet.at(), packet.psn(), highest, bytes_of)
             }
         }
     }
@@ -197,8 +197,8 @@ impl Sender {
                 self.requester.on_nak(config, packet.at(), packet.psn(), bytes_of)
             }
             Recovery::Selective { .. } => {
-                let psns = (Psn::new(packet.message_sequence()), packet.psn());
-                self.requester.on_selective_nak(config, packet.at(), psns, bytes_of)
+                let newest = Psn::new(packet.message_sequence());
+                self.requester.on_selective_nak(config, packet.at(), newest, packet.psn(), bytes_of)
             }
         }
     }

@@ -339,7 +339,7 @@ impl QueuePair {
             return None;
         }
         let Response { psn, opcode, extension, source } = self.reads.poll(&self.config)?;
-        self.sends.on_response_sent(now, psn, (opcode, source.bytes));
+        self.sends.on_response_sent(now, psn, opcode, source.bytes);
         self.counters.responses_sent += 1;
         self.replies.extend(self.reads.take_behind());
         Some(Outgoing {

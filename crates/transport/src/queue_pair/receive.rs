@@ -46,13 +46,23 @@ struct Receive {
     capacity_bytes: u64,
 }
 
+/// A WRITE, between two packets.
+#[derive(Clone, Copy, Debug)]
+struct Write {
+    /// Address of its next byte.
+    address: u64,
+    left_bytes: u64,
+    message_bytes: u64,
+}
+
 /// A message whose next packet must be Middle or Last.
 #[derive(Clone, Copy, Debug)]
 enum Message {
-    /// Address of its next byte, bytes left, and bytes in total.
-    Write { address: u64, left_bytes: u64, bytes: u64 },
+    Write(Write),
     /// Bytes received.
-    Send { received_bytes: u64 },
+    Send {
+        received_bytes: u64,
+    },
 }
 
 /// Target of the payload of a request.
@@ -216,13 +226,13 @@ impl ReceiveQueue {
             (Code::WriteFirst | Code::WriteOnly | Code::WriteOnlyWithImmediate, None) => {
                 let reth = request.reth().ok_or(INVALID)?;
                 self.check_access(reth)?;
-                let all = reth.dma_bytes.into();
-                go_on_writing(opcode, bytes, (reth.virtual_address, all, all))
+                let (address, message_bytes) = (reth.virtual_address, reth.dma_bytes.into());
+                Write { address, left_bytes: message_bytes, message_bytes }.advance(opcode, bytes)
             }
             (
                 Code::WriteMiddle | Code::WriteLast | Code::WriteLastWithImmediate,
-                Some(Message::Write { address, left_bytes, bytes: all }),
-            ) => go_on_writing(opcode, bytes, (address, left_bytes, all)),
+                Some(Message::Write(write)),
+            ) => write.advance(opcode, bytes),
             (Code::SendFirst | Code::SendOnly | Code::SendOnlyWithImmediate, None) => {
                 self.go_on_sending(opcode, bytes, 0)
             }
@@ -319,23 +329,22 @@ const fn takes_receive(opcode: Opcode) -> bool {
     opcode.has_immediate() || matches!(opcode, Opcode::SendLast | Opcode::SendOnly)
 }
 
-/// Continues a WRITE at `address`, with `left_bytes` left of `message_bytes`.
-fn go_on_writing(
-    opcode: Opcode,
-    bytes: u64,
-    (address, left_bytes, message_bytes): (u64, u64, u64),
-) -> Result<Place, NoPlace> {
-    // IBTA 9.7.4.1 (length validation): the payloads add up to the length in the RETH.
-    let left_bytes = left_bytes.checked_sub(bytes).ok_or(INVALID)?;
-    if opcode.ends_message() != (left_bytes == 0) {
-        return Err(INVALID);
+impl Write {
+    /// Target of a packet with `bytes` of payload.
+    fn advance(self, opcode: Opcode, bytes: u64) -> Result<Place, NoPlace> {
+        let Self { address, left_bytes, message_bytes } = self;
+        // IBTA 9.7.4.1 (length validation): the payloads add up to the length in the RETH.
+        let left_bytes = left_bytes.checked_sub(bytes).ok_or(INVALID)?;
+        if opcode.ends_message() != (left_bytes == 0) {
+            return Err(INVALID);
+        }
+        let next = Self { address: address.saturating_add(bytes), left_bytes, message_bytes };
+        Ok(Place {
+            target: Target::Memory { address },
+            message: (!opcode.ends_message()).then_some(Message::Write(next)),
+            message_bytes,
+        })
     }
-    let next = Message::Write { address: address.saturating_add(bytes), left_bytes, bytes: message_bytes };
-    Ok(Place {
-        target: Target::Memory { address },
-        message: (!opcode.ends_message()).then_some(next),
-        message_bytes,
-    })
 }
 
 /// Whether the packet arrived before a missing one.

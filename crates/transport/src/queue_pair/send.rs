@@ -140,12 +140,7 @@ impl SendQueue {
     }
 
     /// A response to a READ of the peer is sent at `now`.
-    pub(super) fn on_response_sent(
-        &mut self,
-        now: Instant,
-        psn: Psn,
-        (opcode, payload_bytes): (Opcode, u32),
-    ) {
+    pub(super) fn on_response_sent(&mut self, now: Instant, psn: Psn, opcode: Opcode, payload_bytes: u32) {
         self.rate.on_sent(self.paced_at(now), psn, occupied_bytes(opcode, payload_bytes));
     }
 

@@ -105,7 +105,7 @@ impl Sender {
         let bytes_of = |index: usize| works[index].bytes;
         match self {
             Self::Bulk(requester) if config.recovery.is_selective() => {
-                requester.on_selective_ack(config, now, (psn, msn), bytes_of)
+                requester.on_selective_ack(config, now, psn, msn, bytes_of)
             }
             Self::Bulk(requester) => requester.on_ack(config, now, psn, bytes_of),
             Self::Verbs(requester) => requester.on_ordered_ack(config, now, psn),
@@ -132,7 +132,7 @@ impl Sender {
         let bytes_of = |index: usize| works[index].bytes;
         match self {
             Self::Bulk(requester) if config.recovery.is_selective() => {
-                requester.on_selective_nak(config, now, (msn, psn), bytes_of)
+                requester.on_selective_nak(config, now, msn, psn, bytes_of)
             }
             Self::Bulk(requester) => requester.on_nak(config, now, psn, bytes_of),
             Self::Verbs(requester) => requester.on_nak(config, now, psn),
@@ -152,7 +152,7 @@ impl Sender {
         match self {
             Self::Bulk(requester) if config.recovery.is_selective() => {
                 let bytes_of = |index: usize| works[index].bytes;
-                Some(requester.on_selective_not_ready(config, now, (msn, psn), bytes_of))
+                Some(requester.on_selective_not_ready(config, now, msn, psn, bytes_of))
             }
             _ if is_waiting => None,
             _ => Some(self.on_missing(config, heard, works)),

@@ -168,10 +168,10 @@ impl<N: Network> Pair<N> {
             Reply::Ack(psn) => self.requester.on_ack(&self.config, self.now, psn),
             Reply::Nak(psn) => self.requester.on_nak(&self.config, self.now, psn),
             Reply::SelectiveAck { newest, highest } => {
-                self.requester.on_selective_ack(&self.config, self.now, (newest, highest))
+                self.requester.on_selective_ack(&self.config, self.now, newest, highest)
             }
             Reply::SelectiveNak { newest, missing } => {
-                self.requester.on_selective_nak(&self.config, self.now, (newest, missing))
+                self.requester.on_selective_nak(&self.config, self.now, newest, missing)
             }
         };
         self.completed += outcome.completed as usize;

@@ -66,7 +66,7 @@ fn a_pacer_reckons_with_a_full_packet_while_something_is_sent_again() {
         requester.poll_transmit(&config, Instant::ZERO).expect("the window is open");
     }
     assert_eq!(requester.next_payload(&config), Some((Position::Only, 500)));
-    requester.on_selective_nak(&config, Instant::ZERO, (START, START.add(1)));
+    requester.on_selective_nak(&config, Instant::ZERO, START, START.add(1));
     assert_eq!(requester.next_payload(&config), Some((Position::Only, 1_000)), "of what is sent again");
     let sent = requester.poll_transmit(&config, Instant::ZERO).expect("a packet is missing");
     assert_eq!((sent.psn, sent.payload_bytes, sent.is_retransmission), (START.add(1), 1_000, true));

@@ -4,11 +4,12 @@
 //! captured from a ConnectX-4 Lx adapter.
 
 use super::*;
+use crate::Psn;
 use crate::aeth::{CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use crate::bth::Qpn;
+use crate::ethernet::pfc;
 use crate::extension::Immediate;
 use crate::ipv4::{Dscp, Ecn};
-use crate::{Psn, pfc};
 
 const KNOWN_FRAMES: &str = include_str!("../../testdata/known_frames.hex");
 

@@ -60,11 +60,11 @@ fn error_after(change: impl FnOnce(&mut [u8])) -> Error {
 
 #[test]
 fn what_is_not_rocev2_over_ipv4_is_rejected_by_name() {
-    assert_eq!(error_after(|frame| frame[12] = 0x86), Error::EtherType { found: 0x8600 });
-    assert_eq!(error_after(|frame| frame[IPV4_OFFSET + 9] = 6), Error::Protocol { found: 6 });
-    assert_eq!(error_after(|frame| frame[UDP_OFFSET + 3] = 0xb8), Error::UdpPort { found: 4792 });
-    assert_eq!(error_after(|frame| frame[UDP_OFFSET + 7] = 1), Error::UdpChecksum { found: 1 });
-    assert_eq!(error_after(|frame| frame[BTH_OFFSET] = 0x12), Error::Opcode { found: 0x12 });
+    assert_eq!(error_after(|frame| frame[12] = 0x86), Error::EtherType(0x8600));
+    assert_eq!(error_after(|frame| frame[IPV4_OFFSET + 9] = 6), Error::Protocol(6));
+    assert_eq!(error_after(|frame| frame[UDP_OFFSET + 3] = 0xb8), Error::UdpPort(4792));
+    assert_eq!(error_after(|frame| frame[UDP_OFFSET + 7] = 1), Error::UdpChecksum(1));
+    assert_eq!(error_after(|frame| frame[BTH_OFFSET] = 0x12), Error::Opcode(0x12));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! All-to-all: rank r's block d ends at rank d, for every pair.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 

@@ -4,7 +4,7 @@
 //! Jing Chen, Linbo Zhang, Yunquan Zhang and Wei Yuan, "Performance evaluation of allgather algorithms on
 //! terascale Linux cluster with fast Ethernet", HPC Asia 2005. n is even.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 

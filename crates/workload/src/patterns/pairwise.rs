@@ -1,6 +1,6 @@
 //! All-to-all in steps, one receiver and one sender at a time.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 

@@ -6,7 +6,7 @@
 //! arrived: there is no barrier between steps. A lap is n - 1 steps. Patarasuk and Yuan, "Bandwidth optimal
 //! all-reduce algorithms for clusters of workstations", 2009.
 
-use crate::closed_form::ClosedForm;
+use crate::schedule::ClosedForm;
 use crate::{Parts, Pattern, Relay, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 

@@ -1,7 +1,20 @@
-//! The finished schedule.
+//! The finished schedule: transfers, their dependencies, release times and phases, in closed form or as lists.
+//! Submodules build and transform schedules.
 
-use crate::closed_form::ClosedForm;
-use crate::lists::Lists;
+mod builder;
+mod closed_form;
+mod lists;
+mod phases;
+mod relay;
+mod rendezvous;
+
+pub use builder::ScheduleBuilder;
+pub(crate) use closed_form::ClosedForm;
+pub use phases::{barrier_transfers, in_phases};
+pub use relay::Relay;
+pub use rendezvous::{HANDSHAKE_TRANSFERS, with_rendezvous};
+
+use lists::Lists;
 use std::ops::Range;
 use std::sync::Arc;
 use units::{Rank, Span, TransferId};

@@ -96,7 +96,7 @@ impl Syndrome {
             (KIND_NAK, 2) => Ok(Self::Nak(NakCode::RemoteAccessError)),
             (KIND_NAK, 3) => Ok(Self::Nak(NakCode::RemoteOperationalError)),
             (KIND_NAK, 4) => Ok(Self::Nak(NakCode::InvalidRdRequest)),
-            _ => Err(Error::Syndrome { found: code }),
+            _ => Err(Error::Syndrome(code)),
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
             // Kinds 000 and 001 accept any value in the low bits, 011 the five NAK codes; the rest is
             // reserved.
             let legal = matches!(code, 0x00..=0x3f | 0x60..=0x64);
-            let expected = if legal { Ok(code) } else { Err(Error::Syndrome { found: code }) };
+            let expected = if legal { Ok(code) } else { Err(Error::Syndrome(code)) };
             assert_eq!(Syndrome::from_code(code).map(Syndrome::code), expected);
         }
     }

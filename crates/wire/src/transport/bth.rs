@@ -169,7 +169,7 @@ impl Repr {
     /// [`Error::Opcode`], [`Error::TransportVersion`] or [`Error::Reserved`].
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         if packet.transport_version() != 0 {
-            return Err(Error::TransportVersion { found: packet.transport_version() });
+            return Err(Error::TransportVersion(packet.transport_version()));
         }
         require_zero("BTH field after BECN", packet.reserved_after_becn().into())?;
         require_zero("BTH field after the acknowledge request", packet.reserved_after_ack_request().into())?;
@@ -242,8 +242,8 @@ mod tests {
             changed[at] |= value;
             parse(&changed)
         };
-        assert_eq!(with(0, 0xe0), Err(Error::Opcode { found: 0xe4 }));
-        assert_eq!(with(1, 0x05), Err(Error::TransportVersion { found: 5 }));
+        assert_eq!(with(0, 0xe0), Err(Error::Opcode(0xe4)));
+        assert_eq!(with(1, 0x05), Err(Error::TransportVersion(5)));
         assert!(matches!(with(4, 0x20), Err(Error::Reserved { found: 0x20, .. })));
         assert!(matches!(with(8, 0x01), Err(Error::Reserved { found: 0x01, .. })));
     }

@@ -1,6 +1,6 @@
-//! Builder of schedules.
+//! Builder of schedules that are lists: adds transfers in posting order and checks the invariants.
 
-use crate::lists::Lists;
+use super::lists::Lists;
 use crate::{Schedule, Transfer};
 use units::{Span, TransferId};
 

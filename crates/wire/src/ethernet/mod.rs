@@ -4,6 +4,9 @@ use crate::bytes::{array, be16, put, require, view};
 use crate::{Error, Result, size};
 use std::fmt;
 
+pub mod pfc;
+pub mod vlan;
+
 /// Length of the header.
 pub const HEADER_BYTES: usize = size::ETHERNET_HEADER_BYTES as usize;
 /// Length of the frame check sequence.
@@ -37,7 +40,7 @@ impl EtherType {
     /// # Errors
     /// [`Error::EtherType`] below 1536, where the field is a length (IEEE 802.3-2022, 3.2.6).
     pub const fn new(value: u16) -> Result<Self> {
-        if value < 0x0600 { Err(Error::EtherType { found: value }) } else { Ok(Self(value)) }
+        if value < 0x0600 { Err(Error::EtherType(value)) } else { Ok(Self(value)) }
     }
 
     /// The value on the wire.
@@ -136,8 +139,8 @@ pub fn emit_fcs(buffer: &mut [u8], frame_bytes: usize) -> Result<()> {
 pub fn check_fcs(bytes: &[u8]) -> Result<&[u8]> {
     require(bytes, HEADER_BYTES + FCS_BYTES)?;
     let (frame, stored) = bytes.split_at(bytes.len() - FCS_BYTES);
-    let (expected, found) = (fcs(frame), u32::from_le_bytes(array(stored, 0)));
-    if found == expected { Ok(frame) } else { Err(Error::BadFcs { expected, found }) }
+    let (expected, stored) = (fcs(frame), u32::from_le_bytes(array(stored, 0)));
+    if stored == expected { Ok(frame) } else { Err(Error::BadFcs { expected, stored }) }
 }
 
 #[cfg(test)]
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_length_is_not_an_ethertype() {
-        assert_eq!(EtherType::new(1500), Err(Error::EtherType { found: 1500 }));
+        assert_eq!(EtherType::new(1500), Err(Error::EtherType(1500)));
         assert_eq!(EtherType::new(0x0600).map(EtherType::value), Ok(0x0600));
     }
 

@@ -1,8 +1,34 @@
-//! The interface of collective algorithms.
+//! The interface of collective algorithms, and all algorithms: one file for each collective with its simple
+//! algorithms, and one for each larger algorithm. `ring` and `tree` are common to several.
 
 use crate::{Peer, Relay, Schedule, Shape, WorkloadError};
 
-/// An algorithm of a collective. One file each; [`crate::patterns`] lists them.
+mod all_gather;
+mod all_reduce;
+mod all_to_all;
+mod binomial;
+mod binomial_gather;
+mod broadcast;
+mod bruck;
+mod double_binary_tree;
+mod gather;
+mod halving_doubling;
+mod incast;
+mod neighbour_exchange;
+mod pairwise;
+mod permutation;
+mod ping_pong;
+mod rabenseifner;
+mod recursive_doubling;
+mod reduce;
+mod reduce_scatter;
+mod ring;
+mod scatter;
+mod send_receive;
+mod tree;
+mod uniform_random;
+
+/// An algorithm of a collective. [`crate::patterns`] lists them.
 pub trait Pattern: Sync {
     /// Name of the collective, such as `all-reduce`.
     fn collective(&self) -> &'static str;
@@ -72,4 +98,50 @@ pub trait Pattern: Sync {
     fn open_loop(&self, _shape: &Shape) -> Option<Vec<Option<Peer>>> {
         None
     }
+}
+
+static PATTERNS: &[&dyn Pattern] = &[
+    &all_reduce::RING,
+    &all_reduce::RING_BIDIRECTIONAL,
+    &halving_doubling::HalvingDoubling,
+    &double_binary_tree::DoubleBinaryTree,
+    &recursive_doubling::RecursiveDoubling,
+    &all_gather::RING,
+    &all_gather::RING_BIDIRECTIONAL,
+    &bruck::ALL_GATHER,
+    &neighbour_exchange::NeighbourExchange,
+    &reduce_scatter::RING,
+    &reduce_scatter::RING_BIDIRECTIONAL,
+    &all_to_all::Parallel,
+    &pairwise::Pairwise,
+    &bruck::ALL_TO_ALL,
+    &broadcast::Parallel,
+    &broadcast::TREE,
+    &reduce::TREE,
+    &rabenseifner::Rabenseifner,
+    &gather::Parallel,
+    &binomial_gather::BinomialGather,
+    &scatter::Parallel,
+    &send_receive::Parallel,
+    &ping_pong::PingPong,
+    &incast::PARALLEL,
+    &incast::LINEAR,
+    &permutation::Parallel,
+    &uniform_random::Parallel,
+];
+
+/// All patterns.
+#[must_use]
+pub fn patterns() -> &'static [&'static dyn Pattern] {
+    PATTERNS
+}
+
+/// The number of ordered pairs of different ranks.
+fn ordered_pairs(ranks: u32) -> u64 {
+    u64::from(ranks) * (u64::from(ranks) - 1)
+}
+
+/// The ranks other than `rank`, in ring order from its right neighbour.
+fn others(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
+    (rank + 1..ranks).chain(0..rank)
 }

@@ -2,7 +2,8 @@
 //! 7.8.1 and annex A17.
 
 use crate::bytes::{array, require};
-use crate::{Error, Result, bth, ipv4, lrh, size, udp};
+use crate::infiniband::lrh;
+use crate::{Error, Result, bth, ipv4, size, udp};
 use std::net::SocketAddrV4;
 
 /// Length of the CRC.
@@ -58,17 +59,18 @@ pub fn of_datagram(outer: &[u8; OUTER_BYTES], packet: &[u8]) -> Result<u32> {
 /// [`Truncated`](Error::Truncated) if the first part is shorter than a base transport header,
 /// [`Length`](Error::Length) if the parts together are longer than a datagram.
 pub fn of_sockets(
-    (source, destination): (&SocketAddrV4, &SocketAddrV4),
+    source: &SocketAddrV4,
+    destination: &SocketAddrV4,
     identification: u16,
     parts: [&[u8]; 3],
 ) -> Result<u32> {
     require(parts[0], bth::HEADER_BYTES)?;
-    let found = parts.iter().map(|part| part.len()).sum::<usize>();
+    let packet_bytes = parts.iter().map(|part| part.len()).sum::<usize>();
     let max = usize::from(u16::MAX) - OUTER_BYTES - BYTES;
-    if found > max {
-        return Err(Error::Length { field: "datagram", min: bth::HEADER_BYTES, max, found });
+    if packet_bytes > max {
+        return Err(Error::Length { field: "datagram", min: bth::HEADER_BYTES, max, found: packet_bytes });
     }
-    let udp_bytes = (udp::HEADER_BYTES + found + BYTES) as u16;
+    let udp_bytes = (udp::HEADER_BYTES + packet_bytes + BYTES) as u16;
     let ip_bytes = udp_bytes + ipv4::HEADER_BYTES as u16;
     // Ones replace the local route header and the fields that switches may change.
     let mut bytes = [0xff; PSEUDO_HEADER.len() + HEADERS_BYTES];
@@ -106,50 +108,62 @@ fn digest(mut headers: [u8; HEADERS_BYTES], rest: &[u8]) -> u32 {
     crc.finalize()
 }
 
+/// Bits of the identification, and the XOR difference of the ICRC when all of them are flipped. Ordered by
+/// the difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Difference {
+    icrc: u32,
+    identification: u16,
+}
+
 /// Effect of the IPv4 identification on the ICRC of packets of one length: a CRC is linear, so each bit that
 /// differs changes it by a fixed value.
 #[derive(Clone, Copy, Debug)]
 pub struct IdentificationBits {
-    /// XOR sums of bits of the identification and the resulting differences of the ICRC, in echelon form: the
-    /// highest bit of each difference is clear in all later ones.
-    differences: [(u32, u16); 16],
+    /// In echelon form: the highest bit of each difference is clear in all later ones.
+    differences: [Difference; 16],
 }
 
 impl IdentificationBits {
     /// For transport packets of `packet_bytes`, from the base transport header to the end of the padding.
     #[must_use]
     pub fn new(packet_bytes: usize) -> Self {
-        let behind = OUTER_BYTES + packet_bytes - IDENTIFICATION_END;
-        let alone = |identification: u16| {
+        let later_bytes = OUTER_BYTES + packet_bytes - IDENTIFICATION_END;
+        let crc_of = |identification: u16| {
             let mut crc = crc32fast::Hasher::new();
             crc.update(&identification.to_be_bytes());
-            crc.combine(&crc32fast::Hasher::new_with_initial_len(0, behind as u64));
+            crc.combine(&crc32fast::Hasher::new_with_initial_len(0, later_bytes as u64));
             crc.finalize()
         };
-        let mut differences = std::array::from_fn(|bit| (alone(1 << bit) ^ alone(0), 1 << bit));
-        for place in 0..differences.len() {
-            differences[place..].sort_unstable_by(|one, other| other.cmp(one));
-            let (pivot, bits): (u32, u16) = differences[place];
-            for (difference, sum) in &mut differences[place + 1..] {
-                if (*difference ^ pivot) < *difference {
-                    (*difference, *sum) = (*difference ^ pivot, *sum ^ bits);
+        let mut differences: [Difference; 16] = std::array::from_fn(|bit| Difference {
+            icrc: crc_of(1 << bit) ^ crc_of(0),
+            identification: 1 << bit,
+        });
+        for index in 0..differences.len() {
+            differences[index..].sort_unstable_by(|one, other| other.cmp(one));
+            let pivot = differences[index];
+            for row in &mut differences[index + 1..] {
+                if row.icrc ^ pivot.icrc < row.icrc {
+                    row.icrc ^= pivot.icrc;
+                    row.identification ^= pivot.identification;
                 }
             }
         }
         Self { differences }
     }
 
-    /// The bits of the identification that explain a `difference` of ICRCs; `None` if no identification does,
+    /// The bits of the identification that explain a difference of ICRCs; `None` if no identification does,
     /// for example if the packet was damaged.
     #[must_use]
-    pub fn behind(&self, mut difference: u32) -> Option<u16> {
-        let mut bits = 0;
-        for &(pivot, sum) in &self.differences {
-            if difference ^ pivot < difference {
-                (difference, bits) = (difference ^ pivot, bits ^ sum);
+    pub fn of_difference(&self, mut icrc: u32) -> Option<u16> {
+        let mut identification = 0;
+        for pivot in &self.differences {
+            if icrc ^ pivot.icrc < icrc {
+                icrc ^= pivot.icrc;
+                identification ^= pivot.identification;
             }
         }
-        (difference == 0).then_some(bits)
+        (icrc == 0).then_some(identification)
     }
 }
 
@@ -205,8 +219,8 @@ mod tests {
             };
             for identification in [0, 1, 2, 63, 0x8000, 0xabcd, 0xffff] {
                 let difference = with(identification) ^ with(7);
-                assert_eq!(bits.behind(difference), Some(identification ^ 7));
-                assert_eq!(bits.behind(difference ^ 1), None);
+                assert_eq!(bits.of_difference(difference), Some(identification ^ 7));
+                assert_eq!(bits.of_difference(difference ^ 1), None);
             }
         }
     }

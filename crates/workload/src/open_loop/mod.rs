@@ -1,7 +1,11 @@
 //! Open-loop traffic: ranks offer messages at given times, regardless of earlier messages.
 
+mod arrivals;
+
+pub use arrivals::{Arrivals, Process};
+
 use crate::{
-    Arrivals, LISTED_TRANSFERS_MAX, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError,
+    LISTED_TRANSFERS_MAX, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError,
     check_transfers, find,
 };
 use units::{Rank, Seed, Span, Stream};

@@ -84,7 +84,7 @@ impl Repr {
             ("A", u32::from(bth.ack_request), 0),
             ("PSN", bth.psn.value(), 0),
         ];
-        match fields.into_iter().find(|(_, found, expected)| found != expected) {
+        match fields.into_iter().find(|(_, value, expected)| value != expected) {
             Some((field, _, expected)) => Err(Error::Notification { field, expected }),
             None => Ok(Self { destination_qp: bth.destination_qp, partition_key: bth.partition_key }),
         }

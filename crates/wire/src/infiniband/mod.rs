@@ -3,9 +3,13 @@
 
 use crate::bytes::{array, require};
 use crate::frame::{payload, require_length, require_payload};
-use crate::lrh::{ServiceLevel, VirtualLane};
 use crate::size::Framing;
-use crate::{Error, Extension, Opcode, Result, bth, icrc, lrh, size, vcrc};
+use crate::{Error, Extension, Opcode, Result, bth, icrc, size};
+use lrh::{ServiceLevel, VirtualLane};
+
+pub mod flow_control;
+pub mod lrh;
+pub mod vcrc;
 
 const BTH_OFFSET: usize = lrh::HEADER_BYTES;
 const EXTENSION_OFFSET: usize = BTH_OFFSET + bth::HEADER_BYTES;
@@ -42,7 +46,7 @@ impl<'a> InfinibandPacket<'a> {
     /// match the operation code, [`Error::Payload`] if it does not allow the length of the payload.
     pub fn new(route: Route, bth: bth::Repr, extension: Extension, payload: &'a [u8]) -> Result<Self> {
         if bth.opcode == Opcode::CongestionNotification {
-            return Err(Error::Opcode { found: bth.opcode.code() });
+            return Err(Error::Opcode(bth.opcode.code()));
         }
         let bth = bth::Repr { pad_count: bth::PadCount::of(payload.len()), ..bth };
         extension.require_opcode(bth.opcode)?;
@@ -138,14 +142,14 @@ const fn route(lrh: &lrh::Repr) -> Route {
 /// Checks both CRCs of a packet that is long enough for them, and returns the transport packet without them.
 fn check_crcs(bytes: &[u8]) -> Result<&[u8]> {
     let (packet, stored) = bytes.split_at(bytes.len() - vcrc::BYTES);
-    let (expected, found) = (vcrc::vcrc(packet), u16::from_le_bytes(array(stored, 0)));
-    if found != expected {
-        return Err(Error::BadVcrc { expected, found });
+    let (expected, stored) = (vcrc::vcrc(packet), u16::from_le_bytes(array(stored, 0)));
+    if stored != expected {
+        return Err(Error::BadVcrc { expected, stored });
     }
     let (packet, stored) = packet.split_at(packet.len() - icrc::BYTES);
-    let (expected, found) = (icrc::of_local_packet(packet)?, u32::from_le_bytes(array(stored, 0)));
-    if found != expected {
-        return Err(Error::BadIcrc { expected, found });
+    let (expected, stored) = (icrc::of_local_packet(packet)?, u32::from_le_bytes(array(stored, 0)));
+    if stored != expected {
+        return Err(Error::BadIcrc { expected, stored });
     }
     Ok(&packet[BTH_OFFSET..])
 }

@@ -105,10 +105,10 @@ impl Repr {
     /// [`Error::LinkVersion`], [`Error::NextHeader`] or [`Error::Reserved`].
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         if packet.link_version() != 0 {
-            return Err(Error::LinkVersion { found: packet.link_version() });
+            return Err(Error::LinkVersion(packet.link_version()));
         }
         if packet.next_header() != NEXT_HEADER_LOCAL {
-            return Err(Error::NextHeader { found: packet.next_header() });
+            return Err(Error::NextHeader(packet.next_header()));
         }
         require_zero("LRH field after the service level", packet.reserved().into())?;
         require_zero("LRH field before the packet length", packet.reserved_before_length().into())?;
@@ -128,8 +128,13 @@ impl Repr {
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let (words, rest) = (self.packet_bytes / 4, self.packet_bytes % 4);
         if rest != 0 || words > 0x07ff {
-            let found = usize::from(self.packet_bytes);
-            return Err(Error::Length { field: "LRH packet length", min: 24, max: 8188, found });
+            let packet_bytes = usize::from(self.packet_bytes);
+            return Err(Error::Length {
+                field: "LRH packet length",
+                min: 24,
+                max: 8188,
+                found: packet_bytes,
+            });
         }
         let first = [self.virtual_lane.value() << 4, self.service_level.value() << 4 | NEXT_HEADER_LOCAL];
         let [destination, length, source] =
@@ -167,8 +172,8 @@ mod tests {
             header[at] |= value;
             parse(&header)
         };
-        assert_eq!(with(0, 0x03), Err(Error::LinkVersion { found: 3 }));
-        assert_eq!(with(1, 0x01), Err(Error::NextHeader { found: 3 }));
+        assert_eq!(with(0, 0x03), Err(Error::LinkVersion(3)));
+        assert_eq!(with(1, 0x01), Err(Error::NextHeader(3)));
         assert!(matches!(with(1, 0x08), Err(Error::Reserved { found: 8, .. })));
         assert!(matches!(with(4, 0x80), Err(Error::Reserved { found: 16, .. })));
     }

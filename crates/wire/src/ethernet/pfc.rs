@@ -79,13 +79,13 @@ impl Repr {
     pub fn parse<T: AsRef<[u8]>>(frame: &Frame<T>) -> Result<Self> {
         let header = ethernet::Repr::parse(&ethernet::Frame::new(frame.bytes())?)?;
         if header.ethertype != EtherType::MAC_CONTROL {
-            return Err(Error::EtherType { found: header.ethertype.value() });
+            return Err(Error::EtherType(header.ethertype.value()));
         }
         if header.destination != DESTINATION {
-            return Err(Error::ControlAddress { found: header.destination });
+            return Err(Error::ControlAddress(header.destination));
         }
         if frame.opcode() != OPCODE {
-            return Err(Error::ControlOpcode { found: frame.opcode() });
+            return Err(Error::ControlOpcode(frame.opcode()));
         }
         let pad = frame.pad();
         let first_set = pad.into_iter().find(|&byte| byte != 0).unwrap_or(0);
@@ -157,9 +157,9 @@ mod tests {
             parse(&changed).unwrap_err()
         };
         let address = MacAddress([0x01, 0x80, 0xc2, 0x00, 0x00, 0x02]);
-        assert_eq!(with(5, 2), Error::ControlAddress { found: address });
-        assert_eq!(with(12, 8), Error::EtherType { found: 0x0808 });
-        assert_eq!(with(15, 0x02), Error::ControlOpcode { found: 0x0102 });
+        assert_eq!(with(5, 2), Error::ControlAddress(address));
+        assert_eq!(with(12, 8), Error::EtherType(0x0808));
+        assert_eq!(with(15, 0x02), Error::ControlOpcode(0x0102));
         for at in [16, 18, 34, 59] {
             assert!(matches!(with(at, 1), Error::Reserved { .. }), "byte {at}");
         }

@@ -56,11 +56,11 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-fn require_total(found: usize) -> Result<()> {
+fn require_total(total_bytes: usize) -> Result<()> {
     let max = HEADER_BYTES + PAYLOAD_BYTES_MAX;
-    match (HEADER_BYTES..=max).contains(&found) {
+    match (HEADER_BYTES..=max).contains(&total_bytes) {
         true => Ok(()),
-        false => Err(Error::Length { field: "UDP length", min: HEADER_BYTES, max, found }),
+        false => Err(Error::Length { field: "UDP length", min: HEADER_BYTES, max, found: total_bytes }),
     }
 }
 
@@ -83,7 +83,7 @@ impl Repr {
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         require_total(usize::from(packet.total_bytes()))?;
         if packet.checksum() != 0 {
-            return Err(Error::UdpChecksum { found: packet.checksum() });
+            return Err(Error::UdpChecksum(packet.checksum()));
         }
         Ok(Self {
             source_port: packet.source_port(),
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_checksum_and_an_impossible_length_are_rejected() {
-        assert_eq!(parse(&[0, 0, 0, 0, 0, 8, 0, 9]), Err(Error::UdpChecksum { found: 9 }));
+        assert_eq!(parse(&[0, 0, 0, 0, 0, 8, 0, 9]), Err(Error::UdpChecksum(9)));
         for total_bytes in [7_u16, 65_516] {
             let [high, low] = total_bytes.to_be_bytes();
             let result = parse(&[0, 0, 0, 0, high, low, 0, 0]);

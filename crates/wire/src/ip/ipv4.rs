@@ -141,11 +141,13 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-fn require_total(found: usize) -> Result<()> {
+fn require_total(total_bytes: usize) -> Result<()> {
     let max = HEADER_BYTES + PAYLOAD_BYTES_MAX;
-    match (HEADER_BYTES..=max).contains(&found) {
+    match (HEADER_BYTES..=max).contains(&total_bytes) {
         true => Ok(()),
-        false => Err(Error::Length { field: "IPv4 total length", min: HEADER_BYTES, max, found }),
+        false => {
+            Err(Error::Length { field: "IPv4 total length", min: HEADER_BYTES, max, found: total_bytes })
+        }
     }
 }
 
@@ -192,14 +194,14 @@ impl Repr {
     /// than the header.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         if packet.version() != 4 {
-            return Err(Error::IpVersion { found: packet.version() });
+            return Err(Error::IpVersion(packet.version()));
         }
         if packet.header_bytes() != HEADER_BYTES {
             return Err(Error::Ipv4Options { header_bytes: packet.header_bytes() });
         }
-        let (expected, found) = (packet.expected_checksum(), packet.checksum());
-        if found != expected {
-            return Err(Error::BadChecksum { expected, found });
+        let (expected, stored) = (packet.expected_checksum(), packet.checksum());
+        if stored != expected {
+            return Err(Error::BadChecksum { expected, stored });
         }
         require_total(usize::from(packet.total_bytes()))?;
         Ok(Self {

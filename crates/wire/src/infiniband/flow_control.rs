@@ -1,9 +1,10 @@
 //! InfiniBand flow control packet: credits that a link's receiver grants to the sender on one virtual lane,
 //! in blocks of 64 bytes. IBTA vol. 1, 7.9.4.
 
+use super::lrh::VirtualLane;
+use super::vcrc;
 use crate::bytes::{array, be16, bounded, put, require, view};
-use crate::lrh::VirtualLane;
-use crate::{Error, Result, size, vcrc};
+use crate::{Error, Result, size};
 
 /// Length of the packet including its CRC.
 pub const PACKET_BYTES: usize = size::FLOW_CONTROL_PACKET_BYTES as usize;
@@ -110,14 +111,14 @@ impl Repr {
     /// # Errors
     /// [`Error::FlowControlOperand`], or [`Error::BadVcrc`] if the CRC does not match.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
-        let (expected, found) = (vcrc::vcrc(&packet.bytes()[..CRC_OFFSET]), packet.crc());
-        if expected != found {
-            return Err(Error::BadVcrc { expected, found });
+        let (expected, stored) = (vcrc::vcrc(&packet.bytes()[..CRC_OFFSET]), packet.crc());
+        if stored != expected {
+            return Err(Error::BadVcrc { expected, stored });
         }
         let operation = match packet.operand() {
             0 => Operation::Normal,
             1 => Operation::Initialise,
-            found => return Err(Error::FlowControlOperand { found }),
+            operand => return Err(Error::FlowControlOperand(operand)),
         };
         Ok(Self {
             operation,
@@ -191,7 +192,7 @@ mod tests {
                     repr.emit(&mut again)?;
                     prop_assert_eq!(again, packet);
                 }
-                Err(error) => prop_assert_eq!(error, Error::FlowControlOperand { found: packet[0] >> 4 }),
+                Err(error) => prop_assert_eq!(error, Error::FlowControlOperand(packet[0] >> 4)),
             }
         }
 

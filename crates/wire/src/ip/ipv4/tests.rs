@@ -50,7 +50,7 @@ fn every_single_bit_error_is_rejected() {
 
 #[test]
 fn what_is_not_supported_is_rejected_by_name() {
-    assert_eq!(parse(&with_byte(0, 0x65)), Err(Error::IpVersion { found: 6 }));
+    assert_eq!(parse(&with_byte(0, 0x65)), Err(Error::IpVersion(6)));
     assert_eq!(parse(&with_byte(0, 0x46)), Err(Error::Ipv4Options { header_bytes: 24 }));
     assert_eq!(parse(&with_byte(0, 0x44)), Err(Error::Ipv4Options { header_bytes: 16 }));
     assert_eq!(parse(&with_byte(6, 0x60)), Err(Error::Fragment { offset_bytes: 0, more_fragments: true }));

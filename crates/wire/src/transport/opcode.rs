@@ -81,7 +81,7 @@ impl Opcode {
         match code {
             0x00..=0x11 => Ok(Self::ALL[usize::from(code)]),
             0x81 => Ok(Self::CongestionNotification),
-            found => Err(Error::Opcode { found }),
+            code => Err(Error::Opcode(code)),
         }
     }
 
@@ -258,7 +258,7 @@ mod tests {
     fn every_code_leads_back_to_itself_and_no_other_is_accepted() {
         let known: Vec<u8> = Opcode::ALL.iter().map(|opcode| opcode.code()).collect();
         for code in 0..=u8::MAX {
-            let expected = if known.contains(&code) { Ok(code) } else { Err(Error::Opcode { found: code }) };
+            let expected = if known.contains(&code) { Ok(code) } else { Err(Error::Opcode(code)) };
             assert_eq!(Opcode::from_code(code).map(Opcode::code), expected);
         }
     }

@@ -154,11 +154,11 @@ impl<'a> RoceFrame<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let header = ethernet::Repr::parse(&ethernet::Frame::new(bytes)?)?;
         if header.ethertype != EtherType::IPV4 {
-            return Err(Error::EtherType { found: header.ethertype.value() });
+            return Err(Error::EtherType(header.ethertype.value()));
         }
         let ip = ipv4::Repr::parse(&ipv4::Packet::new(&bytes[IPV4_OFFSET..])?)?;
         if ip.protocol != ipv4::PROTOCOL_UDP {
-            return Err(Error::Protocol { found: ip.protocol });
+            return Err(Error::Protocol(ip.protocol));
         }
         let datagram = datagram(bytes, &ip)?;
         let udp = parse_udp(datagram)?;
@@ -268,7 +268,7 @@ fn datagram<'a>(bytes: &'a [u8], ip: &ipv4::Repr) -> Result<&'a [u8]> {
 fn parse_udp(datagram: &[u8]) -> Result<udp::Repr> {
     let udp = udp::Repr::parse(&udp::Packet::new(datagram)?)?;
     if udp.destination_port != udp::ROCE_PORT {
-        return Err(Error::UdpPort { found: udp.destination_port });
+        return Err(Error::UdpPort(udp.destination_port));
     }
     require_length("UDP datagram", datagram.len(), udp::HEADER_BYTES + usize::from(udp.payload_bytes))?;
     Ok(udp)
@@ -278,9 +278,9 @@ fn parse_udp(datagram: &[u8]) -> Result<udp::Repr> {
 fn check_icrc(datagram: &[u8]) -> Result<&[u8]> {
     require(datagram, EXTENSION_OFFSET - IPV4_OFFSET + icrc::BYTES)?;
     let (packet, stored) = datagram.split_at(datagram.len() - icrc::BYTES);
-    let (expected, found) = (icrc::icrc(packet)?, u32::from_le_bytes(array(stored, 0)));
-    if found != expected {
-        return Err(Error::BadIcrc { expected, found });
+    let (expected, stored) = (icrc::icrc(packet)?, u32::from_le_bytes(array(stored, 0)));
+    if stored != expected {
+        return Err(Error::BadIcrc { expected, stored });
     }
     Ok(&packet[BTH_OFFSET - IPV4_OFFSET..])
 }
@@ -297,10 +297,10 @@ pub(crate) fn payload<'a>(bth: &bth::Repr, padded: &'a [u8]) -> Result<&'a [u8]>
     Ok(payload)
 }
 
-pub(crate) fn require_length(field: &'static str, expected: usize, found: usize) -> Result<()> {
-    match found == expected {
+pub(crate) fn require_length(field: &'static str, expected: usize, bytes: usize) -> Result<()> {
+    match bytes == expected {
         true => Ok(()),
-        false => Err(Error::Length { field, min: expected, max: expected, found }),
+        false => Err(Error::Length { field, min: expected, max: expected, found: bytes }),
     }
 }
 

@@ -9,7 +9,7 @@
 //! the rank 2^k after it, once those of all earlier steps have arrived. Not modelled: barriers that first
 //! gather the ranks of a host in memory.
 
-use crate::rendezvous::Predecessors;
+use super::rendezvous::Predecessors;
 use crate::{Message, Schedule, ScheduleBuilder, Transfer};
 use units::{Rank, TransferId};
 
