@@ -27,7 +27,7 @@ impl Names {
         &self.jobs[index as usize]
     }
 
-    /// The name of a piece of TCP traffic.
+    /// The name of TCP traffic.
     pub(crate) fn tcp(&self, index: u32) -> &str {
         &self.tcp[index as usize]
     }

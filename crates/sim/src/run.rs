@@ -315,12 +315,12 @@ impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
         self.fast_forward.cut(window, partition)
     }
 
-    fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
+    fn inspect(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
         self.fast_forward.look(now, partition)
     }
 
     #[inline]
-    fn apart_until(&self, totals: Totals) -> Instant {
+    fn unobserved_until(&self, totals: Totals) -> Instant {
         let has_failed = !self.assembler.failed_queue_pairs.is_empty();
         if !has_failed && self.apart.allows(totals, self.assembler.open, self.now) {
             self.fast_forward.rests_until()

@@ -34,7 +34,7 @@ pub enum TopologyError {
         name: String,
     },
     /// The fabric is not connected.
-    #[error("no way from {name} to {other}")]
+    #[error("no path from {name} to {other}")]
     NotConnected {
         /// A switch without a path to `other`.
         name: String,

@@ -206,11 +206,11 @@ impl Controller {
     /// Whether it uses acknowledgements and losses, so that [`Self::on_ack`] and [`Self::on_loss`] must be
     /// called.
     #[must_use]
-    pub const fn hears_acks(&self) -> bool {
+    pub const fn uses_acks(&self) -> bool {
         match self {
             Self::Swift(_) | Self::Timely(_) => true,
             Self::LineRate | Self::Dcqcn(_) => false,
-            Self::Adapter(adapter) => adapter.inner().hears_acks(),
+            Self::Adapter(adapter) => adapter.inner().uses_acks(),
         }
     }
 

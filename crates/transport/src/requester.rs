@@ -54,7 +54,7 @@ const NO_MESSAGE: u32 = u32::MAX;
 #[derive(Clone, Debug, Default, State)]
 struct More {
     /// Uncompleted work requests after the oldest.
-    behind: u32,
+    later: u32,
     /// Those of them with no packet sent, or all packets to be resent.
     waiting: u32,
     /// Packets from the oldest unacknowledged one to the first of the work request being sent, while that is
@@ -69,7 +69,7 @@ struct More {
 impl More {
     /// Index of the work request being sent, among the uncompleted ones, once the oldest is sent completely.
     const fn sending(&self) -> usize {
-        (self.behind - self.waiting) as usize
+        (self.later - self.waiting) as usize
     }
 }
 
@@ -120,7 +120,7 @@ impl Requester {
             self.left = packets(config, bytes);
         } else {
             let more = self.more.get_or_insert_default();
-            more.behind += 1;
+            more.later += 1;
             more.waiting += u32::from(!is_exhausted);
             more.before = if is_exhausted { self.flight.ahead() } else { more.before };
         }
@@ -169,7 +169,7 @@ impl Requester {
             return None;
         }
         let mut packet = if config.recovery.is_selective() {
-            self.transmit_alone(config, now, bytes_of)
+            self.transmit_selective(config, now, bytes_of)
         } else {
             let packet = self.describe(config);
             if self.flight.ahead() == 0 {
@@ -205,8 +205,8 @@ impl Requester {
     ) -> Transmit {
         let (_, cursor) = self.place(config, self.flight.packets_before(packet.psn) as u64, bytes_of);
         let NextPacket { psn, position, ack_request, payload_bytes, is_retransmission, work } = *packet;
-        let is_alone = config.recovery.is_selective();
-        let message_bytes = if is_alone { payload_bytes } else { cursor.message_bytes };
+        let is_selective = config.recovery.is_selective();
+        let message_bytes = if is_selective { payload_bytes } else { cursor.message_bytes };
         Transmit {
             psn,
             position,
@@ -222,12 +222,12 @@ impl Requester {
     /// Index of the work request of the next packet, among the uncompleted ones.
     #[inline]
     fn sending(&self) -> usize {
-        if self.flight.ahead() < self.left { 0 } else { self.sending_behind() }
+        if self.flight.ahead() < self.left { 0 } else { self.sending_later() }
     }
 
     /// The index if it is not the oldest work request.
     #[cold]
-    fn sending_behind(&self) -> usize {
+    fn sending_later(&self) -> usize {
         self.more.as_ref().map_or(0, |more| more.sending())
     }
 
@@ -320,7 +320,7 @@ impl Requester {
     }
 
     /// The next packet under selective recovery: resends first.
-    fn transmit_alone(
+    fn transmit_selective(
         &mut self,
         config: &Config,
         now: Instant,
@@ -431,7 +431,7 @@ impl Requester {
             let acknowledged = outstanding - self.flight.outstanding();
             let highest_end = (highest_end - i64::from(acknowledged)).max(0) as u64;
             more.resends.on_progress(acknowledged, Some(highest_end));
-            self.look_at_resends();
+            self.update_mode();
         }
         outcome
     }
@@ -460,7 +460,7 @@ impl Requester {
         if (0..i64::from(self.flight.outstanding())).contains(&missing) {
             resends.report(missing as u64);
         }
-        self.look_at_resends();
+        self.update_mode();
         outcome
     }
 
@@ -488,7 +488,7 @@ impl Requester {
     }
 
     /// Resends one by one while there are any; not called on a failed queue pair.
-    fn look_at_resends(&mut self) {
+    fn update_mode(&mut self) {
         let has_any = self.more.as_ref().is_some_and(|more| !more.resends.is_empty());
         self.flight.mode = if has_any { Mode::OneByOne } else { Mode::InOrder };
     }
@@ -564,8 +564,8 @@ impl Requester {
 
     /// Number of uncompleted work requests.
     fn open(&self) -> usize {
-        let behind = self.more.as_ref().map_or(0, |more| more.behind as usize);
-        if self.left == NO_WORK { 0 } else { 1 + behind }
+        let later = self.more.as_ref().map_or(0, |more| more.later as usize);
+        if self.left == NO_WORK { 0 } else { 1 + later }
     }
 
     /// For each uncompleted work request, oldest first: its bytes, and the number of its packets ever sent.
@@ -615,8 +615,8 @@ impl Requester {
             count -= self.left;
             completed += 1;
             self.left = match &mut self.more {
-                Some(more) if more.behind > 0 => {
-                    more.behind -= 1;
+                Some(more) if more.later > 0 => {
+                    more.later -= 1;
                     packets(config, bytes_of(completed as usize))
                 }
                 _ => NO_WORK,
@@ -631,7 +631,7 @@ impl Requester {
     fn seek_unacked(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         self.flight.go_back(0);
         if let Some(more) = &mut self.more {
-            more.waiting = more.behind;
+            more.waiting = more.later;
         }
         if self.left == NO_WORK {
             self.message_left_bytes = NO_MESSAGE;

@@ -2,7 +2,7 @@
 
 use fabricbench_transport::{
     Config, Disposition, Position, ReadResponses, Recovery, Reply, Responder, TimeoutOutcome, Verb,
-    VerbRequester, wanted,
+    VerbRequester, read_range,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -136,11 +136,11 @@ impl Pair {
 
     fn take_read(&mut self, now: Instant, work: usize, psn: Psn) {
         let distance = self.reads.get(&work).map_or(0, |&first| psn.distance_from(first));
-        let Some(wanted) = wanted(&self.config, self.case.work[work].1, distance as u64) else { return };
-        let arrival = self.responder.on_read_request(psn, wanted.packets);
+        let Some(range) = read_range(&self.config, self.case.work[work].1, distance as u64) else { return };
+        let arrival = self.responder.on_read_request(psn, range.packets);
         if arrival.disposition != Disposition::OutOfOrder {
             self.reads.entry(work).or_insert(psn);
-            self.responses.answer(psn, wanted.bytes, work as u32);
+            self.responses.answer(psn, range.bytes, work as u32);
         }
         self.reply(now, arrival.reply);
     }

@@ -20,8 +20,8 @@ pub struct Volume {
     pub busy_ranks: u32,
     /// Whether every rank sends only to the next or the previous one.
     pub is_between_neighbours: bool,
-    /// Whether the sequence of connections repeats in laps, each of which has every connection once.
-    pub comes_in_laps: bool,
+    /// Whether the sequence of connections repeats in periods, each of which has every connection once.
+    pub is_periodic: bool,
 }
 
 /// The volume of the schedule of [`crate::schedule_for`], or with `arrivals` of that of
@@ -47,7 +47,7 @@ pub fn volume_for(
             is_listed: pattern.is_listed(),
             busy_ranks: pattern.busy_ranks(shape.ranks),
             is_between_neighbours: pattern.is_between_neighbours(),
-            comes_in_laps: comes_in_laps(pattern, shape),
+            is_periodic: is_periodic(pattern, shape),
         });
     };
     let peers = peers_of(pattern, shape)?;
@@ -65,11 +65,11 @@ pub fn volume_for(
         is_listed: true,
         busy_ranks: pattern.busy_ranks(shape.ranks),
         is_between_neighbours: pattern.is_between_neighbours(),
-        comes_in_laps: false,
+        is_periodic: false,
     })
 }
 
-fn comes_in_laps(pattern: &dyn Pattern, Shape { ranks, data_bytes, .. }: &Shape) -> bool {
+fn is_periodic(pattern: &dyn Pattern, Shape { ranks, data_bytes, .. }: &Shape) -> bool {
     let [transfers, connections] =
         [Pattern::transfers, Pattern::connections].map(|of| of(pattern, *ranks, *data_bytes));
     !pattern.is_listed() && transfers > connections && transfers.is_multiple_of(connections)

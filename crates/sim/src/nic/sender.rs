@@ -24,7 +24,7 @@ pub(super) struct DataFrames {
     /// A rate controller paces the payload.
     pub(super) is_paced: bool,
     /// The rate controller reacts to acknowledgements and losses.
-    pub(super) hears_acks: bool,
+    pub(super) uses_acks: bool,
     /// Many packets end a message: messages are short.
     pub(super) ends_often: bool,
 }
@@ -51,7 +51,7 @@ impl DataFrames {
             framing: settings.framing,
             priority: settings.data,
             is_paced: settings.controllers.iter().any(Controller::is_paced),
-            hears_acks: settings.controllers.iter().any(Controller::hears_acks),
+            uses_acks: settings.controllers.iter().any(Controller::uses_acks),
             ends_often: settings.config.packets(message_bytes) <= SHORT_MESSAGE_PACKETS,
         }
     }

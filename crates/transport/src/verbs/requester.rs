@@ -226,8 +226,8 @@ impl VerbRequester {
     pub(crate) fn on_ordered_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
         let sequence = self.sequence_of(psn);
         let outcome = self.on_ack(config, now, psn);
-        let is_known = sequence < self.next() as i64 && !self.flight.is_failed();
-        if let Some(reading) = self.readings.front().filter(|_| is_known)
+        let was_sent = sequence < self.next() as i64 && !self.flight.is_failed();
+        if let Some(reading) = self.readings.front().filter(|_| was_sent)
             && (reading.next as i64) <= sequence
         {
             let missing = reading.next;
@@ -241,12 +241,12 @@ impl VerbRequester {
     /// The next expected response.
     pub(crate) fn awaited(&self, config: &Config) -> Option<Awaited> {
         let reading = self.readings.front()?;
-        let place = self.work.partition_point(|work| work.end <= reading.next);
-        let work = self.work.get(place)?;
+        let index = self.work.partition_point(|work| work.end <= reading.next);
+        let work = self.work.get(index)?;
         let cursor = Cursor::at(config, work.bytes, reading.next - work.first);
         Some(Awaited {
             psn: self.flight.unacked().add((reading.next - self.unacked) as u32),
-            work: place,
+            work: index,
             offset_bytes: cursor.offset_bytes,
             payload_bytes: cursor.payload_bytes(config),
             is_last: reading.next + 1 == reading.end,
@@ -257,8 +257,8 @@ impl VerbRequester {
     /// flight.
     pub(crate) fn work_at(&self, psn: Psn) -> Option<usize> {
         let sequence = u64::try_from(self.sequence_of(psn)).ok()?;
-        let is_under_way = (self.unacked..self.sent()).contains(&sequence);
-        is_under_way.then(|| self.work.partition_point(|work| work.end <= sequence))
+        let is_in_flight = (self.unacked..self.sent()).contains(&sequence);
+        is_in_flight.then(|| self.work.partition_point(|work| work.end <= sequence))
     }
 
     /// Time at which [`Self::on_timeout`] is due.

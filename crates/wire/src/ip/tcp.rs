@@ -231,12 +231,12 @@ fn parse_sack(option: &[u8], bytes: usize) -> Option<[Option<SackBlock>; SACK_BL
         return Some(sack);
     }
     let blocks = bytes.checked_sub(4)? / SACK_BLOCK_BYTES;
-    let is_known = option[..4] == [NO_OPERATION, NO_OPERATION, SACK_KIND, (bytes - 2) as u8];
-    if !is_known || !(1..=SACK_BLOCKS_MAX).contains(&blocks) || 4 + blocks * SACK_BLOCK_BYTES != bytes {
+    let is_sack = option[..4] == [NO_OPERATION, NO_OPERATION, SACK_KIND, (bytes - 2) as u8];
+    if !is_sack || !(1..=SACK_BLOCKS_MAX).contains(&blocks) || 4 + blocks * SACK_BLOCK_BYTES != bytes {
         return None;
     }
-    for (place, block) in sack.iter_mut().zip(option[4..].chunks_exact(SACK_BLOCK_BYTES)) {
-        *place = Some((be32(block, 0), be32(block, 4)));
+    for (slot, block) in sack.iter_mut().zip(option[4..].chunks_exact(SACK_BLOCK_BYTES)) {
+        *slot = Some((be32(block, 0), be32(block, 4)));
     }
     Some(sack)
 }

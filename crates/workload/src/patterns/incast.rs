@@ -8,13 +8,13 @@ use units::Rank;
 pub(crate) struct Incast {
     algorithm: &'static str,
     /// Whether the root receives by blocking calls, one after the other: announced messages wait.
-    receives_in_turn: bool,
+    receives_one_by_one: bool,
 }
 
 /// The root has posted all its receives.
-pub(crate) const PARALLEL: Incast = Incast { algorithm: "parallel", receives_in_turn: false };
+pub(crate) const PARALLEL: Incast = Incast { algorithm: "parallel", receives_one_by_one: false };
 /// The root receives by blocking calls.
-pub(crate) const LINEAR: Incast = Incast { algorithm: "linear", receives_in_turn: true };
+pub(crate) const LINEAR: Incast = Incast { algorithm: "linear", receives_one_by_one: true };
 
 impl Pattern for Incast {
     fn collective(&self) -> &'static str {
@@ -43,11 +43,11 @@ impl Pattern for Incast {
         for src in super::others(shape.root.0, shape.ranks) {
             builder.push(Transfer { src: Rank(src), dst, bytes, step: 0, channel: 0, block: src }, &[]);
         }
-        if self.receives_in_turn { builder.finish_blocking() } else { builder.finish() }
+        if self.receives_one_by_one { builder.finish_blocking() } else { builder.finish() }
     }
 
     fn open_loop(&self, shape: &Shape) -> Option<Vec<Option<Peer>>> {
         let peer = |rank| (rank != shape.root.0).then_some(Peer::One(shape.root));
-        (!self.receives_in_turn).then(|| (0..shape.ranks).map(peer).collect())
+        (!self.receives_one_by_one).then(|| (0..shape.ranks).map(peer).collect())
     }
 }

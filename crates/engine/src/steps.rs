@@ -111,23 +111,23 @@ impl Step {
 
 /// Progress of each side.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct StepPlanner {
     /// The next window of each side.
     next: [u64; 2],
     /// The window at which the sides synchronise, if they are at different windows.
-    meeting: u64,
+    sync_window: u64,
     is_ending: bool,
 }
 
-impl Turns {
+impl StepPlanner {
     /// State at the start of the run.
     pub(crate) const fn new() -> Self {
-        Self { next: [0; 2], meeting: 0, is_ending: false }
+        Self { next: [0; 2], sync_window: 0, is_ending: false }
     }
 
     /// Whether the sides are at the same window.
     #[inline]
-    const fn are_together(&self) -> bool {
+    const fn are_synchronised(&self) -> bool {
         self.next[0] == self.next[1]
     }
 
@@ -140,60 +140,60 @@ impl Turns {
     /// The next step.
     pub(crate) fn step(&mut self, due: Due) -> Step {
         let window = self.front();
-        if self.are_together() && (self.meeting <= window || due.window <= window) {
-            self.meeting = window;
+        if self.are_synchronised() && (self.sync_window <= window || due.window <= window) {
+            self.sync_window = window;
             return Step::whole(window);
         }
         let is_second = self.next[Side::Second.index()] < self.next[Side::First.index()];
         let side = Side::ALL[usize::from(is_second)];
         let first = self.next[side.index()];
-        let end = (self.next[side.other().index()] + 1).min(self.meeting);
+        let end = (self.next[side.other().index()] + 1).min(self.sync_window);
         let is_due = due.window == first + 1 && end > due.window;
         if is_due && !due.is_active {
-            self.meeting = due.window;
+            self.sync_window = due.window;
         }
         let is_probed = is_due && due.is_active;
-        Step { first, end: end.min(self.meeting), side: Some(side), is_probed }
+        Step { first, end: end.min(self.sync_window), side: Some(side), is_probed }
     }
 
-    /// Lets the sides proceed separately until window `meeting`, if they are at the same window and it is
+    /// Lets the sides proceed separately until window `sync_window`, if they are at the same window and it is
     /// worth it.
     #[inline]
-    pub(crate) fn part(&mut self, meeting: u64) {
-        if self.are_together() && meeting >= self.front() + WINDOWS_MIN {
-            self.meeting = meeting;
+    pub(crate) fn separate_until(&mut self, sync_window: u64) {
+        if self.are_synchronised() && sync_window >= self.front() + WINDOWS_MIN {
+            self.sync_window = sync_window;
         }
     }
 
     /// Records that `step` was processed. `next_active` is the first window with events after it, and the
-    /// sides may be separate until `apart_until`. True if the run continues.
-    pub(crate) fn go_on(
+    /// sides may be separate until `unobserved_until`. True if the run continues.
+    pub(crate) fn advance(
         &mut self,
         step: Step,
         next_active: Option<u64>,
         stops: bool,
-        apart_until: u64,
+        unobserved_until: u64,
     ) -> bool {
         match step.side {
             Some(side) => self.next[side.index()] = step.end,
             None => self.next = [step.end; 2],
         }
         self.is_ending |= stops;
-        if self.are_together() {
-            return self.go_on_together(next_active);
+        if self.are_synchronised() {
+            return self.advance_both(next_active);
         }
         let front = self.front();
         let is_idle = next_active.is_none_or(|next| next > front);
-        self.meeting =
-            if self.is_ending || is_idle { front } else { self.meeting.min(apart_until.max(front)) };
+        self.sync_window =
+            if self.is_ending || is_idle { front } else { self.sync_window.min(unobserved_until.max(front)) };
         true
     }
 
-    fn go_on_together(&mut self, next_active: Option<u64>) -> bool {
+    fn advance_both(&mut self, next_active: Option<u64>) -> bool {
         let Some(next) = next_active.filter(|_| !self.is_ending) else { return false };
         if next > self.front() {
             self.next = [next; 2];
-            self.meeting = 0;
+            self.sync_window = 0;
         }
         true
     }
@@ -225,14 +225,14 @@ mod tests {
     const NOTHING_DUE: Due = Due { window: u64::MAX, is_active: false };
 
     /// Steps until the sides are at the same window again.
-    fn steps(turns: &mut Turns) -> Vec<(u64, u64, Option<Side>)> {
+    fn steps(planner: &mut StepPlanner) -> Vec<(u64, u64, Option<Side>)> {
         let mut steps = Vec::new();
         loop {
-            let step = turns.step(NOTHING_DUE);
+            let step = planner.step(NOTHING_DUE);
             steps.push((step.first, step.end, step.side));
             assert_eq!(Step::from_code(step.code()), step);
-            assert!(turns.go_on(step, Some(step.first), false, u64::MAX));
-            if turns.are_together() {
+            assert!(planner.advance(step, Some(step.first), false, u64::MAX));
+            if planner.are_synchronised() {
                 return steps;
             }
         }
@@ -241,58 +241,58 @@ mod tests {
     #[test]
     fn a_side_that_is_behind_takes_two_windows() {
         let (first, second) = (Some(Side::First), Some(Side::Second));
-        let mut turns = Turns::new();
-        assert_eq!(steps(&mut turns), [(0, 1, None)]);
-        turns.part(4);
-        assert_eq!(steps(&mut turns), [(1, 2, None)], "three windows are too few");
-        turns.part(7);
+        let mut planner = StepPlanner::new();
+        assert_eq!(steps(&mut planner), [(0, 1, None)]);
+        planner.separate_until(4);
+        assert_eq!(steps(&mut planner), [(1, 2, None)], "three windows are too few");
+        planner.separate_until(7);
         let apart =
             [(2, 3, first), (2, 4, second), (3, 5, first), (4, 6, second), (5, 7, first), (6, 7, second)];
-        assert_eq!(steps(&mut turns), apart);
-        assert_eq!(turns.last(SPAN), Window::new(6, SPAN));
-        assert_eq!(steps(&mut turns), [(7, 8, None)]);
+        assert_eq!(steps(&mut planner), apart);
+        assert_eq!(planner.last(SPAN), Window::new(6, SPAN));
+        assert_eq!(steps(&mut planner), [(7, 8, None)]);
     }
 
     #[test]
     fn they_meet_when_somebody_looks_or_nothing_happens_or_the_run_ends() {
-        for (next, stops, apart_until) in [(Some(1), false, 0), (Some(2), false, 99), (None, true, 99)] {
-            let mut turns = Turns::new();
-            turns.part(99);
-            let step = turns.step(NOTHING_DUE);
-            assert!(turns.go_on(step, Some(0), false, 99));
-            let step = turns.step(NOTHING_DUE);
+        for (next, stops, unobserved_until) in [(Some(1), false, 0), (Some(2), false, 99), (None, true, 99)] {
+            let mut planner = StepPlanner::new();
+            planner.separate_until(99);
+            let step = planner.step(NOTHING_DUE);
+            assert!(planner.advance(step, Some(0), false, 99));
+            let step = planner.step(NOTHING_DUE);
             assert_eq!((step.first, step.end, step.side), (0, 2, Some(Side::Second)));
             // The next window with events is one window later, or there is none.
-            let goes_on = turns.go_on(step, next.map(|next| next + 1), stops, apart_until);
-            assert!(goes_on && !turns.are_together());
-            let step = turns.step(NOTHING_DUE);
+            let goes_on = planner.advance(step, next.map(|next| next + 1), stops, unobserved_until);
+            assert!(goes_on && !planner.are_synchronised());
+            let step = planner.step(NOTHING_DUE);
             assert_eq!((step.first, step.end, step.side), (1, 2, Some(Side::First)));
-            assert_eq!(turns.go_on(step, Some(7), stops, apart_until), !stops);
-            assert_eq!(turns.step(NOTHING_DUE), Step::whole(if stops { 2 } else { 7 }));
+            assert_eq!(planner.advance(step, Some(7), stops, unobserved_until), !stops);
+            assert_eq!(planner.step(NOTHING_DUE), Step::whole(if stops { 2 } else { 7 }));
         }
     }
 
     #[test]
     fn the_probe_looks_between_two_windows_if_something_happens_then() {
-        let mut turns = Turns::new();
-        turns.part(99);
+        let mut planner = StepPlanner::new();
+        planner.separate_until(99);
         let due = |is_active| Due { window: 2, is_active };
         let mut probed = Vec::new();
         for _ in 0..4 {
-            let step = turns.step(due(true));
+            let step = planner.step(due(true));
             probed.push((step.first, step.end, step.is_probed));
-            assert!(turns.go_on(step, Some(step.first), false, 99));
+            assert!(planner.advance(step, Some(step.first), false, 99));
         }
         assert_eq!(probed, [(0, 1, false), (0, 2, false), (1, 3, true), (2, 4, false)]);
 
-        let mut turns = Turns::new();
-        turns.part(99);
+        let mut planner = StepPlanner::new();
+        planner.separate_until(99);
         for _ in 0..3 {
-            let step = turns.step(due(false));
-            assert!(turns.go_on(step, Some(step.first), false, 99));
+            let step = planner.step(due(false));
+            assert!(planner.advance(step, Some(step.first), false, 99));
         }
-        assert!(turns.are_together(), "nobody knows yet whether something happens");
-        assert_eq!(turns.step(due(false)), Step::whole(2));
+        assert!(planner.are_synchronised(), "nobody knows yet whether something happens");
+        assert_eq!(planner.step(due(false)), Step::whole(2));
     }
 
     #[test]
