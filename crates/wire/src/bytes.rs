@@ -55,9 +55,12 @@ pub(crate) fn put<const N: usize>(buffer: &mut [u8], parts: [&[u8]; N]) -> Resul
     Ok(())
 }
 
-/// Defines a byte view: a buffer long enough for a header, not validated otherwise.
+/// Defines a byte view: a buffer long enough for a header, not validated otherwise. Each field is a method
+/// that reads its value from the bytes.
 macro_rules! view {
-    ($(#[$meta:meta])* $name:ident, $bytes:expr) => {
+    ($(#[$meta:meta])* $name:ident, $length:expr $(, {
+        $($(#[$field_meta:meta])* $field:ident: $value:ty = |$bytes:ident| $read:expr;)+
+    })?) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name<T>(T);
@@ -68,13 +71,22 @@ macro_rules! view {
             /// # Errors
             /// [`Truncated`](crate::Error::Truncated) if the buffer is shorter than the header.
             pub fn new(buffer: T) -> $crate::Result<Self> {
-                $crate::bytes::require(buffer.as_ref(), $bytes)?;
+                $crate::bytes::require(buffer.as_ref(), $length)?;
                 Ok(Self(buffer))
             }
 
             fn bytes(&self) -> &[u8] {
                 self.0.as_ref()
             }
+            $($(
+
+            $(#[$field_meta])*
+            #[must_use]
+            pub fn $field(&self) -> $value {
+                let $bytes = self.bytes();
+                $read
+            }
+            )+)?
         }
     };
 }

@@ -45,7 +45,7 @@ pub mod infiniband;
 mod ip;
 pub mod size;
 #[cfg(test)]
-mod strategy;
+mod testing;
 mod transport;
 
 pub use error::{Error, Result};

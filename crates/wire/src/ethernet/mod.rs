@@ -52,32 +52,15 @@ impl EtherType {
 
 view! {
     /// View of a frame, starting at its destination address.
-    Frame, HEADER_BYTES
-}
-
-impl<T: AsRef<[u8]>> Frame<T> {
-    /// Destination address.
-    #[must_use]
-    pub fn destination(&self) -> MacAddress {
-        MacAddress(array(self.bytes(), 0))
-    }
-
-    /// Source address.
-    #[must_use]
-    pub fn source(&self) -> MacAddress {
-        MacAddress(array(self.bytes(), 6))
-    }
-
-    /// EtherType or length.
-    #[must_use]
-    pub fn ethertype(&self) -> u16 {
-        be16(self.bytes(), 12)
-    }
-
-    /// Everything after the header.
-    #[must_use]
-    pub fn payload(&self) -> &[u8] {
-        &self.bytes()[HEADER_BYTES..]
+    Frame, HEADER_BYTES, {
+        /// Destination address.
+        destination: MacAddress = |bytes| MacAddress(array(bytes, 0));
+        /// Source address.
+        source: MacAddress = |bytes| MacAddress(array(bytes, 6));
+        /// EtherType or length.
+        ethertype: u16 = |bytes| be16(bytes, 12);
+        /// Everything after the header.
+        payload: &[u8] = |bytes| &bytes[HEADER_BYTES..];
     }
 }
 
@@ -146,7 +129,7 @@ pub fn check_fcs(bytes: &[u8]) -> Result<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     #[test]
@@ -183,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::ethernet()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::ethernet()) {
             let mut bytes = [0xee; HEADER_BYTES];
             repr.emit(&mut bytes)?;
             prop_assert_eq!(Repr::parse(&Frame::new(bytes)?)?, repr);

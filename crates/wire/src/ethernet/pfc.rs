@@ -28,22 +28,15 @@ pub const fn pause_span(quanta: u16, rate: Rate) -> Span {
 
 view! {
     /// View of a priority flow control frame, starting at its destination address.
-    Frame, FRAME_BYTES
+    Frame, FRAME_BYTES, {
+        /// MAC control opcode.
+        opcode: u16 = |bytes| be16(bytes, ethernet::HEADER_BYTES);
+        /// Priority enable vector: bit n enables time n.
+        enable_vector: u16 = |bytes| be16(bytes, ENABLE_OFFSET);
+    }
 }
 
 impl<T: AsRef<[u8]>> Frame<T> {
-    /// MAC control opcode.
-    #[must_use]
-    pub fn opcode(&self) -> u16 {
-        be16(self.bytes(), ethernet::HEADER_BYTES)
-    }
-
-    /// Priority enable vector: bit n enables time n.
-    #[must_use]
-    pub fn enable_vector(&self) -> u16 {
-        be16(self.bytes(), ENABLE_OFFSET)
-    }
-
     /// Pause time of a priority (quanta of 512 bit times).
     ///
     /// # Panics
@@ -133,7 +126,7 @@ fn parse_times<T: AsRef<[u8]>>(frame: &Frame<T>) -> Result<[Option<u16>; PRIORIT
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(frame: &[u8]) -> Result<Repr> {
@@ -174,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::pfc()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::pfc()) {
             let mut frame = [0xee; FRAME_BYTES];
             repr.emit(&mut frame)?;
             prop_assert_eq!(parse(&frame)?, repr);
@@ -199,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::pfc(), have in 0..FRAME_BYTES) {
+        fn short_buffers_are_errors(repr in testing::pfc(), have in 0..FRAME_BYTES) {
             let mut frame = [0; FRAME_BYTES];
             let expected = Error::Truncated { need: FRAME_BYTES, have };
             prop_assert_eq!(repr.emit(&mut frame[..have]), Err(expected));

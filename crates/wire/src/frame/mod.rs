@@ -305,6 +305,4 @@ pub(crate) fn require_length(field: &'static str, expected: usize, bytes: usize)
 }
 
 #[cfg(test)]
-mod known;
-#[cfg(test)]
 mod tests;

@@ -57,38 +57,17 @@ impl Operation {
 
 view! {
     /// View of a flow control packet.
-    Packet, PACKET_BYTES
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// Operand.
-    #[must_use]
-    pub fn operand(&self) -> u8 {
-        self.bytes()[0] >> 4
-    }
-
-    /// Flow control total blocks sent.
-    #[must_use]
-    pub fn total_blocks_sent(&self) -> u16 {
-        be16(self.bytes(), 0) & 0x0fff
-    }
-
-    /// Virtual lane.
-    #[must_use]
-    pub fn virtual_lane(&self) -> u8 {
-        self.bytes()[2] >> 4
-    }
-
-    /// Flow control credit limit.
-    #[must_use]
-    pub fn credit_limit(&self) -> u16 {
-        be16(self.bytes(), 2) & 0x0fff
-    }
-
-    /// Link packet CRC.
-    #[must_use]
-    pub fn crc(&self) -> u16 {
-        u16::from_le_bytes(array(self.bytes(), CRC_OFFSET))
+    Packet, PACKET_BYTES, {
+        /// Operand.
+        operand: u8 = |bytes| bytes[0] >> 4;
+        /// Flow control total blocks sent.
+        total_blocks_sent: u16 = |bytes| be16(bytes, 0) & 0x0fff;
+        /// Virtual lane.
+        virtual_lane: u8 = |bytes| bytes[2] >> 4;
+        /// Flow control credit limit.
+        credit_limit: u16 = |bytes| be16(bytes, 2) & 0x0fff;
+        /// Link packet CRC.
+        crc: u16 = |bytes| u16::from_le_bytes(array(bytes, CRC_OFFSET));
     }
 }
 
@@ -145,7 +124,7 @@ impl Repr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(packet: &[u8]) -> Result<Repr> {
@@ -176,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::flow_control()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::flow_control()) {
             let mut packet = [0xee; PACKET_BYTES];
             repr.emit(&mut packet)?;
             prop_assert_eq!(parse(&packet)?, repr);
@@ -197,7 +176,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::flow_control(), have in 0..PACKET_BYTES) {
+        fn short_buffers_are_errors(repr in testing::flow_control(), have in 0..PACKET_BYTES) {
             let mut packet = [0; PACKET_BYTES];
             let expected = Error::Truncated { need: PACKET_BYTES, have };
             prop_assert_eq!(repr.emit(&mut packet[..have]), Err(expected));

@@ -24,62 +24,25 @@ bounded! {
 
 view! {
     /// View of a local route header.
-    Packet, HEADER_BYTES
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// Virtual lane.
-    #[must_use]
-    pub fn virtual_lane(&self) -> u8 {
-        self.bytes()[0] >> 4
-    }
-
-    /// Link version.
-    #[must_use]
-    pub fn link_version(&self) -> u8 {
-        self.bytes()[0] & 0x0f
-    }
-
-    /// Service level.
-    #[must_use]
-    pub fn service_level(&self) -> u8 {
-        self.bytes()[1] >> 4
-    }
-
-    /// The two reserved bits after the service level, not shifted.
-    #[must_use]
-    pub fn reserved(&self) -> u8 {
-        self.bytes()[1] & RESERVED_BITS
-    }
-
-    /// Link next header.
-    #[must_use]
-    pub fn next_header(&self) -> u8 {
-        self.bytes()[1] & 0x03
-    }
-
-    /// Destination local identifier.
-    #[must_use]
-    pub fn destination_lid(&self) -> u16 {
-        be16(self.bytes(), 2)
-    }
-
-    /// The five reserved bits before the packet length.
-    #[must_use]
-    pub fn reserved_before_length(&self) -> u8 {
-        self.bytes()[4] >> 3
-    }
-
-    /// Packet length in words of 4 bytes, from the first byte of this header to the last before the VCRC.
-    #[must_use]
-    pub fn packet_words(&self) -> u16 {
-        be16(self.bytes(), 4) & 0x07ff
-    }
-
-    /// Source local identifier.
-    #[must_use]
-    pub fn source_lid(&self) -> u16 {
-        be16(self.bytes(), 6)
+    Packet, HEADER_BYTES, {
+        /// Virtual lane.
+        virtual_lane: u8 = |bytes| bytes[0] >> 4;
+        /// Link version.
+        link_version: u8 = |bytes| bytes[0] & 0x0f;
+        /// Service level.
+        service_level: u8 = |bytes| bytes[1] >> 4;
+        /// The two reserved bits after the service level, not shifted.
+        reserved: u8 = |bytes| bytes[1] & RESERVED_BITS;
+        /// Link next header.
+        next_header: u8 = |bytes| bytes[1] & 0x03;
+        /// Destination local identifier.
+        destination_lid: u16 = |bytes| be16(bytes, 2);
+        /// The five reserved bits before the packet length.
+        reserved_before_length: u8 = |bytes| bytes[4] >> 3;
+        /// Packet length in words of 4 bytes, from the first byte of this header to the last before the VCRC.
+        packet_words: u16 = |bytes| be16(bytes, 4) & 0x07ff;
+        /// Source local identifier.
+        source_lid: u16 = |bytes| be16(bytes, 6);
     }
 }
 
@@ -146,7 +109,7 @@ impl Repr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(header: &[u8]) -> Result<Repr> {
@@ -189,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::lrh()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::lrh()) {
             let mut bytes = [0xee; HEADER_BYTES];
             repr.emit(&mut bytes)?;
             prop_assert_eq!(parse(&bytes)?, repr);
@@ -206,7 +169,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::lrh(), have in 0..HEADER_BYTES) {
+        fn short_buffers_are_errors(repr in testing::lrh(), have in 0..HEADER_BYTES) {
             let mut bytes = [0; HEADER_BYTES];
             let expected = Error::Truncated { need: HEADER_BYTES, have };
             prop_assert_eq!(repr.emit(&mut bytes[..have]), Err(expected));

@@ -158,7 +158,7 @@ fn check_crcs(bytes: &[u8]) -> Result<&[u8]> {
 mod tests {
     use super::*;
     use crate::bth::Qpn;
-    use crate::{Psn, reth, strategy};
+    use crate::{Psn, reth, testing};
     use proptest::prelude::*;
 
     /// The sample packet of IBTA vol. 1, 7.8.3 with the ICRC printed there, and the VCRC over both.
@@ -197,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_and_emit_are_each_others_inverse((route, bth, extension, payload) in strategy::packet_parts()) {
+        fn parse_and_emit_are_each_others_inverse((route, bth, extension, payload) in testing::packet_parts()) {
             let packet = InfinibandPacket::new(route, bth, extension, &payload)?;
             let mut bytes = vec![0xa5; packet.packet_bytes()];
             let length = packet.emit(&mut bytes)?;

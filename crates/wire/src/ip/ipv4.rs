@@ -52,82 +52,35 @@ impl Ecn {
 
 view! {
     /// View of a datagram, starting at its header.
-    Packet, HEADER_BYTES
+    Packet, HEADER_BYTES, {
+        /// IP version.
+        version: u8 = |bytes| bytes[0] >> 4;
+        /// Length of the header including options.
+        header_bytes: usize = |bytes| usize::from(bytes[0] & 0xf) * 4;
+        /// DSCP and ECN: the former type-of-service byte.
+        traffic_class: u8 = |bytes| bytes[1];
+        /// Length of header and payload.
+        total_bytes: u16 = |bytes| be16(bytes, 2);
+        /// Identification.
+        identification: u16 = |bytes| be16(bytes, 4);
+        /// Flags and fragment offset.
+        flags_and_offset: u16 = |bytes| be16(bytes, 6);
+        /// Time to live.
+        ttl: u8 = |bytes| bytes[8];
+        /// Protocol of the payload.
+        protocol: u8 = |bytes| bytes[9];
+        /// Header checksum as stored.
+        checksum: u16 = |bytes| be16(bytes, 10);
+        /// Computed header checksum, for a header without options.
+        expected_checksum: u16 = |bytes| header_checksum(&array(bytes, 0));
+        /// Source address.
+        source: Ipv4Addr = |bytes| array(bytes, 12).into();
+        /// Destination address.
+        destination: Ipv4Addr = |bytes| array(bytes, 16).into();
+    }
 }
 
 impl<T: AsRef<[u8]>> Packet<T> {
-    /// IP version.
-    #[must_use]
-    pub fn version(&self) -> u8 {
-        self.bytes()[0] >> 4
-    }
-
-    /// Length of the header including options.
-    #[must_use]
-    pub fn header_bytes(&self) -> usize {
-        usize::from(self.bytes()[0] & 0xf) * 4
-    }
-
-    /// DSCP and ECN: the former type-of-service byte.
-    #[must_use]
-    pub fn traffic_class(&self) -> u8 {
-        self.bytes()[1]
-    }
-
-    /// Length of header and payload.
-    #[must_use]
-    pub fn total_bytes(&self) -> u16 {
-        be16(self.bytes(), 2)
-    }
-
-    /// Identification.
-    #[must_use]
-    pub fn identification(&self) -> u16 {
-        be16(self.bytes(), 4)
-    }
-
-    /// Flags and fragment offset.
-    #[must_use]
-    pub fn flags_and_offset(&self) -> u16 {
-        be16(self.bytes(), 6)
-    }
-
-    /// Time to live.
-    #[must_use]
-    pub fn ttl(&self) -> u8 {
-        self.bytes()[8]
-    }
-
-    /// Protocol of the payload.
-    #[must_use]
-    pub fn protocol(&self) -> u8 {
-        self.bytes()[9]
-    }
-
-    /// Header checksum as stored.
-    #[must_use]
-    pub fn checksum(&self) -> u16 {
-        be16(self.bytes(), 10)
-    }
-
-    /// Computed header checksum, for a header without options.
-    #[must_use]
-    pub fn expected_checksum(&self) -> u16 {
-        header_checksum(&array(self.bytes(), 0))
-    }
-
-    /// Source address.
-    #[must_use]
-    pub fn source(&self) -> Ipv4Addr {
-        array(self.bytes(), 12).into()
-    }
-
-    /// Destination address.
-    #[must_use]
-    pub fn destination(&self) -> Ipv4Addr {
-        array(self.bytes(), 16).into()
-    }
-
     /// The payload of a datagram without options, with the length given by the header.
     ///
     /// # Errors

@@ -23,68 +23,27 @@ const SACK_BLOCK_BYTES: usize = 8;
 
 view! {
     /// View of a segment, starting at its header.
-    Packet, HEADER_BYTES
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// Source port.
-    #[must_use]
-    pub fn source_port(&self) -> u16 {
-        be16(self.bytes(), 0)
-    }
-
-    /// Destination port.
-    #[must_use]
-    pub fn destination_port(&self) -> u16 {
-        be16(self.bytes(), 2)
-    }
-
-    /// Sequence number of the first byte of payload.
-    #[must_use]
-    pub fn sequence(&self) -> u32 {
-        be32(self.bytes(), 4)
-    }
-
-    /// Acknowledgement number: the next byte expected.
-    #[must_use]
-    pub fn acknowledgement(&self) -> u32 {
-        be32(self.bytes(), 8)
-    }
-
-    /// Length of the header with its options, from the data offset field.
-    #[must_use]
-    pub fn header_bytes(&self) -> usize {
-        usize::from(self.bytes()[12] >> 4) * 4
-    }
-
-    /// The reserved bits between length and flags.
-    #[must_use]
-    pub fn reserved(&self) -> u8 {
-        self.bytes()[12] & 0xf
-    }
-
-    /// The flags: CWR, ECE, URG, ACK, PSH, RST, SYN, FIN.
-    #[must_use]
-    pub fn flags(&self) -> Flags {
-        Flags(self.bytes()[13])
-    }
-
-    /// Receive window, not scaled.
-    #[must_use]
-    pub fn window(&self) -> u16 {
-        be16(self.bytes(), 14)
-    }
-
-    /// Checksum as stored.
-    #[must_use]
-    pub fn checksum(&self) -> u16 {
-        be16(self.bytes(), 16)
-    }
-
-    /// Urgent pointer.
-    #[must_use]
-    pub fn urgent(&self) -> u16 {
-        be16(self.bytes(), 18)
+    Packet, HEADER_BYTES, {
+        /// Source port.
+        source_port: u16 = |bytes| be16(bytes, 0);
+        /// Destination port.
+        destination_port: u16 = |bytes| be16(bytes, 2);
+        /// Sequence number of the first byte of payload.
+        sequence: u32 = |bytes| be32(bytes, 4);
+        /// Acknowledgement number: the next byte expected.
+        acknowledgement: u32 = |bytes| be32(bytes, 8);
+        /// Length of the header with its options, from the data offset field.
+        header_bytes: usize = |bytes| usize::from(bytes[12] >> 4) * 4;
+        /// The reserved bits between length and flags.
+        reserved: u8 = |bytes| bytes[12] & 0xf;
+        /// The flags: CWR, ECE, URG, ACK, PSH, RST, SYN, FIN.
+        flags: Flags = |bytes| Flags(bytes[13]);
+        /// Receive window, not scaled.
+        window: u16 = |bytes| be16(bytes, 14);
+        /// Checksum as stored.
+        checksum: u16 = |bytes| be16(bytes, 16);
+        /// Urgent pointer.
+        urgent: u16 = |bytes| be16(bytes, 18);
     }
 }
 
@@ -269,7 +228,7 @@ pub fn checksum(source: Ipv4Addr, destination: Ipv4Addr, segment: &[u8]) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(header: &[u8]) -> Result<Repr> {
@@ -299,14 +258,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::tcp()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::tcp()) {
             let mut bytes = [0xee; HEADER_BYTES_MAX];
             repr.emit(&mut bytes)?;
             prop_assert_eq!(parse(&bytes)?, repr);
         }
 
         #[test]
-        fn emit_is_the_inverse_of_parse(repr in strategy::tcp(), at in 0..HEADER_BYTES_MAX, value: u8) {
+        fn emit_is_the_inverse_of_parse(repr in testing::tcp(), at in 0..HEADER_BYTES_MAX, value: u8) {
             let mut bytes = [0; HEADER_BYTES_MAX];
             repr.emit(&mut bytes)?;
             bytes[at] = value;
@@ -319,7 +278,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::tcp(), part in 0_usize..1000) {
+        fn short_buffers_are_errors(repr in testing::tcp(), part in 0_usize..1000) {
             let need = repr.header_bytes();
             let have = part * need / 1000;
             let mut bytes = [0; HEADER_BYTES_MAX];
@@ -331,7 +290,7 @@ mod tests {
 
         #[test]
         fn a_segment_with_its_checksum_sums_to_all_ones(
-            repr in strategy::tcp(),
+            repr in testing::tcp(),
             payload in prop::collection::vec(any::<u8>(), 0..200),
             addresses: [u32; 2],
         ) {

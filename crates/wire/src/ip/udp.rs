@@ -15,34 +15,19 @@ pub const ROCE_PORT: u16 = 4791;
 
 view! {
     /// View of a datagram, starting at its header.
-    Packet, HEADER_BYTES
+    Packet, HEADER_BYTES, {
+        /// Source port.
+        source_port: u16 = |bytes| be16(bytes, 0);
+        /// Destination port.
+        destination_port: u16 = |bytes| be16(bytes, 2);
+        /// Length of header and payload.
+        total_bytes: u16 = |bytes| be16(bytes, 4);
+        /// Checksum; 0 if unused.
+        checksum: u16 = |bytes| be16(bytes, 6);
+    }
 }
 
 impl<T: AsRef<[u8]>> Packet<T> {
-    /// Source port.
-    #[must_use]
-    pub fn source_port(&self) -> u16 {
-        be16(self.bytes(), 0)
-    }
-
-    /// Destination port.
-    #[must_use]
-    pub fn destination_port(&self) -> u16 {
-        be16(self.bytes(), 2)
-    }
-
-    /// Length of header and payload.
-    #[must_use]
-    pub fn total_bytes(&self) -> u16 {
-        be16(self.bytes(), 4)
-    }
-
-    /// Checksum; 0 if unused.
-    #[must_use]
-    pub fn checksum(&self) -> u16 {
-        be16(self.bytes(), 6)
-    }
-
     /// The payload, with the length given by the header.
     ///
     /// # Errors
@@ -115,7 +100,7 @@ impl Repr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(header: &[u8]) -> Result<Repr> {
@@ -150,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::udp()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::udp()) {
             let mut bytes = [0xee; HEADER_BYTES];
             repr.emit(&mut bytes)?;
             prop_assert_eq!(parse(&bytes)?, repr);
@@ -167,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::udp(), have in 0..HEADER_BYTES) {
+        fn short_buffers_are_errors(repr in testing::udp(), have in 0..HEADER_BYTES) {
             let mut bytes = [0; HEADER_BYTES];
             let expected = Error::Truncated { need: HEADER_BYTES, have };
             prop_assert_eq!(repr.emit(&mut bytes[..have]), Err(expected));

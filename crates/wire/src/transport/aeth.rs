@@ -113,20 +113,11 @@ impl Syndrome {
 
 view! {
     /// View of an ACK extended transport header.
-    Packet, HEADER_BYTES
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// Syndrome.
-    #[must_use]
-    pub fn syndrome(&self) -> u8 {
-        self.bytes()[0]
-    }
-
-    /// Message sequence number.
-    #[must_use]
-    pub fn msn(&self) -> u32 {
-        be24(self.bytes(), 1)
+    Packet, HEADER_BYTES, {
+        /// Syndrome.
+        syndrome: u8 = |bytes| bytes[0];
+        /// Message sequence number.
+        msn: u32 = |bytes| be24(bytes, 1);
     }
 }
 
@@ -160,7 +151,7 @@ impl Repr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(header: &[u8]) -> Result<Repr> {
@@ -204,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::aeth()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::aeth()) {
             let mut bytes = [0xee; HEADER_BYTES];
             repr.emit(&mut bytes)?;
             prop_assert_eq!(parse(&bytes)?, repr);
@@ -220,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::aeth(), have in 0..HEADER_BYTES) {
+        fn short_buffers_are_errors(repr in testing::aeth(), have in 0..HEADER_BYTES) {
             let mut bytes = [0; HEADER_BYTES];
             let expected = Error::Truncated { need: HEADER_BYTES, have };
             prop_assert_eq!(repr.emit(&mut bytes[..have]), Err(expected));

@@ -37,86 +37,33 @@ impl PadCount {
 
 view! {
     /// View of a transport packet, starting at its BTH.
-    Packet, HEADER_BYTES
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// Operation code.
-    #[must_use]
-    pub fn opcode(&self) -> u8 {
-        self.bytes()[0]
-    }
-
-    /// Solicited event, SE.
-    #[must_use]
-    pub fn solicited_event(&self) -> bool {
-        self.bytes()[1] & SOLICITED_EVENT != 0
-    }
-
-    /// Migration state, M.
-    #[must_use]
-    pub fn migrated(&self) -> bool {
-        self.bytes()[1] & MIGRATED != 0
-    }
-
-    /// Pad count.
-    #[must_use]
-    pub fn pad_count(&self) -> u8 {
-        self.bytes()[1] >> 4 & 3
-    }
-
-    /// Transport header version, TVer.
-    #[must_use]
-    pub fn transport_version(&self) -> u8 {
-        self.bytes()[1] & 0xf
-    }
-
-    /// Partition key.
-    #[must_use]
-    pub fn partition_key(&self) -> u16 {
-        be16(self.bytes(), 2)
-    }
-
-    /// Forward explicit congestion notification.
-    #[must_use]
-    pub fn fecn(&self) -> bool {
-        self.bytes()[RESV8A_OFFSET] & FECN != 0
-    }
-
-    /// Backward explicit congestion notification.
-    #[must_use]
-    pub fn becn(&self) -> bool {
-        self.bytes()[RESV8A_OFFSET] & BECN != 0
-    }
-
-    /// The six reserved bits after FECN and BECN.
-    #[must_use]
-    pub fn reserved_after_becn(&self) -> u8 {
-        self.bytes()[RESV8A_OFFSET] & 0x3f
-    }
-
-    /// Destination queue pair.
-    #[must_use]
-    pub fn destination_qp(&self) -> u32 {
-        be24(self.bytes(), 5)
-    }
-
-    /// Acknowledge request, A.
-    #[must_use]
-    pub fn ack_request(&self) -> bool {
-        self.bytes()[8] & ACK_REQUEST != 0
-    }
-
-    /// The seven reserved bits after the acknowledge request.
-    #[must_use]
-    pub fn reserved_after_ack_request(&self) -> u8 {
-        self.bytes()[8] & 0x7f
-    }
-
-    /// Packet sequence number.
-    #[must_use]
-    pub fn psn(&self) -> u32 {
-        be24(self.bytes(), 9)
+    Packet, HEADER_BYTES, {
+        /// Operation code.
+        opcode: u8 = |bytes| bytes[0];
+        /// Solicited event, SE.
+        solicited_event: bool = |bytes| bytes[1] & SOLICITED_EVENT != 0;
+        /// Migration state, M.
+        migrated: bool = |bytes| bytes[1] & MIGRATED != 0;
+        /// Pad count.
+        pad_count: u8 = |bytes| bytes[1] >> 4 & 3;
+        /// Transport header version, TVer.
+        transport_version: u8 = |bytes| bytes[1] & 0xf;
+        /// Partition key.
+        partition_key: u16 = |bytes| be16(bytes, 2);
+        /// Forward explicit congestion notification.
+        fecn: bool = |bytes| bytes[RESV8A_OFFSET] & FECN != 0;
+        /// Backward explicit congestion notification.
+        becn: bool = |bytes| bytes[RESV8A_OFFSET] & BECN != 0;
+        /// The six reserved bits after FECN and BECN.
+        reserved_after_becn: u8 = |bytes| bytes[RESV8A_OFFSET] & 0x3f;
+        /// Destination queue pair.
+        destination_qp: u32 = |bytes| be24(bytes, 5);
+        /// Acknowledge request, A.
+        ack_request: bool = |bytes| bytes[8] & ACK_REQUEST != 0;
+        /// The seven reserved bits after the acknowledge request.
+        reserved_after_ack_request: u8 = |bytes| bytes[8] & 0x7f;
+        /// Packet sequence number.
+        psn: u32 = |bytes| be24(bytes, 9);
     }
 }
 
@@ -210,7 +157,7 @@ fn bit(set: bool, mask: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(header: &[u8]) -> Result<Repr> {
@@ -257,14 +204,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::bth()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::bth()) {
             let mut bytes = [0xee; HEADER_BYTES];
             repr.emit(&mut bytes)?;
             prop_assert_eq!(parse(&bytes)?, repr);
         }
 
         #[test]
-        fn emit_is_the_inverse_of_parse(mut bytes: [u8; HEADER_BYTES], opcode in strategy::opcode()) {
+        fn emit_is_the_inverse_of_parse(mut bytes: [u8; HEADER_BYTES], opcode in testing::opcode()) {
             bytes[0] = opcode.code();
             bytes[1] &= 0xf1;
             bytes[4] &= 0xc1;
@@ -277,7 +224,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::bth(), have in 0..HEADER_BYTES) {
+        fn short_buffers_are_errors(repr in testing::bth(), have in 0..HEADER_BYTES) {
             let mut bytes = [0; HEADER_BYTES];
             let expected = Error::Truncated { need: HEADER_BYTES, have };
             prop_assert_eq!(repr.emit(&mut bytes[..have]), Err(expected));

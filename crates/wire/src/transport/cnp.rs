@@ -11,14 +11,9 @@ pub const RESERVED_BYTES: usize = size::CNP_RESERVED_BYTES as usize;
 
 view! {
     /// View of a congestion notification packet, starting at its BTH.
-    Packet, HEADER_BYTES
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// The reserved bytes after the BTH.
-    #[must_use]
-    pub fn reserved(&self) -> [u8; RESERVED_BYTES] {
-        array(self.bytes(), bth::HEADER_BYTES)
+    Packet, HEADER_BYTES, {
+        /// The reserved bytes after the BTH.
+        reserved: [u8; RESERVED_BYTES] = |bytes| array(bytes, bth::HEADER_BYTES);
     }
 }
 
@@ -102,7 +97,7 @@ pub(crate) fn require_reserved(reserved: [u8; RESERVED_BYTES]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::bth::Qpn;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     fn parse(packet: &[u8]) -> Result<Repr> {
@@ -137,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_is_the_inverse_of_emit(repr in strategy::cnp()) {
+        fn parse_is_the_inverse_of_emit(repr in testing::cnp()) {
             let mut bytes = [0xee; HEADER_BYTES];
             repr.emit(&mut bytes)?;
             prop_assert_eq!(parse(&bytes)?, repr);
@@ -155,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::cnp(), have in 0..HEADER_BYTES) {
+        fn short_buffers_are_errors(repr in testing::cnp(), have in 0..HEADER_BYTES) {
             let mut bytes = [0; HEADER_BYTES];
             let expected = Error::Truncated { need: HEADER_BYTES, have };
             prop_assert_eq!(repr.emit(&mut bytes[..have]), Err(expected));

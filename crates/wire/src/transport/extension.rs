@@ -81,13 +81,13 @@ impl Extension {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy;
+    use crate::testing;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn parse_is_the_inverse_of_emit_and_fills_the_length_that_the_opcode_has(
-            (opcode, extension) in strategy::opcode_and_extension()
+            (opcode, extension) in testing::opcode_and_extension()
         ) {
             let mut bytes = vec![0xee; size::extension_bytes(opcode) as usize];
             extension.emit(&mut bytes)?;
@@ -98,7 +98,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors((opcode, extension) in strategy::opcode_and_extension()) {
+        fn short_buffers_are_errors((opcode, extension) in testing::opcode_and_extension()) {
             let need = size::extension_bytes(opcode) as usize;
             for have in 0..need {
                 let mut bytes = vec![0; have];
@@ -109,7 +109,7 @@ mod tests {
 
         #[test]
         fn headers_belong_to_the_opcodes_that_parse_them(
-            (own, extension) in strategy::opcode_and_extension(), other in strategy::opcode()
+            (own, extension) in testing::opcode_and_extension(), other in testing::opcode()
         ) {
             let mut bytes = [0; 20];
             extension.emit(&mut bytes)?;

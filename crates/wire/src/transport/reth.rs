@@ -8,26 +8,13 @@ pub const HEADER_BYTES: usize = size::RETH_BYTES as usize;
 
 view! {
     /// View of an RDMA extended transport header.
-    Packet, HEADER_BYTES
-}
-
-impl<T: AsRef<[u8]>> Packet<T> {
-    /// Virtual address at the responder.
-    #[must_use]
-    pub fn virtual_address(&self) -> u64 {
-        be64(self.bytes(), 0)
-    }
-
-    /// Remote key.
-    #[must_use]
-    pub fn remote_key(&self) -> u32 {
-        be32(self.bytes(), 8)
-    }
-
-    /// Length of the whole message.
-    #[must_use]
-    pub fn dma_bytes(&self) -> u32 {
-        be32(self.bytes(), 12)
+    Packet, HEADER_BYTES, {
+        /// Virtual address at the responder.
+        virtual_address: u64 = |bytes| be64(bytes, 0);
+        /// Remote key.
+        remote_key: u32 = |bytes| be32(bytes, 8);
+        /// Length of the whole message.
+        dma_bytes: u32 = |bytes| be32(bytes, 12);
     }
 }
 
@@ -65,7 +52,7 @@ impl Repr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Error, strategy};
+    use crate::{Error, testing};
     use proptest::prelude::*;
 
     #[test]
@@ -78,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parse_and_emit_are_each_others_inverse(bytes: [u8; HEADER_BYTES], repr in strategy::reth()) {
+        fn parse_and_emit_are_each_others_inverse(bytes: [u8; HEADER_BYTES], repr in testing::reth()) {
             let mut again = [0; HEADER_BYTES];
             Repr::parse(&Packet::new(bytes)?).emit(&mut again)?;
             prop_assert_eq!(again, bytes);
@@ -87,7 +74,7 @@ mod tests {
         }
 
         #[test]
-        fn short_buffers_are_errors(repr in strategy::reth(), have in 0..HEADER_BYTES) {
+        fn short_buffers_are_errors(repr in testing::reth(), have in 0..HEADER_BYTES) {
             let mut bytes = [0; HEADER_BYTES];
             let expected = Error::Truncated { need: HEADER_BYTES, have };
             prop_assert_eq!(repr.emit(&mut bytes[..have]), Err(expected));

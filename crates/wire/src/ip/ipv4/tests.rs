@@ -1,5 +1,5 @@
 use super::*;
-use crate::strategy;
+use crate::testing;
 use proptest::prelude::*;
 
 /// An example used in many texts on the checksum: 0xb861 over these fields.
@@ -76,7 +76,7 @@ fn a_payload_beyond_the_length_field_is_not_emitted() {
 
 proptest! {
     #[test]
-    fn parse_is_the_inverse_of_emit(repr in strategy::ipv4()) {
+    fn parse_is_the_inverse_of_emit(repr in testing::ipv4()) {
         let mut bytes = [0xee; HEADER_BYTES];
         repr.emit(&mut bytes)?;
         prop_assert_eq!(parse(&bytes)?, repr);
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn short_buffers_are_errors(repr in strategy::ipv4(), have in 0..HEADER_BYTES) {
+    fn short_buffers_are_errors(repr in testing::ipv4(), have in 0..HEADER_BYTES) {
         let mut bytes = [0; HEADER_BYTES];
         prop_assert_eq!(repr.emit(&mut bytes[..have]), Err(Error::Truncated { need: HEADER_BYTES, have }));
         prop_assert_eq!(parse(&bytes[..have]), Err(Error::Truncated { need: HEADER_BYTES, have }));

@@ -1,6 +1,10 @@
+//! Tests of whole RoCEv2 frames: errors by field, and emit and parse as inverses of each other.
+
+mod known_answers;
+
 use super::*;
 use crate::bth::Qpn;
-use crate::{Psn, strategy};
+use crate::{Psn, testing};
 use proptest::prelude::*;
 
 fn network() -> Network {
@@ -156,7 +160,7 @@ fn a_notification_has_only_its_fixed_values() {
 
 proptest! {
     #[test]
-    fn parse_is_the_inverse_of_emit((network, bth, extension, payload) in strategy::frame_parts()) {
+    fn parse_is_the_inverse_of_emit((network, bth, extension, payload) in testing::frame_parts()) {
         let frame = RoceFrame::new(network, bth, extension, &payload)?;
         let bytes = emitted(&frame);
         prop_assert_eq!(RoceFrame::parse_with_fcs(&bytes)?, frame);
@@ -166,7 +170,7 @@ proptest! {
 
     #[test]
     fn emit_is_the_inverse_of_parse(
-        (network, bth, extension, payload) in strategy::frame_parts(), at: prop::sample::Index, value: u8
+        (network, bth, extension, payload) in testing::frame_parts(), at: prop::sample::Index, value: u8
     ) {
         let frame = RoceFrame::new(network, bth, extension, &payload)?;
         let mut bytes = emitted(&frame);
@@ -181,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn every_truncation_is_an_error((network, bth, extension, payload) in strategy::frame_parts()) {
+    fn every_truncation_is_an_error((network, bth, extension, payload) in testing::frame_parts()) {
         let frame = RoceFrame::new(network, bth, extension, &payload)?;
         let bytes = emitted(&frame);
         let need = bytes.len();
@@ -198,7 +202,7 @@ proptest! {
 
     #[test]
     fn a_changed_byte_is_noticed_unless_switches_may_change_it(
-        (network, bth, extension, payload) in strategy::frame_parts(), at: prop::sample::Index, flip in 1..=255_u8
+        (network, bth, extension, payload) in testing::frame_parts(), at: prop::sample::Index, flip in 1..=255_u8
     ) {
         let frame = RoceFrame::new(network, bth, extension, &payload)?;
         let mut bytes = emitted(&frame);

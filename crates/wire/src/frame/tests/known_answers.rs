@@ -3,15 +3,15 @@
 //! The masks of the ICRC in that script were also checked by hand against a congestion notification packet
 //! captured from a ConnectX-4 Lx adapter.
 
-use super::*;
 use crate::Psn;
 use crate::aeth::{CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use crate::bth::Qpn;
 use crate::ethernet::pfc;
 use crate::extension::Immediate;
+use crate::frame::*;
 use crate::ipv4::{Dscp, Ecn};
 
-const KNOWN_FRAMES: &str = include_str!("../../testdata/known_frames.hex");
+const KNOWN_FRAMES: &str = include_str!("../../../testdata/known_frames.hex");
 
 fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
