@@ -58,12 +58,11 @@ pub struct Outcome {
 ///
 /// # Panics
 /// If there is no partition, or a node, a probe or a hook panics.
-pub fn run<N, P, H>(partitions: &mut [Partition<N, P>], span: Span, hooks: &mut H) -> Outcome
-where
-    N: Node,
-    P: Probe<N>,
-    H: Hooks<N, P>,
-{
+pub fn run<N: Node, P: Probe<N>, H: Hooks<N, P>>(
+    partitions: &mut [Partition<N, P>],
+    span: Span,
+    hooks: &mut H,
+) -> Outcome {
     match partitions {
         [only] => run_on_one_thread(only, span, hooks),
         [first, others @ ..] => run_on_threads(first, others, span, hooks),
@@ -71,12 +70,11 @@ where
     }
 }
 
-fn run_on_one_thread<N, P, H>(partition: &mut Partition<N, P>, span: Span, hooks: &mut H) -> Outcome
-where
-    N: Node,
-    P: Probe<N>,
-    H: Hooks<N, P>,
-{
+fn run_on_one_thread<N: Node, P: Probe<N>, H: Hooks<N, P>>(
+    partition: &mut Partition<N, P>,
+    span: Span,
+    hooks: &mut H,
+) -> Outcome {
     let mut planner = StepPlanner::new();
     loop {
         let step = process_next(partition, &mut planner, span, hooks);
@@ -90,17 +88,12 @@ where
 }
 
 /// Processes and returns the next step.
-fn process_next<N, P, H>(
+fn process_next<N: Node, P: Probe<N>, H: Hooks<N, P>>(
     partition: &mut Partition<N, P>,
     planner: &mut StepPlanner,
     span: Span,
     hooks: &mut H,
-) -> Step
-where
-    N: Node,
-    P: Probe<N>,
-    H: Hooks<N, P>,
-{
+) -> Step {
     let due = partition.due();
     let mut step = planner.step(due);
     if step.side.is_none() {
@@ -116,30 +109,25 @@ where
 }
 
 /// The window until which the sides of the world may be at different windows.
-fn unobserved_until<N, P, H>(partition: &Partition<N, P>, hooks: &H, totals: N::Totals, span: Span) -> u64
-where
-    N: Node,
-    P: Probe<N>,
-    H: Hooks<N, P>,
-{
+fn unobserved_until<N: Node, P: Probe<N>, H: Hooks<N, P>>(
+    partition: &Partition<N, P>,
+    hooks: &H,
+    totals: N::Totals,
+    span: Span,
+) -> u64 {
     if partition.has_sides() { window_from(hooks.unobserved_until(totals), span) } else { 0 }
 }
 
 /// Processes a window that is cut once or more to inspect the state; returns its last part or, if time was
 /// skipped, the last part of the window reached.
 #[cold]
-fn process_cut<N, P, H>(
+fn process_cut<N: Node, P: Probe<N>, H: Hooks<N, P>>(
     partition: &mut Partition<N, P>,
     window: Window,
     first: Instant,
     span: Span,
     hooks: &mut H,
-) -> Window
-where
-    N: Node,
-    P: Probe<N>,
-    H: Hooks<N, P>,
-{
+) -> Window {
     let (mut rest, mut cut, mut is_whole) = (window, Some(first), true);
     while let Some(at) = cut {
         if at > rest.start {
@@ -229,17 +217,12 @@ impl<M, R, T: Totals> Shared<M, R, T> {
     }
 }
 
-fn run_on_threads<N, P, H>(
+fn run_on_threads<N: Node, P: Probe<N>, H: Hooks<N, P>>(
     first: &mut Partition<N, P>,
     others: &mut [Partition<N, P>],
     span: Span,
     hooks: &mut H,
-) -> Outcome
-where
-    N: Node,
-    P: Probe<N>,
-    H: Hooks<N, P>,
-{
+) -> Outcome {
     let shared = Shared::<N::Message, N::Record, N::Totals>::new(others.len() + 1);
     std::thread::scope(|scope| {
         for (follower, partition) in others.iter_mut().enumerate() {
@@ -270,17 +253,12 @@ fn follow<N: Node, P: Probe<N>>(
 }
 
 /// Leader thread: processes its partition, runs the hooks and chooses the next step.
-fn lead<N, P, H>(
+fn lead<N: Node, P: Probe<N>, H: Hooks<N, P>>(
     shared: &Shared<N::Message, N::Record, N::Totals>,
     partition: &mut Partition<N, P>,
     span: Span,
     hooks: &mut H,
-) -> Outcome
-where
-    N: Node,
-    P: Probe<N>,
-    H: Hooks<N, P>,
-{
+) -> Outcome {
     let _guard = shared.barrier.guard(Some(STOP));
     let mut planner = StepPlanner::new();
     let mut step = Step::whole(0);

@@ -5,9 +5,9 @@
 //!
 //! 1. `shape`: parameters of a schedule ([`Shape`]): ranks, data size, root, random draws; relation of message
 //!    size and data size ([`shares`]); `parts`: division of data that does not divide equally ([`Parts`]);
-//! 2. `registry`: [`find`] returns a [`Pattern`] by collective and algorithm; [`schedule_for`] also checks
+//! 2. `registry`: [`find`] returns an [`Algorithm`] by name; [`schedule_for`] also checks
 //!    the shape and builds the schedule;
-//! 3. `patterns`: the list of patterns, one file for each;
+//! 3. `patterns`: all [`algorithms`], one file for each [`Pattern`];
 //! 4. `open_loop`: messages at given times instead ([`open_loop_for`], [`Arrivals`]), for patterns that have
 //!    peers;
 //! 5. `schedule`: the finished [`Schedule`] of [`Transfer`]s, in closed form or as lists that a
@@ -34,7 +34,7 @@ mod volume;
 pub use error::WorkloadError;
 pub use open_loop::{Arrivals, Peer, Process, open_loop_for};
 pub use parts::Parts;
-pub use patterns::{Pattern, patterns};
+pub use patterns::{Algorithm, Pattern, algorithms};
 pub use registry::{
     LISTED_TRANSFERS_MAX, TRANSFERS_MAX, check_schedule, check_transfers, find, schedule_for,
 };

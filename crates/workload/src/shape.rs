@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn every_shared_collective_is_a_known_one() {
         let is_collective =
-            |name: &&str| crate::patterns().iter().any(|pattern| pattern.collective() == *name);
+            |name: &&str| crate::algorithms().iter().any(|algorithm| algorithm.collective == *name);
         assert!(SHARED.iter().all(is_collective));
         assert_eq!((shares("all-to-all", 32), shares("reduce-scatter", 32)), (32, 1));
     }

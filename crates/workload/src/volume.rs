@@ -35,7 +35,8 @@ pub fn volume_for(
     shape: &Shape,
     arrivals: Option<Arrivals>,
 ) -> Result<Volume, WorkloadError> {
-    let pattern = find(collective, algorithm)?;
+    let algorithm = find(collective, algorithm)?;
+    let pattern = algorithm.pattern;
     shape.check()?;
     pattern.supports(shape.ranks)?;
     let Some(arrivals) = arrivals else {
@@ -50,7 +51,7 @@ pub fn volume_for(
             is_periodic: is_periodic(pattern, shape),
         });
     };
-    let peers = peers_of(pattern, shape)?;
+    let peers = peers_of(algorithm, shape)?;
     let senders = peers.iter().flatten().count() as u64;
     let transfers = arrivals.expected(shape.data_bytes).saturating_mul(senders);
     let each = |peer: &Peer| match peer {

@@ -123,7 +123,7 @@ pub(crate) fn relay_of(spec: &RunSpec, job: &JobSpec) -> Option<Relay> {
     match workload::check_schedule(&job.collective, &job.algorithm, &shape) {
         Ok(pattern) => pattern.relay(&shape),
         Err(WorkloadError::TooManyTransfers { .. }) => {
-            workload::find(&job.collective, &job.algorithm).ok()?.relay(&shape)
+            workload::find(&job.collective, &job.algorithm).ok()?.pattern.relay(&shape)
         }
         Err(_) => None,
     }

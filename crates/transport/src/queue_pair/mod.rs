@@ -375,12 +375,6 @@ impl QueuePair {
         })
     }
 
-    /// Whether replies wait to be sent; they precede any payload.
-    #[must_use]
-    pub fn has_replies(&self) -> bool {
-        !self.replies.is_empty()
-    }
-
     /// Time of the next action if nothing arrives before: a packet to send, once pacing or the wait for a
     /// peer that was not ready permits, or [`Self::on_timeout`]. [`Instant::ZERO`] while replies wait.
     #[must_use]

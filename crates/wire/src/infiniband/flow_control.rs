@@ -10,9 +10,6 @@ use crate::{Error, Result, size};
 pub const PACKET_BYTES: usize = size::FLOW_CONTROL_PACKET_BYTES as usize;
 /// Bytes of a block.
 pub const BLOCK_BYTES: u32 = 64;
-/// Maximum of blocks that a receiver may grant beyond those received: half of the range of the counters. IBTA
-/// vol. 1, 7.9.4.4.2.
-pub const GRANT_BLOCKS_MAX: u16 = 2048;
 
 const CRC_OFFSET: usize = PACKET_BYTES - vcrc::BYTES;
 

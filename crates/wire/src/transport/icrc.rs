@@ -10,7 +10,7 @@ use std::net::SocketAddrV4;
 pub const BYTES: usize = size::ICRC_BYTES as usize;
 
 /// Length of the IPv4 and UDP headers.
-pub const OUTER_BYTES: usize = ipv4::HEADER_BYTES + udp::HEADER_BYTES;
+const OUTER_BYTES: usize = ipv4::HEADER_BYTES + udp::HEADER_BYTES;
 
 const HEADERS_BYTES: usize = OUTER_BYTES + bth::HEADER_BYTES;
 /// End of the identification in the IPv4 header.
@@ -37,18 +37,6 @@ const VARIANT: [usize; 7] = [
 pub fn icrc(packet: &[u8]) -> Result<u32> {
     require(packet, HEADERS_BYTES)?;
     Ok(digest(array(packet, 0), &packet[HEADERS_BYTES..]))
-}
-
-/// The invariant CRC of a packet in two buffers: IPv4 and UDP headers, and everything after them.
-///
-/// # Errors
-/// [`Truncated`](crate::Error::Truncated) if the packet is shorter than a base transport header.
-pub fn of_datagram(outer: &[u8; OUTER_BYTES], packet: &[u8]) -> Result<u32> {
-    require(packet, bth::HEADER_BYTES)?;
-    let mut headers = [0; HEADERS_BYTES];
-    headers[..OUTER_BYTES].copy_from_slice(outer);
-    headers[OUTER_BYTES..].copy_from_slice(&packet[..bth::HEADER_BYTES]);
-    Ok(digest(headers, &packet[bth::HEADER_BYTES..]))
 }
 
 /// The invariant CRC of a packet between two UDP sockets, which do not expose its IPv4 and UDP headers: these
@@ -223,13 +211,6 @@ mod tests {
                 assert_eq!(bits.of_difference(difference ^ 1), None);
             }
         }
-    }
-
-    #[test]
-    fn a_packet_in_two_places_has_the_crc_of_one_in_one() {
-        let packet: Vec<u8> = (0..100).collect();
-        let outer = packet[..OUTER_BYTES].try_into().unwrap();
-        assert_eq!(of_datagram(outer, &packet[OUTER_BYTES..]), icrc(&packet));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod arrivals;
 pub use arrivals::{Arrivals, Process};
 
 use crate::{
-    LISTED_TRANSFERS_MAX, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError,
+    Algorithm, LISTED_TRANSFERS_MAX, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError, algorithms,
     check_transfers, find,
 };
 use units::{Rank, Seed, Span, Stream};
@@ -48,10 +48,10 @@ pub fn open_loop_for(
     seed: Seed,
     job: u32,
 ) -> Result<Schedule, WorkloadError> {
-    let pattern = find(collective, algorithm)?;
+    let algorithm = find(collective, algorithm)?;
     shape.check()?;
-    pattern.supports(shape.ranks)?;
-    let peers = peers_of(pattern, shape)?;
+    algorithm.pattern.supports(shape.ranks)?;
+    let peers = peers_of(algorithm, shape)?;
     let senders = peers.iter().flatten().count() as u64;
     let expected = arrivals.expected(shape.data_bytes).saturating_mul(senders);
     check_transfers(expected, LISTED_TRANSFERS_MAX)?;
@@ -67,9 +67,9 @@ pub fn open_loop_for(
 }
 
 /// Destination of the messages of each rank.
-pub(crate) fn peers_of(pattern: &dyn Pattern, shape: &Shape) -> Result<Vec<Option<Peer>>, WorkloadError> {
-    pattern.open_loop(shape).ok_or_else(|| WorkloadError::ClosedLoop {
-        collective: pattern.collective().to_owned(),
+pub(crate) fn peers_of(algorithm: &Algorithm, shape: &Shape) -> Result<Vec<Option<Peer>>, WorkloadError> {
+    algorithm.pattern.open_loop(shape).ok_or_else(|| WorkloadError::ClosedLoop {
+        collective: algorithm.collective.to_owned(),
         open: open_loops(shape),
     })
 }
@@ -105,8 +105,8 @@ fn build(messages: &[(Span, Transfer)]) -> Schedule {
 
 /// The collectives that have an open-loop form.
 fn open_loops(shape: &Shape) -> String {
-    let open = crate::patterns().iter().filter(|pattern| pattern.open_loop(shape).is_some());
-    open.map(|pattern| pattern.collective()).collect::<Vec<_>>().join(", ")
+    let open = algorithms().iter().filter(|algorithm| algorithm.pattern.open_loop(shape).is_some());
+    open.map(|algorithm| algorithm.collective).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

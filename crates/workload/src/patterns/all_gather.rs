@@ -5,7 +5,6 @@
 
 use super::ring::{Directions, Ring};
 
-pub(crate) const RING: Ring =
-    Ring { collective: "all-gather", directions: Directions::One, cycles: 1, first_block_back: 0 };
+pub(crate) const RING: Ring = Ring { directions: Directions::One, cycles: 1, first_block_back: 0 };
 
 pub(crate) const RING_BIDIRECTIONAL: Ring = Ring { directions: Directions::Both, ..RING };

@@ -21,19 +21,10 @@ pub(super) enum Flow {
 /// A collective on a binomial tree with undivided data.
 #[derive(Debug)]
 pub(crate) struct Binomial {
-    pub(super) collective: &'static str,
     pub(super) flow: Flow,
 }
 
 impl Pattern for Binomial {
-    fn collective(&self) -> &'static str {
-        self.collective
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "tree"
-    }
-
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }

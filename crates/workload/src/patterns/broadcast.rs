@@ -5,21 +5,13 @@ use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::Rank;
 
 /// All of S is sent down a binomial tree.
-pub(crate) const TREE: Binomial = Binomial { collective: "broadcast", flow: Flow::FromRoot };
+pub(crate) const TREE: Binomial = Binomial { flow: Flow::FromRoot };
 
 /// The root sends all of S to each other rank at once, posting to root + 1, root + 2, ... around the ring.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 
 impl Pattern for Parallel {
-    fn collective(&self) -> &'static str {
-        "broadcast"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "parallel"
-    }
-
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }

@@ -37,14 +37,6 @@ const TREES: u32 = 2;
 pub(crate) struct DoubleBinaryTree;
 
 impl Pattern for DoubleBinaryTree {
-    fn collective(&self) -> &'static str {
-        "all-reduce"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "double-binary-tree"
-    }
-
     fn parts(&self, _ranks: u32, data_bytes: u64) -> u64 {
         halves(data_bytes).into_iter().map(chunks).map(u64::from).sum()
     }

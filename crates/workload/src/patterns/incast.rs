@@ -6,25 +6,16 @@ use units::Rank;
 /// Every rank but the root sends S to the root, all at once.
 #[derive(Debug)]
 pub(crate) struct Incast {
-    algorithm: &'static str,
     /// Whether the root receives by blocking calls, one after the other: announced messages wait.
     receives_one_by_one: bool,
 }
 
 /// The root has posted all its receives.
-pub(crate) const PARALLEL: Incast = Incast { algorithm: "parallel", receives_one_by_one: false };
+pub(crate) const PARALLEL: Incast = Incast { receives_one_by_one: false };
 /// The root receives by blocking calls.
-pub(crate) const LINEAR: Incast = Incast { algorithm: "linear", receives_one_by_one: true };
+pub(crate) const LINEAR: Incast = Incast { receives_one_by_one: true };
 
 impl Pattern for Incast {
-    fn collective(&self) -> &'static str {
-        "incast"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        self.algorithm
-    }
-
     fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }

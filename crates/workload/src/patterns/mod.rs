@@ -28,14 +28,8 @@ mod send_receive;
 mod tree;
 mod uniform_random;
 
-/// An algorithm of a collective. [`crate::patterns`] lists them.
+/// The schedules of an algorithm.
 pub trait Pattern: Sync {
-    /// Name of the collective, such as `all-reduce`.
-    fn collective(&self) -> &'static str;
-
-    /// Name of the algorithm, such as `ring`.
-    fn algorithm(&self) -> &'static str;
-
     /// Checks that the algorithm is defined for this number of ranks; every algorithm needs at least 2.
     ///
     /// # Errors
@@ -100,40 +94,55 @@ pub trait Pattern: Sync {
     }
 }
 
-static PATTERNS: &[&dyn Pattern] = &[
-    &all_reduce::RING,
-    &all_reduce::RING_BIDIRECTIONAL,
-    &halving_doubling::HalvingDoubling,
-    &double_binary_tree::DoubleBinaryTree,
-    &recursive_doubling::RecursiveDoubling,
-    &all_gather::RING,
-    &all_gather::RING_BIDIRECTIONAL,
-    &bruck::ALL_GATHER,
-    &neighbour_exchange::NeighbourExchange,
-    &reduce_scatter::RING,
-    &reduce_scatter::RING_BIDIRECTIONAL,
-    &all_to_all::Parallel,
-    &pairwise::Pairwise,
-    &bruck::ALL_TO_ALL,
-    &broadcast::Parallel,
-    &broadcast::TREE,
-    &reduce::TREE,
-    &rabenseifner::Rabenseifner,
-    &gather::Parallel,
-    &binomial_gather::BinomialGather,
-    &scatter::Parallel,
-    &send_receive::Parallel,
-    &ping_pong::PingPong,
-    &incast::PARALLEL,
-    &incast::LINEAR,
-    &permutation::Parallel,
-    &uniform_random::Parallel,
+/// An algorithm of a collective, by name.
+#[derive(Clone, Copy)]
+pub struct Algorithm {
+    /// Name of the collective, such as `all-reduce`.
+    pub collective: &'static str,
+    /// Name of the algorithm, such as `ring`.
+    pub name: &'static str,
+    /// Its schedules.
+    pub pattern: &'static dyn Pattern,
+}
+
+const fn entry(collective: &'static str, name: &'static str, pattern: &'static dyn Pattern) -> Algorithm {
+    Algorithm { collective, name, pattern }
+}
+
+static ALGORITHMS: &[Algorithm] = &[
+    entry("all-reduce", "ring", &all_reduce::RING),
+    entry("all-reduce", "ring-bidirectional", &all_reduce::RING_BIDIRECTIONAL),
+    entry("all-reduce", "halving-doubling", &halving_doubling::HalvingDoubling),
+    entry("all-reduce", "double-binary-tree", &double_binary_tree::DoubleBinaryTree),
+    entry("all-reduce", "recursive-doubling", &recursive_doubling::RecursiveDoubling),
+    entry("all-gather", "ring", &all_gather::RING),
+    entry("all-gather", "ring-bidirectional", &all_gather::RING_BIDIRECTIONAL),
+    entry("all-gather", "bruck", &bruck::Bruck::AllGather),
+    entry("all-gather", "neighbour-exchange", &neighbour_exchange::NeighbourExchange),
+    entry("reduce-scatter", "ring", &reduce_scatter::RING),
+    entry("reduce-scatter", "ring-bidirectional", &reduce_scatter::RING_BIDIRECTIONAL),
+    entry("all-to-all", "parallel", &all_to_all::Parallel),
+    entry("all-to-all", "pairwise", &pairwise::Pairwise),
+    entry("all-to-all", "bruck", &bruck::Bruck::AllToAll),
+    entry("broadcast", "parallel", &broadcast::Parallel),
+    entry("broadcast", "tree", &broadcast::TREE),
+    entry("reduce", "tree", &reduce::TREE),
+    entry("reduce", "rabenseifner", &rabenseifner::Rabenseifner),
+    entry("gather", "parallel", &gather::Parallel),
+    entry("gather", "tree", &binomial_gather::BinomialGather),
+    entry("scatter", "parallel", &scatter::Parallel),
+    entry("send-receive", "parallel", &send_receive::Parallel),
+    entry("ping-pong", "parallel", &ping_pong::PingPong),
+    entry("incast", "parallel", &incast::PARALLEL),
+    entry("incast", "linear", &incast::LINEAR),
+    entry("permutation", "parallel", &permutation::Parallel),
+    entry("uniform-random", "parallel", &uniform_random::Parallel),
 ];
 
-/// All patterns.
+/// All algorithms.
 #[must_use]
-pub fn patterns() -> &'static [&'static dyn Pattern] {
-    PATTERNS
+pub fn algorithms() -> &'static [Algorithm] {
+    ALGORITHMS
 }
 
 /// The number of ordered pairs of different ranks.

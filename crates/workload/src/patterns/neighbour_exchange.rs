@@ -15,14 +15,6 @@ use units::{Rank, TransferId};
 pub(crate) struct NeighbourExchange;
 
 impl Pattern for NeighbourExchange {
-    fn collective(&self) -> &'static str {
-        "all-gather"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "neighbour-exchange"
-    }
-
     fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
         if ranks.is_multiple_of(2) { Ok(()) } else { Err(WorkloadError::OddRanks { ranks }) }
     }

@@ -16,14 +16,6 @@ use units::{Rank, TransferId};
 pub(crate) struct Pairwise;
 
 impl Pattern for Pairwise {
-    fn collective(&self) -> &'static str {
-        "all-to-all"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "pairwise"
-    }
-
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }

@@ -10,14 +10,6 @@ use units::Rank;
 pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
-    fn collective(&self) -> &'static str {
-        "ping-pong"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "parallel"
-    }
-
     fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
         if ranks.is_multiple_of(2) { Ok(()) } else { Err(WorkloadError::OddRanks { ranks }) }
     }

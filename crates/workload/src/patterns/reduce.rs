@@ -4,4 +4,4 @@ use super::binomial::{Binomial, Flow};
 
 /// All of S is sent up a binomial tree: a rank adds the data of its children to its own before it sends the
 /// sum.
-pub(crate) const TREE: Binomial = Binomial { collective: "reduce", flow: Flow::ToRoot };
+pub(crate) const TREE: Binomial = Binomial { flow: Flow::ToRoot };

@@ -5,7 +5,6 @@
 
 use super::ring::{Directions, Ring};
 
-pub(crate) const RING: Ring =
-    Ring { collective: "reduce-scatter", directions: Directions::One, cycles: 1, first_block_back: 1 };
+pub(crate) const RING: Ring = Ring { directions: Directions::One, cycles: 1, first_block_back: 1 };
 
 pub(crate) const RING_BIDIRECTIONAL: Ring = Ring { directions: Directions::Both, ..RING };

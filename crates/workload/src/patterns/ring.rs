@@ -31,7 +31,6 @@ impl Directions {
 /// A collective on a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
-    pub(super) collective: &'static str,
     pub(super) directions: Directions,
     /// Cycles around the ring, of n - 1 steps each.
     pub(super) cycles: u32,
@@ -46,17 +45,6 @@ impl Ring {
 }
 
 impl Pattern for Ring {
-    fn collective(&self) -> &'static str {
-        self.collective
-    }
-
-    fn algorithm(&self) -> &'static str {
-        match self.directions {
-            Directions::One => "ring",
-            Directions::Both => "ring-bidirectional",
-        }
-    }
-
     fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(self.directions.count()) * u64::from(ranks)
     }

@@ -10,14 +10,6 @@ use units::Rank;
 pub(crate) struct Parallel;
 
 impl Pattern for Parallel {
-    fn collective(&self) -> &'static str {
-        "send-receive"
-    }
-
-    fn algorithm(&self) -> &'static str {
-        "parallel"
-    }
-
     fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
         if ranks.is_multiple_of(2) { Ok(()) } else { Err(WorkloadError::OddRanks { ranks }) }
     }

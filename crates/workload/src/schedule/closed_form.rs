@@ -84,7 +84,7 @@ mod tests {
         #[test]
         fn a_closed_form_is_a_schedule(pick in 0..CLOSED.len(), half in 1..12_u32, is_odd: bool, share in 1..50_u64) {
             let (collective, algorithm) = CLOSED[pick];
-            let pattern = find(collective, algorithm).unwrap();
+            let pattern = find(collective, algorithm).unwrap().pattern;
             let ranks = 2 * half + u32::from(is_odd && pattern.supports(3).is_ok());
             let stream = Seed(1).stream("test", 0);
             let schedule = pattern.schedule(&Shape { ranks, data_bytes: share * u64::from(ranks), root: Rank(0), stream });
@@ -107,7 +107,7 @@ mod tests {
 
         #[test]
         fn connections_come_again_after_a_period(pick in 0..CLOSED.len(), half in 1..12_u32) {
-            let pattern = find(CLOSED[pick].0, CLOSED[pick].1).unwrap();
+            let pattern = find(CLOSED[pick].0, CLOSED[pick].1).unwrap().pattern;
             let stream = Seed(1).stream("test", 0);
             let shape = Shape { ranks: 2 * half, data_bytes: 2 * u64::from(half), root: Rank(0), stream };
             let schedule = pattern.schedule(&shape);

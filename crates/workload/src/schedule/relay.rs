@@ -47,7 +47,7 @@ mod tests {
             let data_bytes = data_bytes * crate::shares(collective, ranks);
             let stream = Seed(1).stream("test", 0);
             let shape = Shape { ranks, data_bytes, root: Rank(0), stream };
-            let relay = find(collective, "ring").unwrap().relay(&shape).expect("a ring is one");
+            let relay = find(collective, "ring").unwrap().pattern.relay(&shape).expect("a ring is one");
             let schedule = schedule_for(collective, "ring", &shape).unwrap();
             prop_assert_eq!(relay.transfers(), schedule.transfers().len() as u64);
             for (number, transfer) in (0..).zip(schedule.transfers()) {
@@ -65,7 +65,7 @@ mod tests {
     fn what_shares_ranks_with_another_way_is_none() {
         let shape = Shape { ranks: 4, data_bytes: 64, root: Rank(0), stream: Seed(1).stream("test", 0) };
         for (collective, algorithm) in [("all-reduce", "ring-bidirectional"), ("all-to-all", "pairwise")] {
-            assert_eq!(find(collective, algorithm).unwrap().relay(&shape), None);
+            assert_eq!(find(collective, algorithm).unwrap().pattern.relay(&shape), None);
         }
     }
 }
