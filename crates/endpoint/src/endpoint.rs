@@ -450,7 +450,7 @@ impl Endpoint {
         let path = UdpPath { source: datagrams.from, destination: self.sockets[0].local() };
         let (packet, identification) = self.identifications.open(&path, likely, datagram)?;
         let packet = Received::decode(packet).ok()?.with_mark(datagrams.ecn == Ecn::CongestionExperienced);
-        let place = self.numbers.place(packet.destination().value())?;
+        let place = self.numbers.place(packet.bth().destination_qp.value())?;
         let pair = &mut self.pairs[place];
         // A connection has two ends; packets of other hosts are refused. The source port is the peer's choice
         // (IBTA annex A17.3.1.2).

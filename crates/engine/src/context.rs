@@ -1,4 +1,5 @@
-//! Interface of a node while it is processed: inboxes, sending of messages, records.
+//! Interface of a node while it is processed: inboxes, sending of messages, records. Delivers messages within
+//! the partition, marks their receivers as active, and stores messages to other partitions.
 
 use crate::bits::BitSet;
 use crate::mail::RemoteMessages;

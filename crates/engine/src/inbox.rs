@@ -1,4 +1,4 @@
-//! Messages in flight on one directed link.
+//! Inbox: the queue of messages in flight on one directed link.
 
 use crate::{Message, Ring};
 use units::Instant;

@@ -1,4 +1,5 @@
-//! A group of nodes that one thread processes.
+//! A group of nodes that one thread processes: their inboxes, wake-up times and sides; processing of windows
+//! and steps, observations of the probe, jumps in time.
 
 use crate::bits::BitSet;
 use crate::mail::RemoteMessages;

@@ -1,4 +1,4 @@
-//! FIFO queue in a ring buffer.
+//! FIFO queue of plain values in a ring buffer that doubles when it is full.
 
 use crate::prefetch::{LINE_BYTES, prefetch_any};
 use units::{Cycle, State};

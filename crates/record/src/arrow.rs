@@ -1,4 +1,4 @@
-//! Rows as Arrow record batches.
+//! Rows as Arrow record batches: builders of columns by type, and the names of jobs and TCP traffic.
 
 use crate::column::Cell;
 use crate::{Batch, Kind, Table};

@@ -41,20 +41,14 @@ pub enum TopologyError {
         /// The first switch of the list.
         other: String,
     },
-    /// The number of hosts exceeds the limit.
-    #[error("the fabric would have {hosts} hosts; at most {limit} are supported")]
-    TooManyHosts {
+    /// The number of hosts, host ports or links exceeds the limit.
+    #[error("the fabric would have {count} {items}; at most {limit} are supported")]
+    TooMany {
+        /// `hosts`, `host ports` or `links`.
+        items: &'static str,
         /// Required number.
-        hosts: u64,
-        /// The limit, [`crate::MAX_HOSTS`].
-        limit: u64,
-    },
-    /// The number of host ports exceeds the limit.
-    #[error("the fabric would have {host_ports} host ports; at most {limit} are supported")]
-    TooManyAttachments {
-        /// Required number.
-        host_ports: u64,
-        /// The limit, [`crate::MAX_ATTACHMENTS`].
+        count: u64,
+        /// The limit: [`crate::MAX_HOSTS`], [`crate::MAX_ATTACHMENTS`] or [`crate::MAX_LINKS`].
         limit: u64,
     },
     /// The number of ports of a node exceeds the limit.
@@ -65,14 +59,6 @@ pub enum TopologyError {
         /// Required number.
         ports: u64,
         /// The limit, [`crate::MAX_PORTS`].
-        limit: u64,
-    },
-    /// The number of links exceeds the limit.
-    #[error("the fabric would have {links} links; at most {limit} are supported")]
-    TooManyLinks {
-        /// Required number.
-        links: u64,
-        /// The limit, [`crate::MAX_LINKS`].
         limit: u64,
     },
 }

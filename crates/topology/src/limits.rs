@@ -23,15 +23,12 @@ pub(crate) fn positive(counts: &[(&'static str, u32)]) -> Result<(), TopologyErr
 
 /// Checks the number of hosts, and of ports with `ports_of_each` per host.
 pub(crate) fn hosts(hosts: u64, ports_of_each: u32) -> Result<(), TopologyError> {
-    if hosts > MAX_HOSTS {
-        return Err(TopologyError::TooManyHosts { hosts, limit: MAX_HOSTS });
-    }
+    at_most("hosts", hosts, MAX_HOSTS)?;
     let (ports, limit) = (u64::from(ports_of_each), u64::from(MAX_HOST_PORTS));
     if ports > limit {
         return Err(TopologyError::TooManyPorts { node: "host", ports, limit });
     }
-    let (host_ports, limit) = (hosts * ports, MAX_ATTACHMENTS);
-    if host_ports > limit { Err(TopologyError::TooManyAttachments { host_ports, limit }) } else { Ok(()) }
+    at_most("host ports", hosts * ports, MAX_ATTACHMENTS)
 }
 
 pub(crate) fn ports(node: &'static str, ports: u64) -> Result<(), TopologyError> {
@@ -40,8 +37,11 @@ pub(crate) fn ports(node: &'static str, ports: u64) -> Result<(), TopologyError>
 }
 
 pub(crate) fn links(links: u64) -> Result<(), TopologyError> {
-    let limit = MAX_LINKS;
-    if links > limit { Err(TopologyError::TooManyLinks { links, limit }) } else { Ok(()) }
+    at_most("links", links, MAX_LINKS)
+}
+
+fn at_most(items: &'static str, count: u64, limit: u64) -> Result<(), TopologyError> {
+    if count > limit { Err(TopologyError::TooMany { items, count, limit }) } else { Ok(()) }
 }
 
 /// Product of `counts`, saturating.

@@ -1,4 +1,4 @@
-//! Parameters common to all queue pairs of a host.
+//! Parameters common to all queue pairs of a host, among them the recovery from lost packets; their ranges.
 
 use units::{Instant, Span};
 use wire::Psn;

@@ -1,4 +1,4 @@
-//! Packets sent by a requester.
+//! Packets sent by a requester: position in the message, fields for the network, all fields on the wire.
 
 use wire::Psn;
 

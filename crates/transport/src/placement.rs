@@ -1,4 +1,5 @@
-//! The receiving side of a reliable connection under selective recovery.
+//! Responder under selective recovery: accepts packets in any order within a window, acknowledges them in
+//! groups and reports losses.
 
 use crate::{Arrival, Config, Disposition, Reply};
 use units::State;

@@ -1,4 +1,5 @@
-//! Rate control of a requester: send time of the next packet and number of packets in flight.
+//! Rate control of a requester: send time of the next packet and number of packets in flight. The interface,
+//! the parameters of a run, and the controller of a queue pair.
 
 use crate::adapter::{Adapter, AdapterConfig};
 use crate::{Dcqcn, DcqcnConfig, Position, Swift, SwiftConfig, Timely, TimelyConfig};

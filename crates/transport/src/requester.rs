@@ -1,4 +1,5 @@
-//! The sending side of a reliable connection.
+//! Requester of a reliable connection for bulk WRITEs: segments posted work into packets, processes
+//! acknowledgements and timeouts, resends by go-back-N or one by one.
 
 use crate::in_flight::{InFlight, Mode};
 use crate::segment::Cursor;

@@ -1,4 +1,4 @@
-//! Named random streams.
+//! Named random streams, derived from one seed: uniform and exponential draws.
 
 use crate::State;
 

@@ -1,4 +1,4 @@
-//! Reading and writing of big-endian fields, and the common structure of all byte views.
+//! Reading and writing of big-endian fields; macros for byte views and for numbers of a given number of bits.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! Errors of [`crate::schedule_for`] and related functions.
+//! Errors of schedules: unknown algorithms, invalid shapes, schedules that are too large.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Algorithms by name, and the checks before a schedule is built.
+//! Lookup of algorithms by name, checks before a schedule is built, limits of its size.
 
 use crate::{Algorithm, Pattern, Schedule, Shape, WorkloadError, algorithms, shares};
 

@@ -1,4 +1,4 @@
-//! Data volume of a job, computed without making its schedule.
+//! Size of a schedule (transfers, bytes, connections), computed without building it.
 
 use crate::open_loop::peers_of;
 use crate::{Arrivals, Pattern, Peer, Shape, WorkloadError, find};

@@ -137,6 +137,7 @@ impl ChunkRow {
 table! {
     /// Table `chunk_steps`: of a run with `observe.chunks` other than `all`, one row for each step of each
     /// round of a job, over all its chunks, with the counts of `chunks`.
+    #[derive(Default)]
     "chunk_steps": ChunkStepRow {
         /// Name of the job.
         job: u32 as &str = |row, names| names.job(row.job);
@@ -196,34 +197,8 @@ table! {
 impl ChunkStepRow {
     /// A step without chunks.
     #[must_use]
-    pub const fn of_step(job: u32, round: u32, step: u32) -> Self {
-        Self {
-            job,
-            round,
-            step,
-            chunks: 0,
-            complete: 0,
-            failed: 0,
-            payload_bytes: 0,
-            start_ps: None,
-            delivered_ps: None,
-            completed_ps: None,
-            tx_frames: 0,
-            tx_bytes: 0,
-            rx_frames: 0,
-            rx_bytes: 0,
-            retransmits: 0,
-            naks: 0,
-            timeouts: 0,
-            out_of_order: 0,
-            latency_min_ps: None,
-            latency_sum_2e20: 0,
-            latency_frames: 0,
-            latency_max_ps: None,
-            ecn_ce_rx: 0,
-            cnp_tx: 0,
-            cnp_rx: 0,
-        }
+    pub fn of_step(job: u32, round: u32, step: u32) -> Self {
+        Self { job, round, step, ..Self::default() }
     }
 
     /// Mean latency [ps].

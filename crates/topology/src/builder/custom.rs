@@ -1,4 +1,5 @@
-//! Custom topology: listed switches, hosts and links.
+//! Custom topology: listed switches, hosts and links; checks of names and connections, tiers by distance to
+//! the hosts.
 
 use super::{Builder, LinkSpec};
 use crate::assembly::Assembly;

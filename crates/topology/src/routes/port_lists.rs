@@ -1,4 +1,4 @@
-//! Distinct port lists, each stored once.
+//! Distinct lists of next-hop ports, each stored once in one array.
 
 use std::collections::HashMap;
 

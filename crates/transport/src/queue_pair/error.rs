@@ -1,4 +1,4 @@
-//! Errors of a queue pair.
+//! Errors of a queue pair: invalid settings, rejected work, bytes that are no transport packet.
 
 use crate::ConfigError;
 

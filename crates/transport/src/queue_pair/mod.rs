@@ -169,16 +169,16 @@ impl QueuePair {
     /// Processes a packet that arrived at `now`.
     pub fn handle(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         // IBTA 9.6.1: packets for another queue pair or partition are dropped silently.
-        let is_ours =
-            packet.destination() == self.number && packet.partition_key() == bth::DEFAULT_PARTITION_KEY;
-        match (packet.opcode(), *packet.extension()) {
+        let is_ours = packet.bth().destination_qp == self.number
+            && packet.bth().partition_key == bth::DEFAULT_PARTITION_KEY;
+        match (packet.bth().opcode, *packet.extension()) {
             _ if self.is_failed || !is_ours => self.counters.ignored += 1,
             (Opcode::CongestionNotification, _) => {
                 self.counters.cnps_received += 1;
                 self.sends.on_cnp(now);
             }
             (Opcode::Acknowledge, Extension::Aeth(aeth)) => {
-                let (psn, msn) = (packet.psn(), Psn::new(aeth.msn.value()));
+                let (psn, msn) = (packet.bth().psn, Psn::new(aeth.msn.value()));
                 let ack = Acknowledgement { now, psn, msn, is_marked: packet.is_marked() };
                 self.on_acknowledge(ack, aeth.syndrome);
             }
@@ -191,9 +191,9 @@ impl QueuePair {
 
     fn on_request(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         self.counters.data_received += 1;
-        self.counters.data_received_bytes += frame_bytes(packet.opcode(), packet.payload().len() as u32);
+        self.counters.data_received_bytes += frame_bytes(packet.bth().opcode, packet.payload().len() as u32);
         self.process_mark(packet, now);
-        let taken = if packet.opcode() == Opcode::ReadRequest {
+        let taken = if packet.bth().opcode == Opcode::ReadRequest {
             self.receives.take_read(&self.config, packet, self.reads.len())
         } else {
             self.receives.take(&self.config, packet, &mut self.completions)
@@ -207,9 +207,9 @@ impl QueuePair {
                 self.counters.duplicates += u64::from(arrival.disposition == Disposition::Duplicate);
                 self.reads.answer(request);
             }
-            Taken::NotReady => self.refuse(packet.psn(), Syndrome::RnrNak(self.rnr_timer)),
+            Taken::NotReady => self.refuse(packet.bth().psn, Syndrome::RnrNak(self.rnr_timer)),
             Taken::Refused(code) => {
-                self.refuse(packet.psn(), Syndrome::Nak(code));
+                self.refuse(packet.bth().psn, Syndrome::Nak(code));
                 self.fail(None);
             }
         }
@@ -230,8 +230,12 @@ impl QueuePair {
     fn on_response(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         self.counters.responses_received += 1;
         self.process_mark(packet, now);
-        let ack =
-            Acknowledgement { now, psn: packet.psn(), msn: packet.psn(), is_marked: packet.is_marked() };
+        let ack = Acknowledgement {
+            now,
+            psn: packet.bth().psn,
+            msn: packet.bth().psn,
+            is_marked: packet.is_marked(),
+        };
         let placed = match self.sends.on_response(&self.config, packet, ack, &mut self.completions) {
             ResponseEffect::Dropped { is_early } => {
                 self.counters.out_of_order += u64::from(is_early);

@@ -1,4 +1,5 @@
-//! WRITEs with immediate that arrived out of order, under selective recovery.
+//! Immediate data of WRITEs that arrived out of order, under selective recovery: stored until the receive
+//! that it completes is next.
 
 use std::collections::VecDeque;
 use wire::Psn;

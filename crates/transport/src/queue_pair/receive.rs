@@ -136,8 +136,8 @@ impl ReceiveQueue {
         done: &mut VecDeque<Completion>,
     ) -> Taken {
         let is_new = match &self.psn_check {
-            PsnCheck::InOrder(responder) => request.psn() == responder.expected(),
-            PsnCheck::AnyOrder(placement) => placement.is_new(request.psn()),
+            PsnCheck::InOrder(responder) => request.bth().psn == responder.expected(),
+            PsnCheck::AnyOrder(placement) => placement.is_new(request.bth().psn),
         };
         if !is_new {
             return Taken::Checked(self.check_psn(config, request), None);
@@ -145,7 +145,7 @@ impl ReceiveQueue {
         match self.find_target(config, request) {
             Ok(PayloadTarget { target, message, message_bytes }) => {
                 self.message = message;
-                if consumes_receive(request.opcode()) {
+                if consumes_receive(request.bth().opcode) {
                     self.end_receive(request, message_bytes, done);
                 }
                 let arrival = self.check_psn(config, request);
@@ -169,7 +169,7 @@ impl ReceiveQueue {
         let PsnCheck::InOrder(responder) = &mut self.psn_check else {
             return Taken::Refused(NakCode::InvalidRequest);
         };
-        let (psn, expected) = (request.psn(), responder.expected());
+        let (psn, expected) = (request.bth().psn, responder.expected());
         let distance = psn.distance_from(expected);
         if distance > 0 {
             return Taken::Checked(responder.on_read_request(psn, 1), None);
@@ -205,7 +205,7 @@ impl ReceiveQueue {
     }
 
     fn check_psn(&mut self, config: &Config, request: &Received<'_>) -> Arrival {
-        let (opcode, psn, ack_request) = (request.opcode(), request.psn(), request.ack_request());
+        let (opcode, psn, ack_request) = (request.bth().opcode, request.bth().psn, request.bth().ack_request);
         match &mut self.psn_check {
             PsnCheck::InOrder(responder) => {
                 let position = Position::new(opcode.starts_message(), opcode.ends_message());
@@ -218,7 +218,7 @@ impl ReceiveQueue {
     /// Determines the target of the payload of the next request.
     fn find_target(&self, config: &Config, request: &Received<'_>) -> Result<PayloadTarget, NoTarget> {
         use Opcode as Code;
-        let (opcode, bytes) = (request.opcode(), request.payload().len() as u64);
+        let (opcode, bytes) = (request.bth().opcode, request.payload().len() as u64);
         self.check_length(config, opcode, bytes)?;
         // IBTA 9.7.4.1 (opcode sequence): Middle and Last continue a message of their own kind, First and
         // Only start one.
@@ -243,7 +243,7 @@ impl ReceiveQueue {
             _ => Err(INVALID),
         }?;
         // IBTA 9.7.5.2 (RNR NAK): errors of the request take precedence over a missing receive.
-        let has_receive = self.receives.len() > self.notices.before(request.psn());
+        let has_receive = self.receives.len() > self.notices.before(request.bth().psn);
         if consumes_receive(opcode) && !has_receive { Err(NoTarget::NotReady) } else { Ok(target) }
     }
 
@@ -299,7 +299,7 @@ impl ReceiveQueue {
     fn end_receive(&mut self, request: &Received<'_>, bytes: u64, done: &mut VecDeque<Completion>) {
         match (&self.psn_check, request.immediate()) {
             (PsnCheck::AnyOrder(_), Some(immediate)) => {
-                self.notices.insert(request.psn(), Notice { immediate, bytes });
+                self.notices.insert(request.bth().psn, Notice { immediate, bytes });
             }
             (_, immediate) => self.complete_receive(immediate, bytes, done),
         }

@@ -234,7 +234,7 @@ impl SendQueue {
         };
         let is_next = awaited.psn == ack.psn;
         let is_right = response.payload().len() == awaited.payload_bytes as usize
-            && response.opcode().ends_message() == awaited.is_last;
+            && response.bth().opcode.ends_message() == awaited.is_last;
         if is_next && !is_right {
             return ResponseEffect::Mismatched(awaited.work);
         }

@@ -1,4 +1,4 @@
-//! Acknowledgements from a receiver to its sender.
+//! Acknowledgements from a TCP receiver to its sender, with SACK blocks.
 
 /// Maximum of SACK blocks in one acknowledgement: those that fit next to the timestamps option (RFC 2018, 3).
 pub const SACK_BLOCKS_MAX: usize = 3;

@@ -1,4 +1,4 @@
-//! Receiver of a connection: reassembly, delayed and selective acknowledgements, echo of marks.
+//! Receiver of a TCP connection: reassembly, delayed and selective acknowledgements, echo of marks.
 
 use super::{Acknowledgement, Block, CongestionKind, SackBlocks, TcpConfig};
 use units::Instant;

@@ -1,4 +1,4 @@
-//! Sender of a connection: window, recovery and the retransmission timer.
+//! Sender of a TCP connection: window, recovery, retransmission timer and counters.
 
 use super::scoreboard::Scoreboard;
 use super::{

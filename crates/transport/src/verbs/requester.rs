@@ -1,4 +1,5 @@
-//! The requester of a connection that supports every verb.
+//! Requester of a connection with SEND, WRITE and READ: next request, acknowledgements, responses to READs,
+//! timeouts; go-back-N.
 
 use super::Verb;
 use crate::in_flight::InFlight;

@@ -1,4 +1,4 @@
-//! Ethernet II: header and frame check sequence.
+//! Ethernet II: MAC addresses, header and frame check sequence. Modules: VLAN tags, priority flow control.
 
 use crate::bytes::{array, be16, put, require, view};
 use crate::{Error, Result, size};

@@ -1,4 +1,5 @@
-//! A complete RoCEv2 frame: Ethernet II, IPv4, UDP, base transport header, extension headers, payload, ICRC.
+//! A complete RoCEv2 frame: Ethernet II, IPv4, UDP, base transport header, extension headers, payload, ICRC;
+//! its emission and parsing.
 
 use crate::bytes::{array, require, require_zero};
 use crate::ethernet::{EtherType, MacAddress};

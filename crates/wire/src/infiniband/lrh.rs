@@ -1,4 +1,5 @@
-//! InfiniBand local route header. IBTA vol. 1, 7.7.
+//! InfiniBand local route header: local identifiers, virtual lane, service level, packet length. IBTA vol. 1,
+//! 7.7.
 
 use crate::bytes::{be16, bounded, put, require_zero, view};
 use crate::{Error, Result, size};

@@ -1,4 +1,4 @@
-//! IPv4 header without options.
+//! IPv4 header without options: addresses, DSCP, ECN, identification, lengths, checksum.
 
 use crate::bytes::{array, be16, bounded, put, require, require_zero, view};
 use crate::{Error, Result, size};

@@ -1,4 +1,5 @@
-//! ACK extended transport header. IBTA vol. 1, 9.3.5 and 9.7.5.
+//! ACK extended transport header: syndrome (ACK with credits, NAK, RNR NAK with its timer) and message
+//! sequence number. IBTA vol. 1, 9.3.5 and 9.7.5.
 
 use crate::bytes::{be24, bounded, put, view, word};
 use crate::{Error, Result, size};

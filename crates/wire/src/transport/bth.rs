@@ -1,4 +1,5 @@
-//! Base transport header. IBTA vol. 1, 9.2 and annex A17.
+//! Base transport header: operation code, flags, queue pair number, packet sequence number, pad count. IBTA
+//! vol. 1, 9.2 and annex A17.
 
 use crate::bytes::{be16, be24, bounded, put, require_zero, view, word};
 use crate::{Error, Opcode, Psn, Result, size};

@@ -1,4 +1,5 @@
-//! The headers between the base transport header and the payload.
+//! Extension headers between the base transport header and the payload, determined by the operation code:
+//! RETH, AETH, immediate data, reserved bytes of a CNP.
 
 use crate::bytes::{array, put, require};
 use crate::{Error, Opcode, Result, aeth, cnp, reth, size};

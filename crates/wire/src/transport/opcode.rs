@@ -1,4 +1,4 @@
-//! Operation codes of the base transport header.
+//! Operation codes of the base transport header: their numbers, and the headers and payload that they imply.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! RDMA extended transport header. IBTA vol. 1, 9.3.3.
+//! RDMA extended transport header: address, remote key and length of a WRITE or READ. IBTA vol. 1, 9.3.3.
 
 use crate::bytes::{be32, be64, put, view};
 use crate::{Result, size};

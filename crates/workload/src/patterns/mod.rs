@@ -1,30 +1,22 @@
-//! The interface of collective algorithms, and all algorithms: one file for each collective with its simple
-//! algorithms, and one for each larger algorithm. `ring` and `tree` are common to several.
+//! The interface of collective algorithms, and the list of all algorithms by name. A file has one algorithm, or
+//! those that differ in parameters only; `tree` is common to several.
 
 use crate::{Peer, Relay, Schedule, Shape, WorkloadError};
 
-mod all_gather;
-mod all_reduce;
 mod all_to_all;
 mod binomial;
 mod binomial_gather;
-mod broadcast;
 mod bruck;
 mod double_binary_tree;
-mod gather;
 mod halving_doubling;
-mod incast;
 mod neighbour_exchange;
+mod pairs;
 mod pairwise;
 mod permutation;
-mod ping_pong;
 mod rabenseifner;
 mod recursive_doubling;
-mod reduce;
-mod reduce_scatter;
 mod ring;
-mod scatter;
-mod send_receive;
+mod star;
 mod tree;
 mod uniform_random;
 
@@ -110,31 +102,31 @@ const fn entry(collective: &'static str, name: &'static str, pattern: &'static d
 }
 
 static ALGORITHMS: &[Algorithm] = &[
-    entry("all-reduce", "ring", &all_reduce::RING),
-    entry("all-reduce", "ring-bidirectional", &all_reduce::RING_BIDIRECTIONAL),
+    entry("all-reduce", "ring", &ring::ALL_REDUCE),
+    entry("all-reduce", "ring-bidirectional", &ring::ALL_REDUCE.bidirectional()),
     entry("all-reduce", "halving-doubling", &halving_doubling::HalvingDoubling),
     entry("all-reduce", "double-binary-tree", &double_binary_tree::DoubleBinaryTree),
     entry("all-reduce", "recursive-doubling", &recursive_doubling::RecursiveDoubling),
-    entry("all-gather", "ring", &all_gather::RING),
-    entry("all-gather", "ring-bidirectional", &all_gather::RING_BIDIRECTIONAL),
+    entry("all-gather", "ring", &ring::ALL_GATHER),
+    entry("all-gather", "ring-bidirectional", &ring::ALL_GATHER.bidirectional()),
     entry("all-gather", "bruck", &bruck::Bruck::AllGather),
     entry("all-gather", "neighbour-exchange", &neighbour_exchange::NeighbourExchange),
-    entry("reduce-scatter", "ring", &reduce_scatter::RING),
-    entry("reduce-scatter", "ring-bidirectional", &reduce_scatter::RING_BIDIRECTIONAL),
+    entry("reduce-scatter", "ring", &ring::REDUCE_SCATTER),
+    entry("reduce-scatter", "ring-bidirectional", &ring::REDUCE_SCATTER.bidirectional()),
     entry("all-to-all", "parallel", &all_to_all::Parallel),
     entry("all-to-all", "pairwise", &pairwise::Pairwise),
     entry("all-to-all", "bruck", &bruck::Bruck::AllToAll),
-    entry("broadcast", "parallel", &broadcast::Parallel),
-    entry("broadcast", "tree", &broadcast::TREE),
-    entry("reduce", "tree", &reduce::TREE),
+    entry("broadcast", "parallel", &star::BROADCAST),
+    entry("broadcast", "tree", &binomial::BROADCAST),
+    entry("reduce", "tree", &binomial::REDUCE),
     entry("reduce", "rabenseifner", &rabenseifner::Rabenseifner),
-    entry("gather", "parallel", &gather::Parallel),
+    entry("gather", "parallel", &star::GATHER),
     entry("gather", "tree", &binomial_gather::BinomialGather),
-    entry("scatter", "parallel", &scatter::Parallel),
-    entry("send-receive", "parallel", &send_receive::Parallel),
-    entry("ping-pong", "parallel", &ping_pong::PingPong),
-    entry("incast", "parallel", &incast::PARALLEL),
-    entry("incast", "linear", &incast::LINEAR),
+    entry("scatter", "parallel", &star::SCATTER),
+    entry("send-receive", "parallel", &pairs::Pairs::SendReceive),
+    entry("ping-pong", "parallel", &pairs::Pairs::PingPong),
+    entry("incast", "parallel", &star::INCAST),
+    entry("incast", "linear", &star::LINEAR_INCAST),
     entry("permutation", "parallel", &permutation::Parallel),
     entry("uniform-random", "parallel", &uniform_random::Parallel),
 ];
@@ -148,9 +140,4 @@ pub fn algorithms() -> &'static [Algorithm] {
 /// The number of ordered pairs of different ranks.
 fn ordered_pairs(ranks: u32) -> u64 {
     u64::from(ranks) * (u64::from(ranks) - 1)
-}
-
-/// The ranks other than `rank`, in ring order from its right neighbour.
-fn others(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
-    (rank + 1..ranks).chain(0..rank)
 }

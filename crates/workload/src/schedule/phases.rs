@@ -1,4 +1,4 @@
-//! Jobs with rounds that differ, or with barriers between rounds.
+//! Schedules with rounds that differ, or with barriers between rounds.
 //!
 //! A cycle of phases is stored as one list: the different rounds, each followed by a barrier in which ranks
 //! wait for each other. A rank starts a phase after completing the previous one, and the first again after

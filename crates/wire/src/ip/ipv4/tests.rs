@@ -1,3 +1,5 @@
+//! Tests of the IPv4 header: fields, errors, checksum.
+
 use super::*;
 use crate::testing;
 use proptest::prelude::*;
