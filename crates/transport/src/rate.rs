@@ -318,11 +318,11 @@ impl<C: RateControl> Timed<C> {
         if self.sent_at.is_empty() {
             self.oldest = psn;
         }
-        let place = psn.distance_from(self.oldest) as usize;
-        match self.sent_at.get_mut(place) {
+        let index = psn.distance_from(self.oldest) as usize;
+        match self.sent_at.get_mut(index) {
             Some(sent_at) => *sent_at = None,
             None => {
-                debug_assert!(place == self.sent_at.len(), "packets are sent one after the other");
+                debug_assert!(index == self.sent_at.len(), "packets are sent one after the other");
                 self.sent_at.push_back(Some(now));
             }
         }

@@ -204,7 +204,7 @@ impl Requester {
         packet: &NextPacket,
         bytes_of: impl Fn(usize) -> u64,
     ) -> Transmit {
-        let (_, cursor) = self.place(config, self.flight.packets_before(packet.psn) as u64, bytes_of);
+        let (_, cursor) = self.locate(config, self.flight.packets_before(packet.psn) as u64, bytes_of);
         let NextPacket { psn, position, ack_request, payload_bytes, is_retransmission, work } = *packet;
         let is_selective = config.recovery.is_selective();
         let message_bytes = if is_selective { payload_bytes } else { cursor.message_bytes };
@@ -353,7 +353,7 @@ impl Requester {
     /// A resent packet requests an acknowledgement, as no other packet may be in flight.
     #[cold]
     fn describe_resend(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> NextPacket {
-        let (work, cursor) = self.place(config, beyond, bytes_of);
+        let (work, cursor) = self.locate(config, beyond, bytes_of);
         NextPacket {
             psn: self.flight.unacked().add(beyond as u32),
             position: cursor.position(config),
@@ -366,7 +366,7 @@ impl Requester {
 
     /// Index of the work request of the packet `beyond` the oldest one, and its position there.
     #[cold]
-    fn place(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> (usize, Cursor) {
+    fn locate(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> (usize, Cursor) {
         let (mut index, mut packet) = (0, self.acknowledged(config, bytes_of(0)) + beyond);
         while packet >= config.packets(bytes_of(index)) {
             packet -= config.packets(bytes_of(index));

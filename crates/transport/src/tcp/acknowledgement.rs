@@ -24,8 +24,8 @@ impl SackBlocks {
     #[must_use]
     pub fn of(blocks: impl IntoIterator<Item = Block>) -> Self {
         let mut sack = Self::default();
-        for (place, block) in sack.blocks.iter_mut().zip(blocks) {
-            *place = block;
+        for (slot, block) in sack.blocks.iter_mut().zip(blocks) {
+            *slot = block;
             sack.count += 1;
         }
         sack

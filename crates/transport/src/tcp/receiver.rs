@@ -84,8 +84,8 @@ impl TcpReceiver {
             return;
         }
         self.next = segment.end;
-        while let Some(place) = self.ahead.iter().position(|block| block.start <= self.next) {
-            self.next = self.next.max(self.ahead.remove(place).end);
+        while let Some(index) = self.ahead.iter().position(|block| block.start <= self.next) {
+            self.next = self.next.max(self.ahead.remove(index).end);
         }
     }
 
