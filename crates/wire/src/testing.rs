@@ -6,9 +6,8 @@ use crate::ethernet::pfc;
 use crate::ethernet::{self, EtherType, MacAddress};
 use crate::extension::Immediate;
 use crate::frame::Network;
-use crate::infiniband::Route;
 use crate::infiniband::flow_control::{self, BlockCount, Operation};
-use crate::infiniband::lrh::{self, ServiceLevel, VirtualLane};
+use crate::infiniband::lrh::{self, Route, ServiceLevel, VirtualLane};
 use crate::ipv4::{self, Dscp, Ecn};
 use crate::{Extension, Opcode, Psn, RoceMtu, cnp, reth, tcp, udp};
 use proptest::prelude::*;
@@ -227,13 +226,7 @@ fn route() -> impl Strategy<Value = Route> {
 }
 
 pub(crate) fn lrh() -> impl Strategy<Value = lrh::Repr> {
-    (route(), 0..0x800_u16).prop_map(|(route, words)| lrh::Repr {
-        virtual_lane: route.virtual_lane,
-        service_level: route.service_level,
-        destination_lid: route.destination_lid,
-        source_lid: route.source_lid,
-        packet_bytes: words * 4,
-    })
+    (route(), 0..0x800_u16).prop_map(|(route, words)| lrh::Repr { route, packet_bytes: words * 4 })
 }
 
 pub(crate) fn flow_control() -> impl Strategy<Value = flow_control::Repr> {

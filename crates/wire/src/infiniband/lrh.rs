@@ -47,9 +47,9 @@ view! {
     }
 }
 
-/// A local route header followed by a base transport header.
+/// Fields of the local route header that control forwarding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repr {
+pub struct Route {
     /// Virtual lane.
     pub virtual_lane: VirtualLane,
     /// Service level.
@@ -58,6 +58,13 @@ pub struct Repr {
     pub destination_lid: u16,
     /// Local identifier of the sending port.
     pub source_lid: u16,
+}
+
+/// A local route header followed by a base transport header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repr {
+    /// Fields that control forwarding.
+    pub route: Route,
     /// Bytes from this header to the ICRC, both included: a multiple of 4 below 8192.
     pub packet_bytes: u16,
 }
@@ -76,13 +83,13 @@ impl Repr {
         }
         require_zero("LRH field after the service level", packet.reserved().into())?;
         require_zero("LRH field before the packet length", packet.reserved_before_length().into())?;
-        Ok(Self {
+        let route = Route {
             virtual_lane: VirtualLane::from_low_bits(packet.virtual_lane()),
             service_level: ServiceLevel::from_low_bits(packet.service_level()),
             destination_lid: packet.destination_lid(),
             source_lid: packet.source_lid(),
-            packet_bytes: packet.packet_words() * WORD_BYTES as u16,
-        })
+        };
+        Ok(Self { route, packet_bytes: packet.packet_words() * WORD_BYTES as u16 })
     }
 
     /// Writes the header to the first [`HEADER_BYTES`] of `buffer`.
@@ -92,17 +99,12 @@ impl Repr {
     pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
         let (words, rest) = (self.packet_bytes / 4, self.packet_bytes % 4);
         if rest != 0 || words > 0x07ff {
-            let packet_bytes = usize::from(self.packet_bytes);
-            return Err(Error::Length {
-                field: "LRH packet length",
-                min: 24,
-                max: 8188,
-                found: packet_bytes,
-            });
+            let found = usize::from(self.packet_bytes);
+            return Err(Error::Length { field: "LRH packet length", min: 24, max: 8188, found });
         }
-        let first = [self.virtual_lane.value() << 4, self.service_level.value() << 4 | NEXT_HEADER_LOCAL];
-        let [destination, length, source] =
-            [self.destination_lid, words, self.source_lid].map(u16::to_be_bytes);
+        let Route { virtual_lane, service_level, destination_lid, source_lid } = self.route;
+        let first = [virtual_lane.value() << 4, service_level.value() << 4 | NEXT_HEADER_LOCAL];
+        let [destination, length, source] = [destination_lid, words, source_lid].map(u16::to_be_bytes);
         put(buffer, [&first, &destination, &length, &source])
     }
 }
@@ -119,13 +121,13 @@ mod tests {
 
     #[test]
     fn every_field_has_its_place() {
-        let expected = Repr {
+        let route = Route {
             virtual_lane: VirtualLane::new(7).unwrap(),
             service_level: ServiceLevel::new(1).unwrap(),
             destination_lid: 0x375c,
             source_lid: 0x17d2,
-            packet_bytes: 56,
         };
+        let expected = Repr { route, packet_bytes: 56 };
         assert_eq!(parse(&[0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2]), Ok(expected));
     }
 

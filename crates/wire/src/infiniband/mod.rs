@@ -5,7 +5,7 @@ use crate::bytes::{array, require};
 use crate::frame::{payload, require_length, require_payload};
 use crate::size::Framing;
 use crate::{Error, Extension, Opcode, Result, bth, icrc, size};
-use lrh::{ServiceLevel, VirtualLane};
+use lrh::Route;
 
 pub mod flow_control;
 pub mod lrh;
@@ -13,19 +13,6 @@ pub mod vcrc;
 
 const BTH_OFFSET: usize = lrh::HEADER_BYTES;
 const EXTENSION_OFFSET: usize = BTH_OFFSET + bth::HEADER_BYTES;
-
-/// Fields of the local route header that control forwarding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// Virtual lane.
-    pub virtual_lane: VirtualLane,
-    /// Service level.
-    pub service_level: ServiceLevel,
-    /// Local identifier of the receiving port.
-    pub destination_lid: u16,
-    /// Local identifier of the sending port.
-    pub source_lid: u16,
-}
 
 /// A packet whose headers and payload match its operation code. Lengths, pad count and both CRCs are derived
 /// from the rest and not stored.
@@ -116,26 +103,11 @@ impl<'a> InfinibandPacket<'a> {
         let body = &transport[bth::HEADER_BYTES..];
         let extension = Extension::parse(bth.opcode, body)?;
         let payload = payload(&bth, &body[size::extension_bytes(bth.opcode) as usize..])?;
-        Self::new(route(&lrh), bth, extension, payload)
+        Self::new(lrh.route, bth, extension, payload)
     }
 
     const fn lrh(&self) -> lrh::Repr {
-        lrh::Repr {
-            virtual_lane: self.route.virtual_lane,
-            service_level: self.route.service_level,
-            destination_lid: self.route.destination_lid,
-            source_lid: self.route.source_lid,
-            packet_bytes: (self.packet_bytes() - vcrc::BYTES) as u16,
-        }
-    }
-}
-
-const fn route(lrh: &lrh::Repr) -> Route {
-    Route {
-        virtual_lane: lrh.virtual_lane,
-        service_level: lrh.service_level,
-        destination_lid: lrh.destination_lid,
-        source_lid: lrh.source_lid,
+        lrh::Repr { route: self.route, packet_bytes: (self.packet_bytes() - vcrc::BYTES) as u16 }
     }
 }
 

@@ -23,8 +23,7 @@ use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
 use wire::ethernet::MacAddress;
 use wire::ethernet::vlan;
 use wire::frame::Network;
-use wire::infiniband::Route;
-use wire::infiniband::lrh::{ServiceLevel, VirtualLane};
+use wire::infiniband::lrh::{Route, ServiceLevel, VirtualLane};
 use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth};
 
 const TTL: u8 = 64;
