@@ -205,19 +205,9 @@ impl Requester {
         bytes_of: impl Fn(usize) -> u64,
     ) -> Transmit {
         let (_, cursor) = self.locate(config, self.flight.packets_before(packet.psn) as u64, bytes_of);
-        let NextPacket { psn, position, ack_request, payload_bytes, is_retransmission, work } = *packet;
         let is_selective = config.recovery.is_selective();
-        let message_bytes = if is_selective { payload_bytes } else { cursor.message_bytes };
-        Transmit {
-            psn,
-            position,
-            ack_request,
-            payload_bytes,
-            message_bytes: message_bytes.into(),
-            offset_bytes: cursor.offset_bytes,
-            is_retransmission,
-            work,
-        }
+        let message_bytes = if is_selective { packet.payload_bytes } else { cursor.message_bytes };
+        Transmit { packet: *packet, message_bytes: message_bytes.into(), offset_bytes: cursor.offset_bytes }
     }
 
     /// Index of the work request of the next packet, among the uncompleted ones.

@@ -322,14 +322,14 @@ impl Sender {
             return;
         }
         let kind = FrameKind::Data {
-            position: transmit.position,
-            ack_request: transmit.ack_request,
-            payload_bytes: transmit.payload_bytes,
+            position: next.position,
+            ack_request: next.ack_request,
+            payload_bytes: next.payload_bytes,
             message_bytes: transmit.message_bytes,
             offset_bytes: transmit.offset_bytes,
         };
         let (queue_pair, is_backward) = (sends.queue_pair_of(number), false);
-        let frame = Frame { sent, queue_pair, psn: transmit.psn, is_backward, kind };
+        let frame = Frame { sent, queue_pair, psn: next.psn, is_backward, kind };
         context.records.push(Record::Frame(Box::new(frame)));
     }
 

@@ -114,28 +114,29 @@ impl SendQueue {
         }
         let (window_packets, paced_at) = (self.rate.window_packets(), self.paced_at(now));
         let transmit = self.requester.poll(config, now, window_packets, &self.posted)?;
-        let posted = self.posted[transmit.work];
+        let packet = transmit.packet;
+        let posted = self.posted[packet.work];
         let Posted { verb, bytes, address, immediate, .. } = posted;
-        let is_last = transmit.offset_bytes + u64::from(transmit.payload_bytes) == bytes;
+        let is_last = transmit.offset_bytes + u64::from(packet.payload_bytes) == bytes;
         let immediate = immediate.filter(|_| is_last);
-        let opcode = opcode(verb, transmit.position, immediate);
+        let opcode = opcode(verb, packet.position, immediate);
         let reth = reth::Repr {
             virtual_address: address + transmit.offset_bytes,
             remote_key: self.remote_key,
             dma_bytes: transmit.message_bytes as u32,
         };
-        self.rate.on_sent(paced_at, transmit.psn, occupied_bytes(opcode, transmit.payload_bytes));
+        self.rate.on_sent(paced_at, packet.psn, occupied_bytes(opcode, packet.payload_bytes));
         self.is_paced = self.requester.can_transmit(config, window_packets);
         // A packet that closes the window requests the ACK that reopens it, since other responders
         // acknowledge only packets that request it. Except a READ, which is always answered.
         let closes = !self.is_paced && verb != Verb::Read && !config.recovery.is_selective();
         Some(DataPacket {
             opcode,
-            psn: transmit.psn,
-            ack_request: transmit.ack_request || closes,
+            psn: packet.psn,
+            ack_request: packet.ack_request || closes,
             extension: extension(opcode, reth, immediate),
             source: source(&posted, &transmit),
-            is_retransmission: transmit.is_retransmission,
+            is_retransmission: packet.is_retransmission,
         })
     }
 

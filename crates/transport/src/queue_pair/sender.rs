@@ -205,5 +205,5 @@ fn bulk_work_at(requester: &Requester, config: &Config, psn: Psn, works: &Works)
 /// Source of the payload of a packet in its work request.
 pub(super) const fn source(posted: &Posted, transmit: &Transmit) -> Source {
     let origin = Origin::Work { work: posted.work, offset_bytes: transmit.offset_bytes };
-    Source { origin, bytes: transmit.payload_bytes }
+    Source { origin, bytes: transmit.packet.payload_bytes }
 }

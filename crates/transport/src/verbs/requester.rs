@@ -4,7 +4,7 @@
 use super::Verb;
 use crate::in_flight::InFlight;
 use crate::segment::Cursor;
-use crate::{AckOutcome, Config, Position, TimeoutOutcome, Transmit};
+use crate::{AckOutcome, Config, NextPacket, Position, TimeoutOutcome, Transmit};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
@@ -168,18 +168,21 @@ impl VerbRequester {
     fn describe(&self, config: &Config, verb: Verb, cursor: &Cursor) -> VerbTransmit {
         let is_read = verb == Verb::Read;
         let position = if is_read { Position::Only } else { cursor.position(config) };
-        let transmit = Transmit {
+        let packet = NextPacket {
             psn: self.flight.next_psn(),
             position,
             // The response acknowledges the READ.
             ack_request: !is_read && position.ends_message(),
             payload_bytes: if is_read { 0 } else { cursor.payload_bytes(config) },
-            message_bytes: u64::from(if is_read { cursor.message_left() } else { cursor.message_bytes }),
-            offset_bytes: cursor.offset_bytes,
             is_retransmission: self.flight.is_resending(),
             work: self.sending,
         };
-        VerbTransmit { verb, transmit }
+        let message_bytes = if is_read { cursor.message_left() } else { cursor.message_bytes };
+        let offset_bytes = cursor.offset_bytes;
+        VerbTransmit {
+            verb,
+            transmit: Transmit { packet, message_bytes: message_bytes.into(), offset_bytes },
+        }
     }
 
     /// Processes an ACK for everything up to and including `psn`.
