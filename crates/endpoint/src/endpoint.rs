@@ -3,7 +3,7 @@
 use crate::identifications::Identifications;
 use crate::limit::RateLimit;
 use crate::numbers::Numbers;
-use crate::outbox::{Outbox, Way};
+use crate::outbox::{Outbox, Route};
 use crate::pair::{Ended, Pair, PairId};
 use crate::schedule::Schedule;
 use crate::socket::{Datagrams, RECEIVE_BYTES_MAX, Socket};
@@ -171,7 +171,7 @@ impl Endpoint {
         }
         let port = self.open_port(source_port)?;
         self.numbers.insert(number, place);
-        self.pairs.push(Pair::new(queue_pair, (peer, port), self.options.classes, memory, address));
+        self.pairs.push(Pair::new(queue_pair, peer, port, self.options.classes, memory, address));
         Ok(PairId(place))
     }
 
@@ -425,7 +425,7 @@ impl Endpoint {
         let (mut identification, mut touched) = (0, None);
         for datagram in bytes.chunks(datagrams.segment_bytes.max(1)) {
             self.received_datagrams += 1;
-            let Some((place, found)) = self.handle(datagram, identification, (datagrams, now)) else {
+            let Some((place, found)) = self.handle(datagram, identification, datagrams, now) else {
                 self.refused_datagrams += 1;
                 continue;
             };
@@ -445,7 +445,8 @@ impl Endpoint {
         &mut self,
         datagram: &[u8],
         likely: u16,
-        (datagrams, now): (&Datagrams, Instant),
+        datagrams: &Datagrams,
+        now: Instant,
     ) -> Option<(usize, u16)> {
         let path = UdpPath { source: datagrams.from, destination: self.sockets[0].local() };
         let (packet, identification) = self.identifications.open(&path, likely, datagram)?;
@@ -619,6 +620,6 @@ impl Endpoint {
             Opcode::CongestionNotification => classes.notifications,
             _ => classes.data,
         };
-        self.outbox.push(&mut self.sockets, &self.pairs, (place, Way { port, to, class }), packet)
+        self.outbox.push(&mut self.sockets, &self.pairs, place, Route { port, to, class }, packet)
     }
 }

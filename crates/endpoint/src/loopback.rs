@@ -174,7 +174,7 @@ pub enum LoopbackError {
 
 impl Transfer {
     /// Whether the receiver got the immediate data of transfer `index`, or none was due.
-    fn is_told(&self, index: u32, received: &mut Pair) -> bool {
+    fn is_notified(&self, index: u32, received: &mut Pair) -> bool {
         self.verb != Verb::WriteWithImmediate
             || received.poll_completion().is_some_and(|ended| ended.completion.immediate == Some(index))
     }
@@ -309,12 +309,12 @@ pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
         let received = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         sent.and(received)
     })?;
-    let told: Vec<bool> = (0..)
+    let are_notified: Vec<bool> = (0..)
         .zip(&description.transfers)
         .zip(&pairs)
-        .map(|((index, transfer), &pair)| transfer.is_told(index, receiving.pair_mut(pair)))
+        .map(|((index, transfer), &pair)| transfer.is_notified(index, receiving.pair_mut(pair)))
         .collect();
-    Ok(facts(&sender, (&receiving, &told), &pairs, clock.now()))
+    Ok(facts(&sender, &receiving, &are_notified, &pairs, clock.now()))
 }
 
 /// Creates the queue pairs of the receiving end.
@@ -368,13 +368,22 @@ fn post_transfers(
     Ok(Sender { endpoint, ended: vec![None; pairs.len()], pairs, start })
 }
 
-fn facts(sender: &Sender, (receiving, told): (&Endpoint, &[bool]), pairs: &[PairId], end: Instant) -> Facts {
+fn facts(
+    sender: &Sender,
+    receiving: &Endpoint,
+    are_notified: &[bool],
+    pairs: &[PairId],
+    end: Instant,
+) -> Facts {
     let ends = [&sender.endpoint, receiving];
     let ended = sender.ended.iter().map(|ended| ended.map_or(end, |(at, _)| at)).max();
     let duration_ps = ended.unwrap_or(sender.start).since(sender.start).0;
     let each = pairs.iter().enumerate().map(|(index, &pair)| transfer_facts(sender, receiving, pair, index));
     let mut transfers: Vec<_> = each.collect();
-    transfers.iter_mut().zip(told).for_each(|(transfer, &is_told)| transfer.is_equal &= is_told);
+    transfers
+        .iter_mut()
+        .zip(are_notified)
+        .for_each(|(transfer, &is_notified)| transfer.is_equal &= is_notified);
     let whole = transfers.iter().filter(|transfer| transfer.is_equal);
     let bits = u128::from(whole.map(|transfer| transfer.bytes).sum::<u64>()) * 8;
     Facts {

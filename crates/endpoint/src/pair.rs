@@ -83,24 +83,24 @@ impl Posted {
     }
 
     fn part_of(&self, work: WorkId) -> Range<usize> {
-        self.place_of(work).map_or(0..0, |place| self.0[place].part.clone())
+        self.index_of(work).map_or(0..0, |index| self.0[index].part.clone())
     }
 
     /// Removes a work request and returns its statistics.
     fn remove(&mut self, work: WorkId) -> Option<Sent> {
-        self.0.remove(self.place_of(work)?).map(|request| request.sent)
+        self.0.remove(self.index_of(work)?).map(|request| request.sent)
     }
 
     fn on_sending(&mut self, packet: &Outgoing) {
         let Some(Source { origin: Origin::Work { work, .. }, bytes }) = packet.source else { return };
-        let Some(place) = self.place_of(work) else { return };
-        let sent = &mut self.0[place].sent;
+        let Some(index) = self.index_of(work) else { return };
+        let sent = &mut self.0[index].sent;
         sent.packets += 1;
         sent.frame_bytes += u64::from(Framing::Ethernet.frame_bytes(packet.bth.opcode, bytes));
         sent.retransmits += u64::from(packet.is_retransmission);
     }
 
-    fn place_of(&self, work: WorkId) -> Option<usize> {
+    fn index_of(&self, work: WorkId) -> Option<usize> {
         // Usually the oldest.
         match self.0.front() {
             Some(oldest) if oldest.work == work => Some(0),
@@ -112,7 +112,8 @@ impl Posted {
 impl Pair {
     pub(crate) fn new(
         queue_pair: QueuePair,
-        (peer, port): (SocketAddrV4, usize),
+        peer: SocketAddrV4,
+        port: usize,
         classes: Classes,
         memory: Memory,
         address: u64,

@@ -217,7 +217,7 @@ impl OneJob<'_> {
         let (connection, part) = self.connection(queue_pair);
         for transfer in self.job.connections.transfers(connection) {
             let number = self.job.first_chunk + transfer.0 * self.flows.parts + part;
-            let bytes = bytes_of_part(self.schedule.bytes(transfer), (part, self.flows.parts));
+            let bytes = bytes_of_part(self.schedule.bytes(transfer), part, self.flows.parts);
             visit((number, part), Chunk { job: self.index, transfer, queue_pair, bytes });
         }
     }
@@ -240,7 +240,7 @@ pub const fn split(number: u32, parts: u32) -> (u32, u32) {
 
 /// Payload of a part of a transfer with `bytes` in total.
 #[inline]
-fn bytes_of_part(bytes: u64, (part, parts): (u32, u32)) -> u64 {
+fn bytes_of_part(bytes: u64, part: u32, parts: u32) -> u64 {
     if parts == 1 { bytes } else { Parts::new(bytes, parts.into()).of(part.into()) }
 }
 
@@ -507,7 +507,7 @@ impl Jobs {
         let id = TransferId(transfer);
         let transfer = self.schedules[index as usize].transfer(id);
         let queue_pair = job.first_queue_pair + job.connections.of(id) * self.parts + part;
-        let bytes = bytes_of_part(transfer.bytes, (part, self.parts));
+        let bytes = bytes_of_part(transfer.bytes, part, self.parts);
         (Chunk { job: index, transfer: id, queue_pair, bytes }, transfer)
     }
 }

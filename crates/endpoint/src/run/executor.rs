@@ -19,7 +19,7 @@ const SPIN: Span = Span::from_us(50);
 /// Timer slack: delay that the kernel may add to a wait to coalesce timers [ns]; the Linux default is 50 us.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 /// Interval of progress reports.
-const TELL_EVERY: Span = Span::from_us(5_000);
+const REPORT_INTERVAL: Span = Span::from_us(5_000);
 
 /// State of a run at an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) struct Executor {
     local: Local,
     events: Vec<Event>,
     /// Posted chunks that have not completed.
-    under_way: usize,
+    in_flight: usize,
     failed_chunks: u64,
     unknown_chunks: u64,
     delivered_bytes: u64,
@@ -52,7 +52,7 @@ pub(super) struct Executor {
     is_drained: bool,
     /// Time of the last event.
     last_event: Instant,
-    told: Instant,
+    reported: Instant,
 }
 
 impl Executor {
@@ -64,14 +64,14 @@ impl Executor {
             clock,
             local: Local::new(),
             events: Vec::with_capacity(1_024),
-            under_way: 0,
+            in_flight: 0,
             failed_chunks: 0,
             unknown_chunks: 0,
             delivered_bytes: 0,
             start_skew: Span::ZERO,
             is_drained: false,
             last_event: Instant::ZERO,
-            told: Instant::ZERO,
+            reported: Instant::ZERO,
         }
     }
 
@@ -89,28 +89,28 @@ impl Executor {
         self.recorder.start(start);
         // The first chunks to post are determined before the start.
         self.share.start(start);
-        let outcome = self.begin(start, control).and_then(|goes_on| match goes_on {
-            true => self.carry_out(start, control),
+        let outcome = self.begin(start, control).and_then(|is_started| match is_started {
+            true => self.execute(start, control),
             false => Ok(()),
         });
         if let Err(error) = outcome {
             control.end(State::Failed, &error.to_string());
         }
         self.driver.stopped();
-        self.tell(start, control);
+        self.report(start, control);
     }
 
     /// Waits for the start, then sends only one chunk: hosts that share processors start one after another
     /// without waiting for all first chunks of the previous one. False if ended before the start.
     fn begin(&mut self, start: Instant, control: &Control) -> Result<bool, RunError> {
         let _prompt = Prompt::new();
-        let goes_on = self.wait_for_start(start, control)?;
-        if goes_on {
+        let is_started = self.wait_for_start(start, control)?;
+        if is_started {
             self.post(1);
             self.driver.poll(Span::ZERO, &mut self.events)?;
             self.start_skew = self.clock.now().since(start);
         }
-        Ok(goes_on)
+        Ok(is_started)
     }
 
     /// Waits for the start; accepts data from peers whose clock is ahead. False if ended before it.
@@ -130,14 +130,14 @@ impl Executor {
         }
     }
 
-    fn carry_out(&mut self, start: Instant, control: &Control) -> Result<(), RunError> {
+    fn execute(&mut self, start: Instant, control: &Control) -> Result<(), RunError> {
         while !control.must_end() {
             let now = self.clock.now();
-            self.take_events(now);
+            self.handle_events(now);
             self.share.advance(now);
             self.post(usize::MAX);
-            if now.since(self.told) >= TELL_EVERY {
-                self.tell(start, control);
+            if now.since(self.reported) >= REPORT_INTERVAL {
+                self.report(start, control);
             }
             if self.is_over(now, start, control) {
                 break;
@@ -150,7 +150,7 @@ impl Executor {
         Ok(())
     }
 
-    fn take_events(&mut self, now: Instant) {
+    fn handle_events(&mut self, now: Instant) {
         if self.events.is_empty() {
             return;
         }
@@ -168,12 +168,12 @@ impl Executor {
                 Event::Completed { send, at, seen } => {
                     recorder.on_ended(send, Some(at), seen);
                     share.on_completed(send, now);
-                    self.under_way -= 1;
+                    self.in_flight -= 1;
                 }
                 Event::Failed { send, seen } => {
                     recorder.on_ended(send, None, seen);
                     self.failed_chunks += 1;
-                    self.under_way -= 1;
+                    self.in_flight -= 1;
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Executor {
         for _ in 0..chunks_max {
             let Some(post) = self.share.next_post() else { break };
             self.recorder.on_posted(&post, self.clock.now());
-            self.under_way += 1;
+            self.in_flight += 1;
             if self.is_local(&post) {
                 self.local.post(post);
             } else {
@@ -201,7 +201,7 @@ impl Executor {
     fn is_over(&mut self, now: Instant, start: Instant, control: &Control) -> bool {
         if self.share.is_done() && !self.is_drained {
             self.is_drained = true;
-            self.tell(start, control);
+            self.report(start, control);
             control.drained();
         }
         // Peers wait for the failed chunks, and this rank for the peers; they do not report giving up.
@@ -216,13 +216,13 @@ impl Executor {
 
     /// Nothing is in flight from here, and no event occurred for longer than a queue pair needs to give up.
     fn is_quiet(&self, now: Instant) -> bool {
-        self.under_way == 0 && now.since(self.last_event) > self.driver.quiet_span()
+        self.in_flight == 0 && now.since(self.last_event) > self.driver.quiet_span()
     }
 
-    fn tell(&mut self, start: Instant, control: &Control) {
+    fn report(&mut self, start: Instant, control: &Control) {
         let now = self.clock.now();
-        self.told = now;
+        self.reported = now;
         let is_idle = self.is_quiet(now) && self.share.deadline() == Instant::NEVER;
-        control.tell((self.delivered_bytes, now.since(start), is_idle), || self.counters());
+        control.update(self.delivered_bytes, now.since(start), is_idle, || self.counters());
     }
 }

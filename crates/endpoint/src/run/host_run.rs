@@ -82,11 +82,11 @@ pub(super) struct Control {
     /// Time of the controller's last sign of life, on the monotonic clock [ns].
     alive_ns: AtomicU64,
     must_end: AtomicBool,
-    told: Mutex<Told>,
+    report: Mutex<Report>,
     changed: Condvar,
 }
 
-struct Told {
+struct Report {
     progress: Progress,
     counters: Vec<(&'static str, u64)>,
 }
@@ -104,13 +104,13 @@ impl Control {
         Self {
             alive_ns: AtomicU64::new(monotonic_ns()),
             must_end: AtomicBool::new(false),
-            told: Mutex::new(Told { progress, counters: Vec::new() }),
+            report: Mutex::new(Report { progress, counters: Vec::new() }),
             changed: Condvar::new(),
         }
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn report(&self) -> MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether to end the run: by request, or because the controller went silent.
@@ -124,34 +124,38 @@ impl Control {
 
     /// Ends the run; a final state that was set before is not changed.
     pub(super) fn end(&self, state: State, reason: &str) {
-        let mut told = self.told();
-        if told.progress.state == State::Running {
-            (told.progress.state, told.progress.reason) = (state, reason.into());
+        let mut report = self.report();
+        if report.progress.state == State::Running {
+            (report.progress.state, report.progress.reason) = (state, reason.into());
         }
-        drop(told);
+        drop(report);
         self.must_end.store(true, Ordering::Relaxed);
         self.changed.notify_all();
     }
 
     /// Marks all work of this agent as done.
     pub(super) fn drained(&self) {
-        let mut told = self.told();
-        if told.progress.state == State::Running {
-            told.progress.state = State::Drained;
+        let mut report = self.report();
+        if report.progress.state == State::Running {
+            report.progress.state = State::Drained;
             self.changed.notify_all();
         }
     }
 
-    pub(super) fn tell(
+    /// Reports the progress of the thread.
+    pub(super) fn update(
         &self,
-        (delivered_bytes, elapsed, is_idle): (u64, Span, bool),
+        delivered_bytes: u64,
+        elapsed: Span,
+        is_idle: bool,
         counters: impl FnOnce() -> Vec<(&'static str, u64)>,
     ) {
         let counters = counters();
-        let mut told = self.told();
-        let Progress { delivered_bytes: bytes, elapsed: span, is_idle: idle, .. } = &mut told.progress;
-        (*bytes, *span, *idle) = (delivered_bytes, elapsed, is_idle);
-        told.counters = counters;
+        let mut report = self.report();
+        report.progress.delivered_bytes = delivered_bytes;
+        report.progress.elapsed = elapsed;
+        report.progress.is_idle = is_idle;
+        report.counters = counters;
     }
 }
 
@@ -218,7 +222,7 @@ impl HostRun {
     pub fn addresses(&self) -> Result<Vec<u8>, RunError> {
         match &*self.stage() {
             Stage::Made(executor) | Stage::Connected(executor) => Ok(executor.driver.addresses()),
-            _ => Err(RunError::Order("addresses are told before the start")),
+            _ => Err(RunError::Order("addresses are read before the start")),
         }
     }
 
@@ -282,14 +286,14 @@ impl HostRun {
     /// Current progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        self.control.told().progress.clone()
+        self.control.report().progress.clone()
     }
 
     /// Waits until the run is no longer running, at most `timeout`; true if so.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
-        let is_running = |told: &mut Told| told.progress.state == State::Running;
-        let waited = self.control.changed.wait_timeout_while(self.control.told(), timeout, is_running);
+        let is_running = |report: &mut Report| report.progress.state == State::Running;
+        let waited = self.control.changed.wait_timeout_while(self.control.report(), timeout, is_running);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
@@ -300,7 +304,7 @@ impl HostRun {
             Stage::Made(executor) | Stage::Connected(executor) | Stage::Ended(executor) => {
                 executor.counters()
             }
-            Stage::Started(_) | Stage::Lost => self.control.told().counters.clone(),
+            Stage::Started(_) | Stage::Lost => self.control.report().counters.clone(),
         }
     }
 
@@ -321,7 +325,7 @@ impl HostRun {
         self.of_record(|recorder| write_received(recorder.received(), &self.jobs))
     }
 
-    fn of_record<T>(&self, told: impl FnOnce(&Recorder) -> Result<T, RunError>) -> Result<T, RunError> {
+    fn of_record<T>(&self, encode: impl FnOnce(&Recorder) -> Result<T, RunError>) -> Result<T, RunError> {
         let mut stage = self.stage();
         if let Stage::Started(_) = &*stage {
             if self.progress().state == State::Running {
@@ -331,7 +335,7 @@ impl HostRun {
         }
         match &*stage {
             Stage::Made(executor) | Stage::Connected(executor) | Stage::Ended(executor) => {
-                told(&executor.recorder)
+                encode(&executor.recorder)
             }
             Stage::Started(_) | Stage::Lost => Err(RunError::Order("the run has lost its thread")),
         }
@@ -357,8 +361,8 @@ impl Drop for HostRun {
     }
 }
 
-fn unknown_driver(found: &str) -> RunError {
-    RunError::Driver { found: found.into(), allowed: DRIVERS.join(", ") }
+fn unknown_driver(driver: &str) -> RunError {
+    RunError::Driver { found: driver.into(), allowed: DRIVERS.join(", ") }
 }
 
 fn check_hosts(spec: &RunSpec, hosts: &[u32]) -> Result<(), RunError> {

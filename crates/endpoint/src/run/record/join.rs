@@ -112,7 +112,7 @@ fn without(batch: &RecordBatch, columns: &[&str]) -> Result<RecordBatch, ArrowEr
             }
         }
     });
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = each.unzip();
+    let (fields, arrays) = each.unzip::<Field, ArrayRef, Vec<_>, Vec<_>>();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 

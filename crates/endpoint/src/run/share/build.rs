@@ -114,8 +114,8 @@ impl Build<'_> {
 
     fn finish(self, jobs: Arc<Jobs>) -> Share {
         let Self { hosts, mut processes, outgoing, inbound, successors, .. } = self;
-        let arriving = places(inbound.iter().map(|transfer| transfer.chunk), jobs.parts);
-        let leaving = places(outgoing.iter().map(|transfer| transfer.chunk), jobs.parts);
+        let arriving = part_indices(inbound.iter().map(|transfer| transfer.chunk), jobs.parts);
+        let leaving = part_indices(outgoing.iter().map(|transfer| transfer.chunk), jobs.parts);
         let (order, receivers) = local_pairs(&jobs, &hosts, &leaving);
         for process in processes.iter_mut().filter(|process| process.is_idle()) {
             process.has_ended = true;
@@ -142,12 +142,13 @@ impl Build<'_> {
 
 /// Chunks of transfers, ascending, each with its part index: index of the transfer times `parts` plus the
 /// part.
-fn places(first_chunks: impl Iterator<Item = u32>, parts: u32) -> Vec<(u32, u32)> {
-    let parts_of =
-        |(place, chunk): (u32, u32)| (0..parts).map(move |part| (chunk + part, place * parts + part));
-    let mut places: Vec<(u32, u32)> = (0..).zip(first_chunks).flat_map(parts_of).collect();
-    places.sort_unstable();
-    places
+fn part_indices(first_chunks: impl Iterator<Item = u32>, parts: u32) -> Vec<(u32, u32)> {
+    let mut indices: Vec<(u32, u32)> = (0..)
+        .zip(first_chunks)
+        .flat_map(|(index, chunk)| (0..parts).map(move |part| (chunk + part, index * parts + part)))
+        .collect();
+    indices.sort_unstable();
+    indices
 }
 
 fn local_transfers(schedule: &Schedule, is_local: &[bool]) -> Local {

@@ -39,12 +39,12 @@ impl RdmaVerbs {
             let (place, is_receiver) = ((id >> PLACE_SHIFT) as u32, id & IS_RECEIVER != 0);
             match (ended, is_receiver) {
                 (Ended::Failed { status, vendor }, _) => self.on_failed(id, status, vendor, events),
-                (Ended::Acknowledged, false) => self.on_acknowledged(place, id as u32, (ticks, seen), events),
+                (Ended::Acknowledged, false) => self.on_acknowledged(place, id as u32, ticks, seen, events),
                 (Ended::Acknowledged, true) => self.on_told(place)?,
                 (Ended::Written { immediate, .. }, false) => self.on_credit(place, immediate, events),
                 (Ended::Written { immediate, bytes }, true) => {
                     let at = self.stamps.as_mut().map_or(seen, |stamps| stamps.time(ticks, None, seen));
-                    self.on_written(place, (immediate, bytes), at, events)?;
+                    self.on_written(place, immediate, bytes, at, events)?;
                 }
             }
         }
@@ -55,7 +55,8 @@ impl RdmaVerbs {
         &mut self,
         place: u32,
         request: u32,
-        (ticks, seen): (u64, Instant),
+        ticks: u64,
+        seen: Instant,
         events: &mut Vec<Event>,
     ) {
         if let Some(Some(sender)) = self.senders.get_mut(place as usize) {
@@ -84,15 +85,16 @@ impl RdmaVerbs {
     fn on_written(
         &mut self,
         place: u32,
-        told: (u32, u32),
+        chunk: u32,
+        bytes: u32,
         at: Instant,
         events: &mut Vec<Event>,
     ) -> io::Result<()> {
         let (Some(receiver), Some(made)) = (self.receivers.get_mut(place as usize), &self.made) else {
             return Ok(());
         };
-        let planned = planned_bytes(&self.jobs, receiver.number, told.0);
-        events.extend(receiver.on_written(told, planned, &made.target, at));
+        let planned = planned_bytes(&self.jobs, receiver.number, chunk);
+        events.extend(receiver.on_written(chunk, bytes, planned, &made.target, at));
         receiver.post_receives()?;
         receiver.tell(&mut self.list)
     }

@@ -224,7 +224,7 @@ impl RdmaVerbs {
             from += slots.bytes * u64::from(count);
             let id = place << PLACE_SHIFT | IS_RECEIVER;
             let (number, target) = (pair.queue_pair.number, Target { end, memory: slots });
-            let mut receiver = Receiver::new(queue_pair, id, (number, target), depths.receives, expected);
+            let mut receiver = Receiver::new(queue_pair, id, number, target, depths.receives, expected);
             receiver.clear(&made.target);
             receiver.post_receives()?;
             self.receivers.push(receiver);

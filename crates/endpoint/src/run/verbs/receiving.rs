@@ -61,7 +61,8 @@ impl Receiver {
     pub(super) fn new(
         queue_pair: QueuePair,
         id: u64,
-        (number, target): (u32, Target),
+        number: u32,
+        target: Target,
         receives: u32,
         expected: Option<(Pattern, usize)>,
     ) -> Self {
@@ -93,7 +94,8 @@ impl Receiver {
     /// Handles an arrived message; returns an event if a chunk of `planned` bytes is complete.
     pub(super) fn on_written(
         &mut self,
-        (chunk, bytes): (u32, u32),
+        chunk: u32,
+        bytes: u32,
         planned: Option<u64>,
         memory: &Registered,
         at: Instant,
