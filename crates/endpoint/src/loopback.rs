@@ -271,7 +271,7 @@ impl Sender {
     /// Sends until all transfers have completed, or until `limit`.
     fn run(&mut self, clock: Clock, limit: Instant) -> io::Result<()> {
         while !self.is_done() && clock.now() < limit {
-            self.endpoint.turn(PATIENCE)?;
+            self.endpoint.poll(PATIENCE)?;
             for (pair, ended) in self.pairs.iter().zip(&mut self.ended) {
                 if let Some(Ended { at, completion, .. }) = self.endpoint.pair_mut(*pair).poll_completion() {
                     *ended = Some((at, completion.status));
@@ -300,7 +300,7 @@ pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| -> io::Result<()> {
             while !is_over.load(Ordering::Relaxed) {
-                receiving.turn(PATIENCE)?;
+                receiving.poll(PATIENCE)?;
             }
             Ok(())
         });

@@ -1,8 +1,8 @@
 //! UDP socket whose datagrams have the IPv4 header that [`transport::UdpPath`] describes, and that reports
 //! the ECN of received datagrams.
 
+use crate::endpoint::Route;
 use crate::options::TrafficClass;
-use crate::outbox::Route;
 use crate::path;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind, IoSlice};

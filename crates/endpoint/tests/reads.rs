@@ -67,7 +67,7 @@ fn what_is_read_between_writes_is_what_the_peer_has() {
         }
         let mut statuses = Vec::new();
         while statuses.len() < 2 * sizes.len() {
-            ends.iter_mut().for_each(|end| end.turn(Span::from_us(50)).unwrap());
+            ends.iter_mut().for_each(|end| end.poll(Span::from_us(50)).unwrap());
             statuses.extend(ends[0].poll_completion().map(|(_, ended)| ended.completion.status));
         }
         assert!(statuses.iter().all(|status| *status == Status::Success), "{statuses:?}");

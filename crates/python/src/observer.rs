@@ -1,4 +1,4 @@
-//! Hands rows and progress to Python callbacks.
+//! Observer of a run that passes batches of rows and progress to Python callbacks.
 
 use crate::errors::bug;
 use crate::progress::{flow_progress_dict, progress_dict};
@@ -11,16 +11,16 @@ use spec::RunSpec;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Rows of each batch for Python but the last: a row group of the tables. There a batch costs the same whatever
-/// it holds.
+/// Rows per batch for Python, except the last: a row group of the tables, as Python has a fixed cost per
+/// batch.
 const ROWS_PER_BATCH: usize = 65_536;
 
-/// An observer whose callbacks are Python's. The first exception stops the run and is kept.
+/// An observer with Python callbacks. The first exception stops the run and is stored.
 pub(crate) struct PyObserver {
     names: Names,
     on_progress: Option<Py<PyAny>>,
     on_batch: Py<PyAny>,
-    /// Rows that are not handed out, by the name of their table.
+    /// Rows not passed to Python yet, by name of their table.
     pending: BTreeMap<&'static str, Columns>,
     started: Instant,
     error: Option<PyErr>,
@@ -41,20 +41,20 @@ impl PyObserver {
         }
     }
 
-    /// Hands out the rows that are left when the run is over.
+    /// Passes the remaining rows at the end of the run.
     pub(crate) fn finish(&mut self) -> PyResult<()> {
         let mut left = std::mem::take(&mut self.pending).into_iter().filter(|(_, rows)| rows.rows() > 0);
-        left.try_for_each(|(table, rows)| self.hand_out(table, rows))
+        left.try_for_each(|(table, rows)| self.emit(table, rows))
     }
 
-    fn hand_out(&self, table: &str, rows: Columns) -> PyResult<()> {
+    fn emit(&self, table: &str, rows: Columns) -> PyResult<()> {
         Python::attach(|py| {
             let rows = rows.finish().map_err(bug)?.to_pyarrow(py)?;
             self.on_batch.call1(py, (table, rows)).map(|_| ())
         })
     }
 
-    /// Takes rows, and hands those out that fill a batch.
+    /// Adds rows, and passes full batches to Python.
     fn take(&mut self, batch: &Batch) -> PyResult<()> {
         let table = batch.table();
         let mut taken = 0;
@@ -66,36 +66,37 @@ impl PyObserver {
             if pending.rows() == ROWS_PER_BATCH {
                 // A table that has filled one batch will fill another.
                 let full = std::mem::replace(pending, Columns::new(table, ROWS_PER_BATCH));
-                self.hand_out(table.name, full)?;
+                self.emit(table.name, full)?;
             }
         }
         Ok(())
     }
 
-    /// Looks for signals, and hands out how far the run is, which is made with the seconds since its start.
-    fn tell(
+    /// Checks for signals, and passes the progress to Python: a dictionary made from the seconds since the
+    /// start.
+    fn report(
         &self,
-        made: impl for<'py> FnOnce(Python<'py>, f64) -> PyResult<Bound<'py, PyDict>>,
+        dictionary: impl for<'py> FnOnce(Python<'py>, f64) -> PyResult<Bound<'py, PyDict>>,
     ) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
             let Some(callback) = &self.on_progress else { return Ok(()) };
-            let dict = made(py, self.started.elapsed().as_secs_f64())?;
+            let dict = dictionary(py, self.started.elapsed().as_secs_f64())?;
             callback.call1(py, (dict,)).map(|_| ())
         })
     }
 
-    /// Why the run was stopped.
+    /// The exception that stopped the run.
     pub(crate) fn into_error(self) -> PyErr {
         self.error.unwrap_or_else(|| bug("the run stopped without a reason"))
     }
 
     fn rows(&mut self, batch: &Batch) -> Result<(), Stopped> {
         let outcome = self.take(batch);
-        self.keep(outcome)
+        self.store_error(outcome)
     }
 
-    fn keep(&mut self, outcome: PyResult<()>) -> Result<(), Stopped> {
+    fn store_error(&mut self, outcome: PyResult<()>) -> Result<(), Stopped> {
         outcome.map_err(|error| {
             self.error = Some(error);
             Stopped
@@ -109,8 +110,8 @@ impl Observer<Progress> for PyObserver {
     }
 
     fn progress(&mut self, progress: Progress) -> Result<(), Stopped> {
-        let outcome = self.tell(|py, wall_s| progress_dict(py, &progress, wall_s));
-        self.keep(outcome)
+        let outcome = self.report(|py, wall_s| progress_dict(py, &progress, wall_s));
+        self.store_error(outcome)
     }
 }
 
@@ -120,7 +121,7 @@ impl Observer<flow::Progress> for PyObserver {
     }
 
     fn progress(&mut self, progress: flow::Progress) -> Result<(), Stopped> {
-        let outcome = self.tell(|py, wall_s| flow_progress_dict(py, &progress, wall_s));
-        self.keep(outcome)
+        let outcome = self.report(|py, wall_s| flow_progress_dict(py, &progress, wall_s));
+        self.store_error(outcome)
     }
 }

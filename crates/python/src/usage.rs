@@ -1,4 +1,4 @@
-//! What a run costs the machine.
+//! Real time, processor time and peak memory of a run.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ pub(crate) struct Usage {
     pub(crate) peak_rss_bytes: u64,
 }
 
-/// Measures from its start.
+/// Measures a run from [`start`](Self::start) to [`stop`](Self::stop).
 pub(crate) struct Meter {
     wall: Instant,
     cpu_s: f64,
@@ -21,7 +21,7 @@ impl Meter {
         Self { wall: Instant::now(), cpu_s: resources().0 }
     }
 
-    #[expect(clippy::float_arithmetic, reason = "facts about the machine, not about the simulated world")]
+    #[expect(clippy::float_arithmetic, reason = "measured on the host, not simulated")]
     pub(crate) fn stop(&self) -> Usage {
         let (cpu_s, peak_rss_bytes) = resources();
         Usage { wall_s: self.wall.elapsed().as_secs_f64(), cpu_s: cpu_s - self.cpu_s, peak_rss_bytes }
@@ -29,7 +29,7 @@ impl Meter {
 }
 
 /// CPU time of this process, user and system [s], and its largest resident size [bytes].
-#[expect(clippy::float_arithmetic, reason = "facts about the machine, not about the simulated world")]
+#[expect(clippy::float_arithmetic, reason = "measured on the host, not simulated")]
 fn resources() -> (f64, u64) {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is a valid, writable rusage; getrusage writes nothing else.

@@ -100,7 +100,7 @@ impl Task {
         }
         let mut sent = 0_u64;
         while left > 0 {
-            endpoint.turn(PATIENCE).unwrap();
+            endpoint.poll(PATIENCE).unwrap();
             let is_over = start.elapsed() >= self.span;
             while let Some((pair, done)) = endpoint.poll_completion() {
                 assert_eq!(done.completion.status, Status::Success);
@@ -120,12 +120,12 @@ impl Task {
         let (mut endpoint, pairs) = self.endpoint(false);
         let clock = endpoint.clock();
         while endpoint.received_datagrams() == 0 {
-            endpoint.turn(PATIENCE).unwrap();
+            endpoint.poll(PATIENCE).unwrap();
         }
         let start = Watch::start();
         let (mut received, mut at, mut watch) = (0, clock.now(), start.stop());
         loop {
-            endpoint.turn(PATIENCE).unwrap();
+            endpoint.poll(PATIENCE).unwrap();
             let (count, now) = (endpoint.received_datagrams(), clock.now());
             if count != received {
                 (received, at) = (count, now);

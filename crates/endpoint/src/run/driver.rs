@@ -112,7 +112,7 @@ pub trait Driver: Send {
     fn stopped(&mut self) {}
 
     /// Cause of queue pair failures, if known.
-    fn why_failed(&self) -> &str {
+    fn failure(&self) -> &str {
         ""
     }
 

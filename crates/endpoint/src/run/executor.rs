@@ -4,7 +4,7 @@ use super::RunError;
 use super::driver::{Driver, Event};
 use super::host_run::Control;
 use super::local::Local;
-use super::prompt::Prompt;
+use super::real_time::RealTimePriority;
 use super::record::Recorder;
 use super::share::{Post, Share};
 use crate::Clock;
@@ -28,7 +28,7 @@ pub enum State {
     Running,
     /// All work of finite jobs at this agent is done; background jobs continue.
     Drained,
-    /// Stopped by request, or because the controller went silent.
+    /// Stopped by request, or without signs of life of the controller.
     Stopped,
     /// Queue pairs failed and nothing else can continue, or the host failed.
     Failed,
@@ -103,7 +103,7 @@ impl Executor {
     /// Waits for the start, then sends only one chunk: hosts that share processors start one after another
     /// without waiting for all first chunks of the previous one. False if ended before the start.
     fn begin(&mut self, start: Instant, control: &Control) -> Result<bool, RunError> {
-        let _prompt = Prompt::new();
+        let _priority = RealTimePriority::new();
         let is_started = self.wait_for_start(start, control)?;
         if is_started {
             self.post(1);
@@ -207,7 +207,7 @@ impl Executor {
         // Peers wait for the failed chunks, and this rank for the peers; they do not report giving up.
         let is_lost = self.failed_chunks > 0 && self.is_quiet(now) && !self.is_drained;
         if is_lost {
-            let why = self.driver.why_failed();
+            let why = self.driver.failure();
             let colon = if why.is_empty() { "" } else { ": " };
             control.end(State::Failed, &format!("{} chunks failed{colon}{why}", self.failed_chunks));
         }

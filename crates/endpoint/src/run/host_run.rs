@@ -7,7 +7,7 @@ use super::record::{Recorder, write_received, write_sent};
 use super::roce::Roce;
 use super::share::Share;
 use super::tcp::Tcp;
-use super::verbs::{RdmaVerbs, why_not};
+use super::verbs::{RdmaVerbs, unusable_reason};
 use super::{RunError, Settings};
 use crate::{Clock, monotonic_ns};
 use jobs::Jobs;
@@ -32,8 +32,8 @@ const DRIVERS: [&str; 3] = ["roce", "tcp", "verbs"];
 /// All drivers, each with the reason why it is unavailable on this host (at that address, if given), or "".
 #[must_use]
 pub fn drivers(address: Option<Ipv4Addr>) -> Vec<(&'static str, String)> {
-    let why_not = |driver| if driver == "verbs" { why_not(address) } else { String::new() };
-    DRIVERS.map(|driver| (driver, why_not(driver))).into()
+    let unusable_reason = |driver| if driver == "verbs" { unusable_reason(address) } else { String::new() };
+    DRIVERS.map(|driver| (driver, unusable_reason(driver))).into()
 }
 
 /// The jobs of a spec, if endpoints support them.
@@ -44,18 +44,18 @@ pub(super) fn jobs_of(spec: &RunSpec) -> Result<Jobs, RunError> {
     let mut jobs = Jobs::new(spec);
     for (index, job) in (0..).zip(&spec.jobs) {
         if job.storage.is_some() {
-            return Err(no_such(format!("jobs[{index}].storage"), "a storage job"));
+            return Err(unsupported(format!("jobs[{index}].storage"), "a storage job"));
         }
         jobs.add_collective(spec, index, job)?;
     }
     if !spec.tcp.is_empty() {
-        return Err(no_such("tcp".into(), "TCP traffic beside the jobs"));
+        return Err(unsupported("tcp".into(), "TCP traffic in parallel with the jobs"));
     }
     Ok(jobs)
 }
 
-fn no_such(field: String, found: &str) -> RunError {
-    SpecError::Value { field, found: found.into(), allowed: "none on endpoints: collectives only".into() }
+fn unsupported(field: String, kind: &str) -> RunError {
+    SpecError::Value { field, found: kind.into(), allowed: "none on endpoints: collectives only".into() }
         .into()
 }
 
@@ -113,7 +113,7 @@ impl Control {
         self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether to end the run: by request, or because the controller went silent.
+    /// Whether to end the run: by request, or without signs of life of the controller.
     pub(super) fn must_end(&self) -> bool {
         let silence = monotonic_ns().saturating_sub(self.alive_ns.load(Ordering::Relaxed));
         if silence > SIGN_OF_LIFE_NS {

@@ -15,13 +15,13 @@ pub(super) struct SendingPair {
     id: PairId,
     region_bytes: u64,
     /// Chunks in flight, oldest first.
-    chunks: VecDeque<UnderWay>,
+    chunks: VecDeque<InFlight>,
     /// Counters when the previous chunk completed.
     before: Counters,
 }
 
 /// A chunk in flight.
-struct UnderWay {
+struct InFlight {
     send: u32,
     /// Its last work request.
     last: WorkId,
@@ -43,7 +43,7 @@ impl SendingPair {
         }
         let last = endpoint.post_write_with_immediate(self.id, 0..left as usize, ADDRESS, post.chunk)?;
         let seen = SentCounts::default();
-        self.chunks.push_back(UnderWay { send: post.send, last, seen, has_failed: false });
+        self.chunks.push_back(InFlight { send: post.send, last, seen, has_failed: false });
         Ok(())
     }
 
@@ -57,7 +57,7 @@ impl SendingPair {
         if ended.completion.work != chunk.last {
             return None;
         }
-        let UnderWay { send, mut seen, has_failed, .. } = self.chunks.pop_front()?;
+        let InFlight { send, mut seen, has_failed, .. } = self.chunks.pop_front()?;
         seen.timeouts = ended.counters.timeouts - self.before.timeouts;
         seen.naks = ended.counters.naks_received - self.before.naks_received;
         seen.cnps = ended.counters.cnps_received - self.before.cnps_received;

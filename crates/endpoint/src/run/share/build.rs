@@ -82,7 +82,7 @@ impl Build<'_> {
         first_chunk: u32,
     ) {
         let numbered = (self.outgoing.len() as u32..).zip(&local.outgoing);
-        let place: HashMap<TransferId, u32> = numbered.map(|(place, &(_, id))| (id, place)).collect();
+        let index: HashMap<TransferId, u32> = numbered.map(|(index, &(_, id))| (id, index)).collect();
         let parts = self.jobs.parts;
         let chunk_of = |id: TransferId| first_chunk + id.0 * parts;
         self.outgoing.extend(local.outgoing.iter().map(|&(rank, id)| Outgoing {
@@ -96,7 +96,7 @@ impl Build<'_> {
         }));
         for &(rank, id) in &local.inbound {
             let first = self.successors.len() as u32;
-            for next in schedule.successors(id).map(|next| place[&next]) {
+            for next in schedule.successors(id).map(|next| index[&next]) {
                 self.outgoing[next as usize].depends += 1;
                 self.successors.push(next);
             }
@@ -106,8 +106,8 @@ impl Build<'_> {
         }
         if schedule.is_blocking() {
             for (before, next) in one_after_another(schedule, &local.outgoing) {
-                self.outgoing[place[&before] as usize].next = Some(place[&next]);
-                self.outgoing[place[&next] as usize].depends += 1;
+                self.outgoing[index[&before] as usize].next = Some(index[&next]);
+                self.outgoing[index[&next] as usize].depends += 1;
             }
         }
     }
@@ -169,8 +169,8 @@ fn local_transfers(schedule: &Schedule, is_local: &[bool]) -> Local {
 
 /// Index ranges, starting at `first`, of a rank's transfers in each phase of a cycle.
 fn phase_ranges(schedule: &Schedule, all: &[(u32, TransferId)], rank: u32, first: usize) -> Vec<Range<u32>> {
-    let place = |id: u32| (first + all.partition_point(|&each| each < (rank, TransferId(id)))) as u32;
-    schedule.phases().map(|phase| place(phase.start)..place(phase.end)).collect()
+    let index = |id: u32| (first + all.partition_point(|&each| each < (rank, TransferId(id)))) as u32;
+    schedule.phases().map(|phase| index(phase.start)..index(phase.end)).collect()
 }
 
 /// Pairs of transfers (previous, next) of each rank where the next waits for the acknowledgement of the
@@ -207,8 +207,8 @@ fn local_pairs(jobs: &Jobs, hosts: &HashSet<u32>, leaving: &[(u32, u32)]) -> (Or
         let chunk_bytes_max = bytes.max().unwrap_or(0);
         let pair = LocalPair { queue_pair, chunks: chunks().count() as u32, chunk_bytes_max };
         if begins {
-            let place = |chunk| leaving.partition_point(|&(each, _)| each < chunk);
-            order.add(pair, chunks().map(|chunk| leaving[place(chunk)].1));
+            let index = |chunk| leaving.partition_point(|&(each, _)| each < chunk);
+            order.add(pair, chunks().map(|chunk| leaving[index(chunk)].1));
         }
         if ends {
             receivers.push(pair);

@@ -1,6 +1,6 @@
 //! A queue pair of an endpoint, with the memory it works on.
 
-use crate::schedule::Standing;
+use super::schedule::Scheduling;
 use crate::{Classes, Memory};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
@@ -29,7 +29,7 @@ pub struct Pair {
     /// Index of the endpoint's socket that it sends from.
     pub(crate) port: usize,
     pub(crate) classes: Classes,
-    pub(crate) standing: Standing,
+    pub(crate) scheduling: Scheduling,
     memory: Memory,
     /// Remote address of the first byte of the memory, as the peer uses it.
     address: u64,
@@ -123,7 +123,7 @@ impl Pair {
             peer,
             port,
             classes,
-            standing: Standing::default(),
+            scheduling: Scheduling::default(),
             memory,
             address,
             sends: Posted::default(),

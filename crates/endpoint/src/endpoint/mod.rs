@@ -1,29 +1,31 @@
-//! UDP sockets and the RoCE queue pairs that share them.
+//! UDP sockets and the RoCE queue pairs that share them: connections, work requests, completions, counters,
+//! and the event loop. Rooms: `receive` and `transmit` are its two halves; `schedule` has the queue pairs
+//! with pending work, `transmitter` the port with a configured rate, `outbox` the packets of one send call,
+//! `pair` a queue pair with its memory.
 
-use crate::identifications::Identifications;
+mod outbox;
+mod pair;
+mod receive;
+mod schedule;
+mod transmit;
+mod transmitter;
+
+pub use pair::{Ended, Pair, PairId, Sent};
+
 use crate::limit::RateLimit;
-use crate::numbers::Numbers;
-use crate::outbox::{Outbox, Route};
-use crate::pair::{Ended, Pair, PairId};
-use crate::schedule::Schedule;
-use crate::socket::{Datagrams, RECEIVE_BYTES_MAX, Socket};
-use crate::transmitter::Transmitter;
+use crate::socket::{RECEIVE_BYTES_MAX, Socket};
 use crate::{Classes, Clock, Loss, Memory, Options};
+use outbox::Outbox;
+pub(crate) use outbox::Route;
+use receive::{Identifications, Numbers};
+use schedule::Schedule;
 use std::collections::VecDeque;
+use std::io;
 use std::net::SocketAddrV4;
 use std::ops::Range;
-use std::{io, mem};
-use transport::{Outgoing, PostError, QueuePair, Received, Region, Settings, SettingsError, UdpPath, WorkId};
+use transmitter::Transmitter;
+use transport::{PostError, QueuePair, Region, Settings, SettingsError, WorkId};
 use units::{Instant, Span};
-use wire::Opcode;
-use wire::ipv4::Ecn;
-
-/// Packets that a queue pair sends before the next one is scheduled: one call with full packets.
-const BURST_PACKETS: usize = 16;
-/// Bursts sent before the socket is read again.
-const SENT_AT_ONCE: usize = 16;
-/// Receive calls before anything is sent.
-const RECEIVED_AT_ONCE: usize = 16;
 
 /// Error of adding a queue pair.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,15 +57,15 @@ pub enum ConnectError {
 /// UDP sockets and the queue pairs that share them, served round robin in bursts of packets.
 ///
 /// - Constructors: [`bind`](Self::bind), [`bind_with`](Self::bind_with); queue pairs are added by
-///   [`connect`](Self::connect) and [`connect_from`](Self::connect_from).
+/// [`connect`](Self::connect) and [`connect_from`](Self::connect_from).
 /// - Work requests: the `post_` methods.
-/// - Progress: [`turn`](Self::turn), to be called in a loop.
+/// - Progress: [`poll`](Self::poll), to be called in a loop.
 /// - Completions: [`poll_completion`](Self::poll_completion), or per queue pair with
-///   [`pair_mut`](Self::pair_mut).
+/// [`pair_mut`](Self::pair_mut).
 /// - Counters: [`received_datagrams`](Self::received_datagrams),
-///   [`refused_datagrams`](Self::refused_datagrams), [`socket_drops`](Self::socket_drops),
-///   [`unsent`](Self::unsent), [`dropped_packets`](Self::dropped_packets),
-///   [`wrong_bytes`](Self::wrong_bytes).
+/// [`refused_datagrams`](Self::refused_datagrams), [`socket_drops`](Self::socket_drops),
+/// [`unsent`](Self::unsent), [`dropped_packets`](Self::dropped_packets),
+/// [`wrong_bytes`](Self::wrong_bytes).
 pub struct Endpoint {
     /// The first receives all datagrams; each sends the packets of the queue pairs assigned to it.
     sockets: Vec<Socket>,
@@ -165,14 +167,14 @@ impl Endpoint {
             return Err(ConnectError::Memory { registered, bytes });
         }
         let queue_pair = QueuePair::new(settings)?;
-        let (number, place) = (settings.number.value(), self.pairs.len());
-        if self.numbers.place(number).is_some() {
+        let (number, index) = (settings.number.value(), self.pairs.len());
+        if self.numbers.index(number).is_some() {
             return Err(ConnectError::Number(number));
         }
         let port = self.open_port(source_port)?;
-        self.numbers.insert(number, place);
+        self.numbers.insert(number, index);
         self.pairs.push(Pair::new(queue_pair, peer, port, self.options.classes, memory, address));
-        Ok(PairId(place))
+        Ok(PairId(index))
     }
 
     /// Sets the traffic classes of packets that a queue pair sends from now on.
@@ -185,8 +187,8 @@ impl Endpoint {
 
     /// Index of the socket that sends from that port; opens it if necessary.
     fn open_port(&mut self, port: u16) -> Result<usize, ConnectError> {
-        if let Some(found) = self.sockets.iter().position(|socket| socket.local().port() == port) {
-            return Ok(found);
+        if let Some(index) = self.sockets.iter().position(|socket| socket.local().port() == port) {
+            return Ok(index);
         }
         if self.sockets.len() >= self.options.source_ports_max.max(1) {
             return Ok(usize::from(port) % self.sockets.len());
@@ -229,7 +231,7 @@ impl Endpoint {
         remote_address: u64,
     ) -> Result<WorkId, PostError> {
         let writable_bytes = self.pairs[pair.0].memory().writable_bytes();
-        assert!(part.end <= writable_bytes, "what is read is put into memory of its own");
+        assert!(part.end <= writable_bytes, "READ fills private memory");
         self.post(pair, part, |queue_pair, bytes| queue_pair.post_read(remote_address, bytes))
     }
 
@@ -389,7 +391,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Socket error of the operating system.
-    pub fn turn(&mut self, patience: Span) -> io::Result<()> {
+    pub fn poll(&mut self, patience: Span) -> io::Result<()> {
         let received = self.receive()?;
         let sent = self.transmit()?;
         if received + sent > 0 {
@@ -401,225 +403,20 @@ impl Endpoint {
         if wait > Span::ZERO { self.sockets[0].wait(wait.min(patience)) } else { Ok(()) }
     }
 
-    /// Receives with a limited number of calls; returns the number of packets.
-    fn receive(&mut self) -> io::Result<usize> {
-        let mut inbox = mem::take(&mut self.inbox);
-        let received = self.receive_into(&mut inbox);
-        self.inbox = inbox;
-        received
-    }
-
-    fn receive_into(&mut self, inbox: &mut [u8]) -> io::Result<usize> {
-        let before = self.received_datagrams;
-        for _ in 0..RECEIVED_AT_ONCE {
-            let Some(datagrams) = self.sockets[0].receive(inbox)? else { break };
-            self.take_in(&inbox[..datagrams.bytes], &datagrams);
-        }
-        Ok((self.received_datagrams - before) as usize)
-    }
-
-    /// Processes datagrams that arrived in one call; updates each affected queue pair once.
-    fn take_in(&mut self, bytes: &[u8], datagrams: &Datagrams) {
-        let now = self.clock.now();
-        // The segments of one send call are numbered from 0 (GSO) and reassembled here in this order (GRO).
-        let (mut identification, mut touched) = (0, None);
-        for datagram in bytes.chunks(datagrams.segment_bytes.max(1)) {
-            self.received_datagrams += 1;
-            let Some((place, found)) = self.handle(datagram, identification, datagrams, now) else {
-                self.refused_datagrams += 1;
-                continue;
-            };
-            identification = found.wrapping_add(1);
-            if let Some(last) = touched.replace(place).filter(|last| *last != place) {
-                self.look_at(last, now);
-            }
-        }
-        if let Some(last) = touched {
-            self.look_at(last, now);
-        }
-    }
-
-    /// Passes a datagram to its queue pair; returns the index of the queue pair and the IPv4 identification,
-    /// which probably is `likely`. `None` if no queue pair accepts it.
-    fn handle(
-        &mut self,
-        datagram: &[u8],
-        likely: u16,
-        datagrams: &Datagrams,
-        now: Instant,
-    ) -> Option<(usize, u16)> {
-        let path = UdpPath { source: datagrams.from, destination: self.sockets[0].local() };
-        let (packet, identification) = self.identifications.open(&path, likely, datagram)?;
-        let packet = Received::decode(packet).ok()?.with_mark(datagrams.ecn == Ecn::CongestionExperienced);
-        let place = self.numbers.place(packet.destination().value())?;
-        let pair = &mut self.pairs[place];
-        // A connection has two ends; packets of other hosts are refused. The source port is the peer's choice
-        // (IBTA annex A17.3.1.2).
-        if pair.peer.ip() != datagrams.from.ip() {
-            return None;
-        }
-        if let Some(placed) = pair.queue_pair.handle(&packet, now).placed {
-            pair.place(placed, packet.payload(), now);
-        }
-        Some((place, identification))
-    }
-
     /// Collects completions and reschedules a queue pair after an event.
-    fn look_at(&mut self, place: usize, now: Instant) {
-        self.collect(place, now);
-        self.update(place, now);
+    fn refresh(&mut self, index: usize, now: Instant) {
+        self.collect(index, now);
+        self.update(index, now);
     }
 
-    fn collect(&mut self, place: usize, now: Instant) {
-        if self.pairs[place].collect_completions(now) {
-            self.completed.push_back(PairId(place));
-        }
-    }
-
-    fn update(&mut self, place: usize, now: Instant) {
-        let Pair { queue_pair, standing, .. } = &mut self.pairs[place];
-        self.schedule.update(place, standing, queue_pair, now);
-    }
-
-    /// Sends the permitted packets, up to a limit per queue pair; returns their number.
-    fn transmit(&mut self) -> io::Result<usize> {
-        let now = self.clock.now();
-        self.open_transmitter(now);
-        while let Some((at, place)) = self.schedule.next_expired(now) {
-            self.pairs[place].standing.leave_timer(at);
-            self.pairs[place].queue_pair.on_timeout(now);
-            self.look_at(place, now);
-        }
-        let mut sent = 0;
-        for _ in 0..self.schedule.urgent() {
-            let Some(place) = self.schedule.next_urgent() else { break };
-            self.pairs[place].standing.leave_urgent();
-            sent += self.send_urgent(place, now)?;
-            self.look_at(place, now);
-        }
-        for _ in 0..SENT_AT_ONCE {
-            sent += self.send_transmitted(now)?;
-            if now < self.payload_from() {
-                break;
-            }
-            let Some(place) = self.schedule.next_ready() else { break };
-            self.pairs[place].standing.leave_ready();
-            // A transmission polled late has started on time, and so does the next one.
-            let start = self.start_at(place, now);
-            sent += self.send_burst(place, start, now)?;
-            self.collect(place, now);
-            self.update(place, start);
-        }
-        self.outbox.flush(&mut self.sockets, &self.pairs)?;
-        Ok(sent)
-    }
-
-    /// Sends replies and single retransmissions.
-    fn send_urgent(&mut self, place: usize, now: Instant) -> io::Result<usize> {
-        let mut sent = 0;
-        while let Some(packet) = self.pairs[place].queue_pair.poll_reply() {
-            self.send_at_once(place, &packet)?;
-            sent += 1;
-        }
-        while sent < BURST_PACKETS && self.pairs[place].queue_pair.is_resending() {
-            let Some(packet) = self.pairs[place].queue_pair.poll_transmit(now) else { break };
-            self.send_at_once(place, &packet)?;
-            sent += 1;
-        }
-        Ok(sent)
-    }
-
-    fn send_at_once(&mut self, place: usize, packet: &Outgoing) -> io::Result<()> {
-        if let Some(transmitter) = &mut self.transmitter {
-            transmitter.occupy(packet);
-        }
-        self.send(place, packet)
-    }
-
-    /// After in-flight packets were at their limit: the next transmission starts no earlier than `now`.
-    fn open_transmitter(&mut self, now: Instant) {
-        let is_full = self.schedule.is_full();
-        if let Some(transmitter) = &mut self.transmitter
-            && std::mem::replace(&mut self.was_full, is_full)
-        {
-            transmitter.open(now);
+    fn collect(&mut self, index: usize, now: Instant) {
+        if self.pairs[index].collect_completions(now) {
+            self.completed.push_back(PairId(index));
         }
     }
 
-    /// Sends packets whose transmission has finished; returns their number.
-    fn send_transmitted(&mut self, now: Instant) -> io::Result<usize> {
-        let sent = self.transmitter.as_mut().map_or_else(Vec::new, |each| each.take_sent(now));
-        for (place, packet) in &sent {
-            self.send(*place, packet)?;
-        }
-        Ok(sent.len())
-    }
-
-    /// Start of a queue pair's transmission: now, unless the port has a rate.
-    fn start_at(&self, place: usize, now: Instant) -> Instant {
-        let ready_since = self.pairs[place].standing.ready_since().min(now);
-        self.transmitter.as_ref().map_or(now, |transmitter| transmitter.start_at(ready_since))
-    }
-
-    fn send_burst(&mut self, place: usize, start: Instant, now: Instant) -> io::Result<usize> {
-        // Its timer may have expired since it became ready.
-        self.pairs[place].queue_pair.on_timeout(now);
-        if self.transmitter.is_some() {
-            return Ok(self.transmit_turn(place, start, now));
-        }
-        for sent in 0..BURST_PACKETS {
-            if now < self.payload_from() {
-                return Ok(sent);
-            }
-            let Some(packet) = self.pairs[place].queue_pair.poll_transmit(now) else { return Ok(sent) };
-            if let (Some(limit), Some(source)) = (&mut self.limit, packet.source) {
-                limit.on_sent(source.bytes.into(), now);
-            }
-            self.send(place, &packet)?;
-        }
-        Ok(BURST_PACKETS)
-    }
-
-    /// Starts transmission of one batch of a queue pair. `start` may be before `now`: the end of the previous
-    /// transmission.
-    fn transmit_turn(&mut self, place: usize, start: Instant, now: Instant) -> usize {
-        let Some(transmitter) = &mut self.transmitter else { return 0 };
-        let queue_pair = &mut self.pairs[place].queue_pair;
-        for count in 0..usize::from(self.options.batch_packets_max) {
-            // Pacing may have made it ready between `start` and `now`.
-            let (packet, start) = match queue_pair.poll_transmit(start) {
-                Some(packet) => (packet, start),
-                None => match queue_pair.poll_transmit(now) {
-                    Some(packet) => (packet, now),
-                    None => return count,
-                },
-            };
-            if let (Some(limit), Some(source)) = (&mut self.limit, packet.source) {
-                limit.on_sent(source.bytes.into(), now);
-            }
-            transmitter.push(place, packet, start);
-        }
-        self.options.batch_packets_max.into()
-    }
-
-    /// Earliest time to send new payload; retransmissions are not delayed.
-    fn payload_from(&self) -> Instant {
-        let limited = self.limit.as_ref().map_or(Instant::ZERO, RateLimit::ready_at);
-        self.transmitter.as_ref().map_or(limited, |transmitter| limited.max(transmitter.free_at()))
-    }
-
-    fn send(&mut self, place: usize, packet: &Outgoing) -> io::Result<()> {
-        self.pairs[place].on_sending(packet);
-        if self.loss.drops_next() {
-            self.dropped_packets += 1;
-            return Ok(());
-        }
-        let Pair { port, peer: to, classes, .. } = self.pairs[place];
-        let class = match packet.bth.opcode {
-            Opcode::Acknowledge => classes.acknowledgements,
-            Opcode::CongestionNotification => classes.notifications,
-            _ => classes.data,
-        };
-        self.outbox.push(&mut self.sockets, &self.pairs, place, Route { port, to, class }, packet)
+    fn update(&mut self, index: usize, now: Instant) {
+        let Pair { queue_pair, scheduling, .. } = &mut self.pairs[index];
+        self.schedule.update(index, scheduling, queue_pair, now);
     }
 }

@@ -1,7 +1,7 @@
 //! Packets that are sent in one call (GSO).
 
+use super::pair::Pair;
 use crate::options::TrafficClass;
-use crate::pair::Pair;
 use crate::socket::{CALL_BYTES_MAX, SEGMENTS_MAX, Socket};
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
