@@ -1,4 +1,4 @@
-//! Queue pairs of a run and their chunks, by number.
+//! Queue pairs and chunks of all jobs of a run, by number, with their random UDP source ports and first PSNs.
 //!
 //! Nearly all properties follow from the number, so they are computed on demand and not stored.
 
@@ -414,7 +414,7 @@ impl Jobs {
 
     /// A chunk with its transfer and queue pair, in one lookup.
     #[inline(always)]
-    pub fn place(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
+    pub fn chunk_with_pair(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
         let (chunk, transfer) = self.chunk_of_transfer(chunk);
         let pair = self.one_job(chunk.job as usize).queue_pair(chunk.queue_pair, Ends::of(&transfer));
         (chunk, transfer, pair)

@@ -1,4 +1,4 @@
-//! Statistics of completed chunks, for runs in which not every chunk has a row.
+//! Selection of chunks that get a row, and statistics of all chunks: sums per step, histograms of times.
 //!
 //! Statistics are exact: sums per step, and a histogram of chunk times per job and round, so that each
 //! percentile is an actual value. Memory: 250 bytes per step of a round, and about 100 bytes per distinct
@@ -17,7 +17,7 @@ const BATCH_ROWS: usize = 65_536;
 
 /// Selection of chunks that get a row.
 #[derive(Debug)]
-pub enum Chosen {
+pub enum RowSelection {
     /// All chunks.
     All,
     /// A random sample of one in n, by chunk and round, independent of the order of completion.
@@ -26,7 +26,7 @@ pub enum Chosen {
     None,
 }
 
-impl Chosen {
+impl RowSelection {
     /// The selection of `spec`; `rows` returns the number of rows of all chunks.
     ///
     /// # Errors
@@ -191,16 +191,18 @@ impl Tally {
     ///
     /// # Errors
     /// When `take` requests to stop.
-    pub fn hand_out(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
-        in_parts(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
+    pub fn emit(self, mut take: impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {
+        in_batches(self.steps.into_values(), |rows| take(Batch::ChunkSteps(rows)))?;
         let mut times: Vec<(TimeKey, u64)> = self.times.into_iter().collect();
         times.sort_unstable_by_key(|key| key.0);
-        in_parts(times.into_iter().map(|(key, chunks)| key.row(chunks)), |rows| take(Batch::ChunkTimes(rows)))
+        in_batches(times.into_iter().map(|(key, chunks)| key.row(chunks)), |rows| {
+            take(Batch::ChunkTimes(rows))
+        })
     }
 }
 
 /// Emits rows in batches.
-fn in_parts<T>(
+fn in_batches<T>(
     mut rows: impl Iterator<Item = T>,
     mut take: impl FnMut(Vec<T>) -> Result<(), Stopped>,
 ) -> Result<(), Stopped> {

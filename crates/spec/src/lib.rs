@@ -8,7 +8,7 @@ mod ranges;
 mod run;
 mod summary;
 
-pub use check::{CHUNK_PACKETS_MAX, SpecError, check, check_all};
+pub use check::{CHUNK_PACKETS_MAX, SpecError, check, check_all, unsupported};
 pub use run::*;
 pub use summary::{
     JobSummary, LateFrames, LossCauses, RankTimes, RoundTimes, RunStatus, RunSummary, SizeTimes, TcpSummary,

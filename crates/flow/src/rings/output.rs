@@ -96,7 +96,7 @@ impl Rings {
             end_times.push(steps.end);
         }
         reporter.end(end_times.iter().copied().max().unwrap_or_default(), observer)?;
-        tally.hand_out(|batch| observer.batch(batch))?;
+        tally.emit(|batch| observer.batch(batch))?;
         Ok(self.summary(spec, &end_times))
     }
 

@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
     fn post(&mut self, transfer: u32, job: u32, now: Instant) {
         let first = self.jobs.first_chunk(job as usize) + transfer * self.jobs.parts;
         for chunk in first..first + self.jobs.parts {
-            let (_, _, pair) = self.jobs.place(chunk);
+            let (_, _, pair) = self.jobs.chunk_with_pair(chunk);
             let slot = self.activate(chunk, now);
             if pair.is_local() {
                 self.copy(slot, &pair, now);

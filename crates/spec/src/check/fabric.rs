@@ -1,7 +1,7 @@
 //! Checks of a fabric: buffers, pools and settings of switches, scheduled switches, InfiniBand links, WRED
 //! and colours of frames, NICs and clocks of hosts.
 
-use super::{SpecError, require, value, within};
+use super::{SpecError, require, unsupported, within};
 use crate::run::VL_BUFFER_BYTES_MAX;
 use crate::{
     BufferSpec, ColouringSpec, FabricSpec, ForwardingSpec, LinkLayerSpec, LossRecovery, PfcSpec, PoolsSpec,
@@ -18,7 +18,7 @@ pub(super) fn check_fabric(spec: &RunSpec) -> Result<(), SpecError> {
             let name = format!("{field}.pfc.reaction_ps");
             within(&name, reaction_ps, least..=u64::MAX, "pipeline_latency_ps")?;
             require(spec.fabric.switch.scheduled.is_none(), || {
-                value(name, format!("{reaction_ps} with scheduled switches"), "none")
+                unsupported(name, format!("{reaction_ps} with scheduled switches"), "none")
             })?;
         }
         if let Some(ecn) = &set_up.ecn {
@@ -41,7 +41,7 @@ fn check_release(field: &str, buffer: &BufferSpec, pipeline_latency_ps: u64) -> 
     let ReleaseSpec::Cells { bytes } = buffer.release else { return Ok(()) };
     let cell_bytes = buffer.cell_bytes;
     require(cell_bytes == 1 || u64::from(bytes) == cell_bytes, || {
-        value(format!("{field}.buffer.release.bytes"), bytes, format!("{cell_bytes}, as cell_bytes"))
+        unsupported(format!("{field}.buffer.release.bytes"), bytes, format!("{cell_bytes}, as cell_bytes"))
     })
 }
 
@@ -54,7 +54,11 @@ fn check_switch_settings(fabric: &FabricSpec) -> Result<(), SpecError> {
     };
     if let Some(kind) = special_switches {
         require(fabric.switch_settings.is_empty(), || {
-            value("fabric.switch_settings", format!("switches of their own settings with {kind}"), "none")
+            unsupported(
+                "fabric.switch_settings",
+                format!("switches of their own settings with {kind}"),
+                "none",
+            )
         })?;
     }
     let lossless = |pfc: &Option<PfcSpec>| {
@@ -67,7 +71,7 @@ fn check_switch_settings(fabric: &FabricSpec) -> Result<(), SpecError> {
         let own = lossless(&own.pfc);
         require(own == of_all, || {
             let field = format!("fabric.switch_settings[{index}].pfc.priorities");
-            value(field, list(own), format!("{}, as those of all other switches", list(of_all)))
+            unsupported(field, list(own), format!("{}, as those of all other switches", list(of_all)))
         })?;
     }
     Ok(())
@@ -83,7 +87,7 @@ fn check_scheduled(spec: &RunSpec) -> Result<(), SpecError> {
     require(matches!(topology, TopologySpec::LeafSpine(_) | TopologySpec::SingleSwitch(_)), || {
         let allowed =
             "leaf-spine or single-switch, in which the fabric links of a leaf lead to every other leaf";
-        value("fabric.topology.kind", "another one with scheduled switches", allowed)
+        unsupported("fabric.topology.kind", "another one with scheduled switches", allowed)
     })?;
     check_cells(scheduled)
 }
@@ -116,15 +120,15 @@ fn check_link_layer(spec: &RunSpec) -> Result<(), SpecError> {
     let a_packet_or_more = packet_bytes.into()..=VL_BUFFER_BYTES_MAX.into();
     within(field, vl_buffer_bytes, a_packet_or_more, "transport.mtu_bytes")?;
     require(vl_buffer_bytes.is_multiple_of(BLOCK_BYTES), || {
-        value(field, format!("{vl_buffer_bytes} bytes"), format!("whole blocks of {BLOCK_BYTES} bytes"))
+        unsupported(field, format!("{vl_buffer_bytes} bytes"), format!("whole blocks of {BLOCK_BYTES} bytes"))
     })?;
     let hosts = spec.fabric.topology.hosts();
     require(hosts <= HOSTS_MAX, || {
         let allowed = format!("at most {HOSTS_MAX} on InfiniBand, as a subnet has no more local identifiers");
-        value("fabric.topology", format!("{hosts} hosts"), allowed)
+        unsupported("fabric.topology", format!("{hosts} hosts"), allowed)
     })?;
     require(spec.jobs.iter().all(|job| job.storage.is_none()), || {
-        value("jobs", "storage on InfiniBand links", "none, as its frames have the sizes of RoCEv2")
+        unsupported("jobs", "storage on InfiniBand links", "none, as its frames have the sizes of RoCEv2")
     })
 }
 
@@ -134,7 +138,7 @@ fn check_colours(spec: &RunSpec) -> Result<(), SpecError> {
     for (field, set_up) in fabric.set_ups() {
         let Some((ecn, wred)) = set_up.ecn.as_ref().and_then(|ecn| Some((ecn, ecn.wred?))) else { continue };
         let field = format!("{field}.ecn.wred");
-        require(ecn.dynamic.is_none(), || value(&field, "WRED with thresholds that move", "none"))?;
+        require(ecn.dynamic.is_none(), || unsupported(&field, "WRED with thresholds that move", "none"))?;
         for (colour, curve) in wred.colours() {
             let Some(curve) = curve else { continue };
             let field = format!("{field}.{colour}.kmin_bytes");
@@ -144,7 +148,7 @@ fn check_colours(spec: &RunSpec) -> Result<(), SpecError> {
     let has_other_switches =
         fabric.switch.scheduled.is_some() || matches!(fabric.link_layer, LinkLayerSpec::Infiniband { .. });
     require(fabric.switch.markers.is_empty() || !has_other_switches, || {
-        value("fabric.switch.markers", "markers with scheduled switches or InfiniBand", "none")
+        unsupported("fabric.switch.markers", "markers with scheduled switches or InfiniBand", "none")
     })?;
     let hosts = fabric.topology.hosts();
     for (index, marker) in fabric.switch.markers.iter().enumerate() {
@@ -155,7 +159,7 @@ fn check_colours(spec: &RunSpec) -> Result<(), SpecError> {
         let unknown = marker.hosts.iter().flatten().find(|&&host| u64::from(host) >= hosts);
         require(unknown.is_none(), || {
             let host = format!("host {}", unknown.copied().unwrap_or_default());
-            value(format!("{field}.hosts"), host, format!("hosts 0 to {}", hosts - 1))
+            unsupported(format!("{field}.hosts"), host, format!("hosts 0 to {}", hosts - 1))
         })?;
     }
     Ok(())
@@ -170,9 +174,13 @@ fn check_pools(spec: &RunSpec) -> Result<(), SpecError> {
         LinkLayerSpec::Ethernet {} => fabric.switch.scheduled.map(|_| "scheduled switches"),
     };
     if let Some(kind) = special_switches {
-        require(fabric.chips.is_empty(), || value("fabric.chips", format!("chips with {kind}"), "none"))?;
+        require(fabric.chips.is_empty(), || {
+            unsupported("fabric.chips", format!("chips with {kind}"), "none")
+        })?;
         let pools = "fabric.switch.buffer.pools";
-        require(fabric.switch.buffer.pools.is_none(), || value(pools, format!("pools with {kind}"), "none"))?;
+        require(fabric.switch.buffer.pools.is_none(), || {
+            unsupported(pools, format!("pools with {kind}"), "none")
+        })?;
     }
     fabric.set_ups().try_for_each(|(field, set_up)| check_pools_of(&format!("{field}.buffer.pools"), &set_up))
 }
@@ -184,18 +192,22 @@ fn check_pools_of(field: &str, set_up: &SwitchSettingsSpec) -> Result<(), SpecEr
     for priority in lossless {
         require(pools.ingress.iter().any(|pool| pool.priorities.contains(priority)), || {
             let text = format!("no pool with priority {priority}");
-            value(format!("{field}.ingress"), text, "each lossless priority in one of them")
+            unsupported(format!("{field}.ingress"), text, "each lossless priority in one of them")
         })?;
     }
     for (index, pool) in pools.ingress.iter().enumerate() {
         let field = format!("{field}.ingress[{index}]");
         let has_lossless = pool.priorities.iter().any(|priority| lossless.contains(priority));
         require(has_lossless || pool.headroom_bytes.is_none(), || {
-            value(format!("{field}.headroom_bytes"), "headroom of a pool without lossless priorities", "none")
+            unsupported(
+                format!("{field}.headroom_bytes"),
+                "headroom of a pool without lossless priorities",
+                "none",
+            )
         })?;
         let Some(xoff) = pool.xoff else { continue };
         require(has_lossless, || {
-            value(format!("{field}.xoff"), "a threshold of pauses without lossless priorities", "none")
+            unsupported(format!("{field}.xoff"), "a threshold of pauses without lossless priorities", "none")
         })?;
         let (bytes, size) = (xoff.bytes.unwrap_or(pool.size_bytes), format!("{field}.size_bytes"));
         within(format!("{field}.xoff.bytes"), bytes, 1..=pool.size_bytes, &size)?;
@@ -234,10 +246,10 @@ fn check_pool(
 
 /// Checks that there are priorities and that none of them is taken; marks them as taken.
 fn check_once(field: &str, priorities: &[u8], taken: &mut u8, allowed: &str) -> Result<(), SpecError> {
-    require(!priorities.is_empty(), || value(field, "none", "1 priority or more"))?;
+    require(!priorities.is_empty(), || unsupported(field, "none", "1 priority or more"))?;
     for &priority in priorities {
         require(*taken & 1 << priority == 0, || {
-            value(field, format!("priority {priority} again, or of another pool"), allowed)
+            unsupported(field, format!("priority {priority} again, or of another pool"), allowed)
         })?;
         *taken |= 1 << priority;
     }
@@ -250,24 +262,26 @@ fn check_nic(spec: &RunSpec) -> Result<(), SpecError> {
     if spec.fabric.nic.messages.is_some() {
         // Each packet is a message of its own there.
         require(spec.transport.recovery != LossRecovery::Selective, || {
-            value("fabric.nic.messages", "a cost with selective recovery", "none, or go_back_n")
+            unsupported("fabric.nic.messages", "a cost with selective recovery", "none, or go_back_n")
         })?;
-        require(!has_storage, || value("fabric.nic.messages", "a cost with a storage job", "none"))?;
+        require(!has_storage, || unsupported("fabric.nic.messages", "a cost with a storage job", "none"))?;
     }
     if let Some(reaction_ps) = spec.fabric.nic.pause_reaction_ps {
         let least = spec.fabric.nic.latency_ps;
         within("fabric.nic.pause_reaction_ps", reaction_ps, least..=u64::MAX, "latency_ps")?;
     }
     if let Some(clocks) = &spec.fabric.clocks {
-        require(!has_storage, || value("fabric.clocks", "clocks with a storage job", "none"))?;
+        require(!has_storage, || unsupported("fabric.clocks", "clocks with a storage job", "none"))?;
         // A frame would leave a switch faster than it arrives.
         require(spec.fabric.switch.forwarding == ForwardingSpec::StoreAndForward, || {
-            value("fabric.clocks", "clocks with cut-through switches", "none, or store-and-forward")
+            unsupported("fabric.clocks", "clocks with cut-through switches", "none, or store-and-forward")
         })?;
         for (index, clock) in clocks.hosts.iter().enumerate() {
             let is_again = clocks.hosts[..index].iter().any(|other| other.host == clock.host);
             let field = || format!("fabric.clocks.hosts[{index}].host");
-            require(!is_again, || value(field(), format!("host {} again", clock.host), "each host once"))?;
+            require(!is_again, || {
+                unsupported(field(), format!("host {} again", clock.host), "each host once")
+            })?;
         }
     }
     Ok(())

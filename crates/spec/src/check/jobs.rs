@@ -1,6 +1,6 @@
 //! Checks of the traffic of a spec: collective and open-loop jobs, storage jobs, TCP.
 
-use super::{SpecError, require, value, within};
+use super::{SpecError, require, unsupported, within};
 use crate::{JobSpec, RunSpec, TCP_WINDOW_SEGMENTS_MAX, TcpSpec, TransportSpec};
 use std::collections::{HashMap, HashSet};
 use wire::Psn;
@@ -10,13 +10,13 @@ use wire::Psn;
 pub const CHUNK_PACKETS_MAX: u64 = (1 << 32) - 2;
 
 pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
-    require(!spec.jobs.is_empty(), || value("jobs", "none", "1 or more"))?;
+    require(!spec.jobs.is_empty(), || unsupported("jobs", "none", "1 or more"))?;
     let mut streams = HashSet::new();
     let mut jobs_of_hosts: HashMap<u32, usize> = HashMap::new();
     for (index, job) in spec.jobs.iter().enumerate() {
         let field = |name: &str| format!("jobs[{index}].{name}");
         require(streams.insert(job.stream), || {
-            value(field("stream"), job.stream, "a number that no other job has")
+            unsupported(field("stream"), job.stream, "a number that no other job has")
         })?;
         check_hosts(spec, index, job, &mut jobs_of_hosts)?;
         within(field("root"), job.root, 0..=(job.hosts.len() as u64).saturating_sub(1), "hosts")?;
@@ -25,7 +25,11 @@ pub(super) fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
         check_storage(job, &spec.transport, &field)?;
     }
     require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
-        value("jobs[0].repeat", "until-others-end for every job", "at least one job that ends by itself")
+        unsupported(
+            "jobs[0].repeat",
+            "until-others-end for every job",
+            "at least one job that ends by itself",
+        )
     })
 }
 
@@ -38,11 +42,11 @@ fn check_hosts(
     let hosts = spec.fabric.topology.hosts();
     for (rank, &host) in job.hosts.iter().enumerate() {
         let field = format!("jobs[{index}].hosts[{rank}]");
-        require(u64::from(host) < hosts, || value(&*field, host, format!("0 to {}", hosts - 1)))?;
+        require(u64::from(host) < hosts, || unsupported(&*field, host, format!("0 to {}", hosts - 1)))?;
         let job = *jobs_of_hosts.entry(host).or_insert(index);
         require(job == index, || {
             let text = format!("host {host} already has a rank of {:?}", spec.jobs[job].name);
-            value(&*field, text, "a host without ranks of other jobs")
+            unsupported(&*field, text, "a host without ranks of other jobs")
         })?;
     }
     Ok(())
@@ -57,18 +61,20 @@ fn check_round_bytes(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<()
     let Some(bytes) = &job.round_bytes else { return Ok(()) };
     let has_count = (2..=ROUND_SIZES_MAX).contains(&bytes.len());
     require(has_count, || {
-        value(field("round_bytes"), format!("{} sizes", bytes.len()), format!("2 to {ROUND_SIZES_MAX}"))
+        unsupported(field("round_bytes"), format!("{} sizes", bytes.len()), format!("2 to {ROUND_SIZES_MAX}"))
     })?;
     let planned = job.rounds_planned().unwrap_or(0);
     let is_whole = planned.is_multiple_of(bytes.len() as u32);
     require(is_whole, || {
         let text = format!("{} sizes for {planned} rounds", bytes.len());
-        value(field("round_bytes"), text, "a number of sizes that divides the rounds")
+        unsupported(field("round_bytes"), text, "a number of sizes that divides the rounds")
     })?;
     let least = bytes.iter().min();
-    require(least > Some(&0), || value(field("round_bytes"), "0 bytes", "1 byte or more for each round"))?;
+    require(least > Some(&0), || {
+        unsupported(field("round_bytes"), "0 bytes", "1 byte or more for each round")
+    })?;
     require(bytes.iter().max() == Some(&job.data_bytes), || {
-        value(field("data_bytes"), job.data_bytes, "the largest of `round_bytes`")
+        unsupported(field("data_bytes"), job.data_bytes, "the largest of `round_bytes`")
     })?;
     let excluded = [
         ("arrivals", job.arrivals.is_some()),
@@ -77,7 +83,8 @@ fn check_round_bytes(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<()
         ("copies_own_block", job.copies_own_block),
     ];
     let conflict = excluded.into_iter().find(|(_, is_given)| *is_given);
-    conflict.map_or(Ok(()), |(name, _)| Err(value(field(name), "given with `round_bytes`", "one of them")))
+    conflict
+        .map_or(Ok(()), |(name, _)| Err(unsupported(field(name), "given with `round_bytes`", "one of them")))
 }
 
 /// Checks that a requester can count the packets of each chunk, which is no longer than the data of its job.
@@ -91,7 +98,7 @@ fn check_packets(
     require(packets <= u128::from(CHUNK_PACKETS_MAX), || {
         let most = CHUNK_PACKETS_MAX / message_packets * transport.message_bytes;
         let allowed = format!("{most} bytes, at most {CHUNK_PACKETS_MAX} packets");
-        value(field("data_bytes"), job.data_bytes, allowed)
+        unsupported(field("data_bytes"), job.data_bytes, allowed)
     })
 }
 
@@ -113,13 +120,13 @@ fn check_storage(
     let most = clients.max(ranks - clients) * u64::from(transport.qps_per_rank_pair);
     require(most <= CONNECTIONS_MAX, || {
         let text = format!("{most} connections of one host");
-        value(field("hosts"), text, format!("at most {CONNECTIONS_MAX}"))
+        unsupported(field("hosts"), text, format!("at most {CONNECTIONS_MAX}"))
     })?;
     let in_capsule = job.data_bytes <= storage.in_capsule_bytes && storage.read_ppm < ALL_PPM;
     let capsule_bytes = COMMAND_BYTES + if in_capsule { job.data_bytes } else { 0 };
     require(capsule_bytes <= transport.message_bytes, || {
         let text = format!("a command of {capsule_bytes} bytes with its data");
-        value(field("storage.in_capsule_bytes"), text, "commands that fit one message of the transport")
+        unsupported(field("storage.in_capsule_bytes"), text, "commands that fit one message of the transport")
     })?;
     let packets = transport.message_bytes.div_ceil(u64::from(transport.mtu_bytes));
     let most = (u64::from(Psn::WINDOW_MAX) / packets).min(65_535);
@@ -133,11 +140,11 @@ pub(super) fn check_tcp(spec: &RunSpec) -> Result<(), SpecError> {
         within(field("root"), tcp.root, 0..=(tcp.hosts.len() as u64).saturating_sub(1), "hosts")?;
         for (rank, &host) in tcp.hosts.iter().enumerate() {
             require(u64::from(host) < hosts, || {
-                value(field(&format!("hosts[{rank}]")), host, format!("0 to {}", hosts - 1))
+                unsupported(field(&format!("hosts[{rank}]")), host, format!("0 to {}", hosts - 1))
             })?;
         }
         require(tcp.rate_bps.is_none() || tcp.outstanding_writes.is_none(), || {
-            value(field("outstanding_writes"), "a rate as well", "one of the two".to_owned())
+            unsupported(field("outstanding_writes"), "a rate as well", "one of the two".to_owned())
         })?;
         check_endpoints(tcp, &field)?;
     }

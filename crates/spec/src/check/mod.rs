@@ -61,8 +61,10 @@ fn with(field: Option<&str>) -> String {
     field.map_or_else(String::new, |field| format!(" with this {field}"))
 }
 
+/// Error of an unsupported value.
+#[must_use]
 #[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers")]
-fn value(field: impl Into<String>, value: impl ToString, allowed: impl Into<String>) -> SpecError {
+pub fn unsupported(field: impl Into<String>, value: impl ToString, allowed: impl Into<String>) -> SpecError {
     SpecError::Value { field: field.into(), found: value.to_string(), allowed: allowed.into() }
 }
 
@@ -107,7 +109,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
 /// Checks fields against each other, each in its range.
 fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
     require(spec.schema_version == SCHEMA_VERSION, || {
-        value("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
+        unsupported("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
     })?;
     check_fabric(spec)?;
     check_transport(&spec.transport)?;

@@ -186,7 +186,7 @@ impl Ends {
     }
 
     fn row(&self, jobs: &Jobs, key @ (number, pass): Key) -> ChunkRow {
-        let (Chunk { transfer: id, bytes, .. }, transfer, pair) = jobs.place(number);
+        let (Chunk { transfer: id, bytes, .. }, transfer, pair) = jobs.chunk_with_pair(number);
         let (sent, received) = (self.sent.get(&key), self.received.get(&key));
         let seen = sent.map_or_else(SentCounts::default, |half| half.seen);
         let arrived = received.map_or_else(ReceivedCounts::default, |half| half.seen);
@@ -244,7 +244,7 @@ fn pair_of(jobs: &Jobs, chunk: u32) -> Result<jobs::QueuePair, RunError> {
     if chunk >= jobs.chunk_count() {
         return Err(RunError::Record(format!("chunk {chunk}; the run has {}", jobs.chunk_count())));
     }
-    Ok(jobs.place(chunk).2)
+    Ok(jobs.chunk_with_pair(chunk).2)
 }
 
 fn refuse_duplicate<T>(chunk: u32, before: Option<&T>) -> Result<(), RunError> {
