@@ -32,7 +32,7 @@ mod socket;
 mod verbs;
 
 pub use clock::{Clock, monotonic_ns};
-pub use endpoint::{ConnectError, Ended, Endpoint, Pair, PairId, Sent};
+pub use endpoint::{ConnectError, Ended, Endpoint, Operation, Pair, PairId, Request, Sent};
 pub use loss::Loss;
 pub use memory::{Memory, Pattern};
 pub use options::{Classes, Options, TrafficClass};

@@ -1,6 +1,6 @@
 //! Loopback test: two endpoints on one host, one thread each; received data is compared byte by byte.
 
-use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Pair, PairId};
+use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Operation, Pair, PairId};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -356,14 +356,12 @@ fn post_transfers(
     }
     let start = clock.now();
     for (index, &Transfer { verb, bytes }) in description.transfers.iter().enumerate() {
-        let posted = match verb {
-            Verb::Write => endpoint.post_write(pairs[index], 0..bytes, ADDRESS),
-            Verb::WriteWithImmediate => {
-                endpoint.post_write_with_immediate(pairs[index], 0..bytes, ADDRESS, index as u32)
-            }
-            Verb::Send => endpoint.post_send(pairs[index], 0..bytes),
+        let request = match verb {
+            Verb::Write => Operation::Write(ADDRESS).of(0..bytes),
+            Verb::WriteWithImmediate => Operation::Write(ADDRESS).with_immediate(0..bytes, index as u32),
+            Verb::Send => Operation::Send.of(0..bytes),
         };
-        posted.map_err(|error| LoopbackError::Post { index, error })?;
+        endpoint.post(pairs[index], request).map_err(|error| LoopbackError::Post { index, error })?;
     }
     Ok(Sender { endpoint, ended: vec![None; pairs.len()], pairs, start })
 }

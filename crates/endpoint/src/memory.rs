@@ -33,14 +33,12 @@ impl Pattern {
     ///
     /// # Panics
     /// When the part exceeds the buffer.
-    #[must_use]
     pub fn new(bytes: Arc<[u8]>, part: Range<usize>) -> Self {
         assert!(part.start <= part.end && part.end <= bytes.len(), "the part is within the buffer");
         Self { bytes, part }
     }
 
     /// The bytes of the part.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.part.clone()]
     }
@@ -54,7 +52,6 @@ impl From<Vec<u8>> for Memory {
 
 impl Memory {
     /// The bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Own(bytes) | Self::Checked { bytes, .. } => bytes,
@@ -63,7 +60,6 @@ impl Memory {
     }
 
     /// Bytes written so far that differ from the expected ones.
-    #[must_use]
     pub const fn wrong_bytes(&self) -> u64 {
         match self {
             Self::Own(_) | Self::Shared(_) => 0,

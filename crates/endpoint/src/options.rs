@@ -14,7 +14,6 @@ pub struct TrafficClass {
 
 impl TrafficClass {
     /// The second byte of an IPv4 header: DSCP and ECN.
-    #[must_use]
     pub const fn byte(self) -> u8 {
         self.dscp.value() << 2 | self.ecn as u8
     }
@@ -40,7 +39,6 @@ pub struct Classes {
 
 impl Classes {
     /// Replaces the code points, each from 0 to 63.
-    #[must_use]
     pub fn with_dscp(self, [data, acknowledgements, notifications]: [u8; 3]) -> Self {
         let with = |class: TrafficClass, dscp| TrafficClass { dscp: valid_dscp(dscp), ..class };
         Self {

@@ -20,7 +20,6 @@ const UDP_SOURCE_PORTS: u64 = 1 << 14;
 const FIRST_QPN: u32 = 0x100;
 
 /// Destination queue pair number in the packets of a queue pair of the run, in both directions.
-#[must_use]
 pub fn destination_qpn(number: u32) -> Qpn {
     Qpn::new(FIRST_QPN.wrapping_add(number) & Qpn::MAX.value()).unwrap_or_default()
 }
@@ -87,13 +86,11 @@ impl Draws {
 
 impl QueuePair {
     /// UDP source port of its data packets.
-    #[must_use]
     pub fn udp_source_port(&self) -> u16 {
         self.draws.udp_source_port(self.draw)
     }
 
     /// PSN of its first packet.
-    #[must_use]
     pub fn initial_psn(&self) -> Psn {
         self.draws.initial_psn(self.draw)
     }
@@ -265,7 +262,6 @@ pub struct Jobs {
 
 impl Jobs {
     /// The jobs of a spec, still without schedules: see [`Jobs::add`].
-    #[must_use]
     pub fn new(spec: &RunSpec) -> Self {
         Self {
             schedules: Vec::new(),
@@ -283,9 +279,6 @@ impl Jobs {
     }
 
     /// Adds the next job, a collective; returns the range of its queue pairs.
-    ///
-    /// # Errors
-    /// See [`schedule`] and [`check_chunks`].
     pub fn add_collective(
         &mut self,
         spec: &RunSpec,
@@ -317,13 +310,11 @@ impl Jobs {
     }
 
     /// Number of chunks of all jobs, for one cycle of rounds each.
-    #[must_use]
     pub const fn chunk_count(&self) -> u32 {
         self.chunks
     }
 
     /// Number of queue pairs of all jobs.
-    #[must_use]
     pub const fn queue_pair_count(&self) -> u32 {
         self.queue_pairs
     }
@@ -357,19 +348,16 @@ impl Jobs {
     }
 
     /// Periodicity of the connections of a job.
-    #[must_use]
     pub fn laps(&self, job: usize) -> Laps {
         self.jobs[job].connections.laps(&self.schedules[job])
     }
 
     /// Number of a job's first chunk.
-    #[must_use]
     pub fn first_chunk(&self, job: usize) -> u32 {
         self.jobs[job].first_chunk
     }
 
     /// Number of a job's first queue pair.
-    #[must_use]
     pub fn first_queue_pair(&self, job: usize) -> u32 {
         self.jobs[job].first_queue_pair
     }

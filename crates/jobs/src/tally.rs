@@ -44,7 +44,6 @@ impl RowSelection {
 
     /// Whether a chunk gets a row for a round.
     #[inline]
-    #[must_use]
     pub fn has(&self, chunk: u32, round: u32) -> bool {
         match self {
             Self::All => true,
@@ -103,7 +102,6 @@ pub struct Tally {
 
 impl Tally {
     /// Empty statistics for these jobs.
-    #[must_use]
     pub fn new(jobs: &[JobSpec]) -> Self {
         Self {
             measured: jobs.iter().map(Measured::of).collect(),
@@ -116,7 +114,6 @@ impl Tally {
 
     /// Same as [`Self::new`], for mostly distinct times: if there are more than `times_max` of them, times
     /// are rounded as little as necessary.
-    #[must_use]
     pub fn rounding(jobs: &[JobSpec], times_max: usize) -> Self {
         Self { times_max, ..Self::new(jobs) }
     }

@@ -47,7 +47,6 @@ const SOURCE_PORT: usize = 8;
 
 impl PathHash {
     /// The hash configured in a spec, for the addresses of a graph.
-    #[must_use]
     pub fn new(spec: &RunSpec, graph: &Graph) -> Self {
         let (algorithm, include_qp) = hash_of(spec);
         let bytes = if include_qp { INPUT_BYTES } else { FIVE_TUPLE_BYTES };
@@ -81,7 +80,6 @@ impl PathHash {
     /// pair's packets between two host ports, including the destination queue pair number if the spec
     /// configures that.
     #[inline]
-    #[must_use]
     pub fn of(
         &self,
         [source, destination]: [AttachmentId; 2],
@@ -107,21 +105,18 @@ fn change<const BYTES: usize>(changes: &[Changes; BYTES], bytes: [u8; BYTES]) ->
 }
 
 /// Hash of the 5-tuple of a TCP connection.
-#[must_use]
 pub fn five_tuple_hash(spec: &RunSpec, source: SocketAddrV4, destination: SocketAddrV4) -> u32 {
     hash(hash_of(spec).0, &five_tuple(source, destination, IP_PROTOCOL_TCP))
 }
 
 /// Scales a hash of a packet's 5-tuple to `0..choices`.
 #[inline]
-#[must_use]
 pub fn hash_choice(entropy: u32, seed: u64, choices: usize) -> usize {
     let hash = mix64(u64::from(entropy) ^ seed) >> 32;
     ((hash * choices as u64) >> 32) as usize
 }
 
 /// Random number that an ECMP switch mixes into every hash.
-#[must_use]
 pub fn ecmp_seed(seed: Seed, switch: u32) -> u64 {
     seed.stream("switch.ecmp", u64::from(switch)).next_u64()
 }

@@ -127,13 +127,11 @@ impl Failures {
     }
 
     /// Changes of a link in order of time; empty if there are none.
-    #[must_use]
     pub fn of_link(&self, link: LinkId) -> &[LinkChange] {
         self.links.get(&link).map_or(&[], Vec::as_slice)
     }
 
     /// Changes of the NIC throughput of a host in order of time; empty if there are none.
-    #[must_use]
     pub fn of_host(&self, host: NodeId) -> &[ThroughputChange] {
         self.hosts.get(&host.0).map_or(&[], Vec::as_slice)
     }
@@ -141,11 +139,6 @@ impl Failures {
     /// Times of all failures and repairs, in order.
     pub fn times(&self) -> impl Iterator<Item = Instant> + '_ {
         self.steps.iter().map(|step| step.at)
-    }
-
-    /// Links with any changes.
-    pub fn changed_links(&self) -> impl Iterator<Item = LinkId> + '_ {
-        self.links.keys().copied()
     }
 
     /// Times at which links between switches go down or up.
@@ -159,7 +152,6 @@ impl Failures {
     }
 
     /// Resulting route updates, in order of time.
-    #[must_use]
     pub fn reroutes(&self, graph: &Graph) -> Arc<[Reroute]> {
         let cuts = self.cuts(graph);
         cuts.into_iter()
@@ -171,7 +163,6 @@ impl Failures {
     }
 
     /// Whether a link is up just after `at`.
-    #[must_use]
     pub fn is_up(&self, link: LinkId, at: Instant) -> bool {
         let changes = self.of_link(link);
         let past = changes.partition_point(|change| change.at <= at);
@@ -179,7 +170,6 @@ impl Failures {
     }
 
     /// Recorded events up to the end of the run.
-    #[must_use]
     pub fn events(&self, graph: &Graph, end: Instant) -> Vec<FailureEvent> {
         let failed = self.steps.iter().map(|step| FailureEvent {
             at: step.at,

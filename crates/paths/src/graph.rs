@@ -26,7 +26,6 @@ pub fn graph(spec: &FabricSpec) -> Result<Graph, SpecError> {
 }
 
 /// Link-layer framing of packets.
-#[must_use]
 pub fn framing(spec: &FabricSpec) -> Framing {
     let has_vlan = spec.addresses.as_ref().is_some_and(|given| given.vlan.is_some());
     match spec.link_layer {
@@ -38,7 +37,6 @@ pub fn framing(spec: &FabricSpec) -> Framing {
 
 /// Largest RoCE MTU that fits a port's Ethernet MTU together with the headers [bytes]; `None` below 320
 /// bytes.
-#[must_use]
 pub fn roce_mtu_bytes(port_mtu_bytes: u32) -> Option<u32> {
     RoceMtu::for_ethernet_mtu(port_mtu_bytes).map(RoceMtu::bytes)
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::spec_error;
 use crate::observer::PyObserver;
-use crate::{parse, spec_errors, to_python, usage};
+use crate::{parse, spec_errors, to_python};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -17,21 +17,8 @@ pub(crate) fn run_flow<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
     let mut observer = PyObserver::new(&spec, on_progress, on_batch);
-    let meter = usage::Meter::start();
     let outcome = py.detach(|| flow::run(&spec, &mut observer));
-    let summary = match outcome {
-        Ok(summary) => {
-            observer.finish()?;
-            to_python(py, &summary)?
-        }
-        Err(flow::RunError::Spec(error)) => return Err(spec_error(py, &error)),
-        Err(flow::RunError::Stopped) => return Err(observer.into_error()),
-    };
-    let usage = meter.stop();
-    summary.set_item("wall_s", usage.wall_s)?;
-    summary.set_item("cpu_s", usage.cpu_s)?;
-    summary.set_item("peak_rss_bytes", usage.peak_rss_bytes)?;
-    Ok(summary)
+    observer.end(py, outcome)
 }
 
 /// Errors of a spec that the flow model cannot run: all numbers out of range, or the first other error.

@@ -1,5 +1,5 @@
-//! The bindings `fabricbench._core`: conversion to Python and Arrow, errors, processor time and memory of a
-//! run, and the allocator that ends the process with a message when memory runs out.
+//! The bindings `fabricbench._core`: runs and queries of the simulator, here; the flow model, runs at agents,
+//! observer of runs, errors, and the allocator that ends the process with a message when memory runs out.
 
 mod allocator;
 mod errors;
@@ -7,13 +7,12 @@ mod flow_run;
 mod host_run;
 mod observer;
 mod progress;
-mod usage;
 
 use errors::{SpecException, spec_error};
 use observer::PyObserver;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use sim::{Options, Path, RunError};
+use sim::{Options, Path};
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
@@ -160,20 +159,8 @@ fn run<'py>(
         threads.unwrap_or_else(|| py.detach(|| sim::helpful_threads(&spec, fast_forward, available)));
     let options = Options { threads: threads.max(1), path, fast_forward };
     let mut observer = PyObserver::new(&spec, on_progress, on_batch);
-    let meter = usage::Meter::start();
     let outcome = py.detach(|| sim::run(&spec, options, &mut observer));
-    let summary = match outcome {
-        Ok(summary) => {
-            observer.finish()?;
-            to_python(py, &summary)?
-        }
-        Err(RunError::Spec(error)) => return Err(spec_error(py, &error)),
-        Err(RunError::Stopped) => return Err(observer.into_error()),
-    };
-    let usage = meter.stop();
-    summary.set_item("wall_s", usage.wall_s)?;
-    summary.set_item("cpu_s", usage.cpu_s)?;
-    summary.set_item("peak_rss_bytes", usage.peak_rss_bytes)?;
+    let summary = observer.end(py, outcome)?;
     summary.set_item("threads", options.threads)?;
     Ok(summary)
 }

@@ -1,12 +1,15 @@
-//! Observer of a run that passes batches of rows and progress to Python callbacks.
+//! Observer of a run: passes batches of rows and progress to Python callbacks, returns the summary, and measures
+//! real time, processor time and memory.
 
-use crate::errors::bug;
+use crate::errors::{bug, spec_error};
 use crate::progress::{flow_progress_dict, progress_dict};
+use crate::to_python;
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use record::{Batch, Columns, Names};
-use sim::{Observer, Progress, Stopped};
+use serde::Serialize;
+use sim::{Observer, Progress, RunError, Stopped};
 use spec::RunSpec;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -23,6 +26,8 @@ pub(crate) struct PyObserver {
     /// Rows not passed to Python yet, by name of their table.
     pending: BTreeMap<&'static str, Columns>,
     started: Instant,
+    /// Processor time of the process at the start [s].
+    cpu_s: f64,
     error: Option<PyErr>,
 }
 
@@ -37,14 +42,34 @@ impl PyObserver {
             on_batch,
             pending: BTreeMap::new(),
             started: Instant::now(),
+            cpu_s: cpu_and_memory().0,
             error: None,
         }
     }
 
-    /// Passes the remaining rows at the end of the run.
-    pub(crate) fn finish(&mut self) -> PyResult<()> {
+    /// The summary of an ended run as a dictionary, with real time, processor time and peak memory; first passes
+    /// the remaining rows.
+    #[expect(clippy::float_arithmetic, reason = "measured on the host, not simulated")]
+    pub(crate) fn end<'py>(
+        mut self,
+        py: Python<'py>,
+        outcome: Result<impl Serialize, RunError>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let summary = match outcome {
+            Ok(summary) => summary,
+            Err(RunError::Spec(error)) => return Err(spec_error(py, &error)),
+            Err(RunError::Stopped) => {
+                return Err(self.error.unwrap_or_else(|| bug("the run stopped without a reason")));
+            }
+        };
         let mut left = std::mem::take(&mut self.pending).into_iter().filter(|(_, rows)| rows.rows() > 0);
-        left.try_for_each(|(table, rows)| self.emit(table, rows))
+        left.try_for_each(|(table, rows)| self.emit(table, rows))?;
+        let dict = to_python(py, &summary)?;
+        let (cpu_s, peak_rss_bytes) = cpu_and_memory();
+        dict.set_item("wall_s", self.started.elapsed().as_secs_f64())?;
+        dict.set_item("cpu_s", cpu_s - self.cpu_s)?;
+        dict.set_item("peak_rss_bytes", peak_rss_bytes)?;
+        Ok(dict)
     }
 
     fn emit(&self, table: &str, rows: Columns) -> PyResult<()> {
@@ -86,11 +111,6 @@ impl PyObserver {
         })
     }
 
-    /// The exception that stopped the run.
-    pub(crate) fn into_error(self) -> PyErr {
-        self.error.unwrap_or_else(|| bug("the run stopped without a reason"))
-    }
-
     fn rows(&mut self, batch: &Batch) -> Result<(), Stopped> {
         let outcome = self.take(batch);
         self.store_error(outcome)
@@ -124,4 +144,19 @@ impl Observer<flow::Progress> for PyObserver {
         let outcome = self.report(|py, wall_s| flow_progress_dict(py, &progress, wall_s));
         self.store_error(outcome)
     }
+}
+
+/// CPU time of this process, user and system [s], and its largest resident size [bytes].
+#[expect(clippy::float_arithmetic, reason = "measured on the host, not simulated")]
+fn cpu_and_memory() -> (f64, u64) {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is a valid, writable rusage; getrusage writes nothing else.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    // ru_maxrss is in KiB on Linux and in bytes on macOS.
+    let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+    (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss as u64 * unit)
 }

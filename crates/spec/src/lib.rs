@@ -18,7 +18,6 @@ pub use summary::{
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The JSON Schema of [`RunSpec`], from which other languages generate their definitions.
-#[must_use]
 pub fn run_spec_schema() -> schemars::Schema {
     schemars::schema_for!(RunSpec)
 }

@@ -35,7 +35,6 @@ pub struct LossCauses {
 
 impl LossCauses {
     /// Total of all causes.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.buffer_full
             + self.headroom_overrun

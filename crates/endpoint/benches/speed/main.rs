@@ -13,7 +13,7 @@
 
 mod bare;
 
-use endpoint::{Clock, Endpoint, Loss, PairId};
+use endpoint::{Clock, Endpoint, Loss, Operation, PairId};
 use std::net::SocketAddrV4;
 use transport::{Config, Controller, Reads, Recovery, Region, Settings, Status};
 use units::{Instant, Seed, Span};
@@ -94,7 +94,7 @@ impl Task {
         let mut left = 0_u64;
         for pair in pairs {
             for _ in 0..self.depth() {
-                endpoint.post_write(pair, 0..self.bytes, ADDRESS).unwrap();
+                endpoint.post(pair, Operation::Write(ADDRESS).of(0..self.bytes)).unwrap();
                 left += 1;
             }
         }
@@ -108,7 +108,7 @@ impl Task {
                 if is_over {
                     left -= 1;
                 } else {
-                    endpoint.post_write(pair, 0..self.bytes, ADDRESS).unwrap();
+                    endpoint.post(pair, Operation::Write(ADDRESS).of(0..self.bytes)).unwrap();
                 }
             }
         }

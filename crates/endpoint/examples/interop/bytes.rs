@@ -4,7 +4,7 @@
 use crate::control::Control;
 use crate::messages::{Message, Messages};
 use crate::settings::{End, at, bind, settings};
-use endpoint::{Ended, Endpoint, PairId};
+use endpoint::{Ended, Endpoint, Operation, PairId};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -187,17 +187,14 @@ impl<'a> Run<'a> {
     fn post(&mut self, index: usize) -> std::result::Result<(), PostError> {
         let Message { ref part, immediate } = self.messages.all[index];
         let (part, remote) = (part.clone(), self.peer.address + part.start as u64);
-        let endpoint = &mut self.endpoint;
-        match self.case.verb {
-            Verb::Write => endpoint.post_write(self.pair, part, remote),
-            Verb::WriteWithImmediate => {
-                endpoint.post_write_with_immediate(self.pair, part, remote, immediate)
-            }
-            Verb::Send => endpoint.post_send(self.pair, part),
-            Verb::SendWithImmediate => endpoint.post_send_with_immediate(self.pair, part, immediate),
-            Verb::Read => endpoint.post_read(self.pair, part, remote),
-        }
-        .map(|_| ())
+        let request = match self.case.verb {
+            Verb::Write => Operation::Write(remote).of(part),
+            Verb::WriteWithImmediate => Operation::Write(remote).with_immediate(part, immediate),
+            Verb::Send => Operation::Send.of(part),
+            Verb::SendWithImmediate => Operation::Send.with_immediate(part, immediate),
+            Verb::Read => Operation::Read(remote).of(part),
+        };
+        self.endpoint.post(self.pair, request).map(drop)
     }
 
     fn post_receives(&mut self) -> Result<()> {

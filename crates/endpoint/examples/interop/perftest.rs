@@ -3,7 +3,7 @@
 
 use crate::control::Control;
 use crate::settings::{End, at, bind, settings};
-use endpoint::{Endpoint, PairId};
+use endpoint::{Endpoint, Operation, PairId};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -174,10 +174,11 @@ impl Run<'_> {
         while completed < self.case.messages {
             while posted < self.case.messages && posted - completed < DEPTH {
                 let part = 0..self.case.bytes;
-                match self.case.verb {
-                    Verb::Write => self.endpoint.post_write(pair, part, remote)?,
-                    Verb::Send => self.endpoint.post_send(pair, part)?,
+                let operation = match self.case.verb {
+                    Verb::Write => Operation::Write(remote),
+                    Verb::Send => Operation::Send,
                 };
+                self.endpoint.post(pair, operation.of(part))?;
                 posted += 1;
             }
             self.endpoint.poll(PATIENCE)?;

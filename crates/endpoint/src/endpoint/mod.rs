@@ -54,11 +54,45 @@ pub enum ConnectError {
     },
 }
 
+/// An RDMA request that sends or reads data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Operation.
+    pub operation: Operation,
+    /// Range of the local memory.
+    pub part: Range<usize>,
+    /// Immediate data, which completes the oldest receive of the peer; ignored for READ.
+    pub immediate: Option<u32>,
+}
+
+/// RDMA operation of a request, with the remote address where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// WRITE to memory of the peer.
+    Write(u64),
+    /// READ of memory of the peer; the local range is filled when the request completes.
+    Read(u64),
+    /// SEND into a receive of the peer.
+    Send,
+}
+
+impl Operation {
+    /// The request of this operation on a range of the local memory, without immediate data.
+    pub const fn of(self, part: Range<usize>) -> Request {
+        Request { operation: self, part, immediate: None }
+    }
+
+    /// The request of this operation with immediate data.
+    pub const fn with_immediate(self, part: Range<usize>, immediate: u32) -> Request {
+        Request { operation: self, part, immediate: Some(immediate) }
+    }
+}
+
 /// UDP sockets and the queue pairs that share them, served round robin in bursts of packets.
 ///
 /// - Constructors: [`bind`](Self::bind), [`bind_with`](Self::bind_with); queue pairs are added by
 /// [`connect`](Self::connect) and [`connect_from`](Self::connect_from).
-/// - Work requests: the `post_` methods.
+/// - Work requests: [`post`](Self::post), [`post_receive`](Self::post_receive).
 /// - Progress: [`poll`](Self::poll), to be called in a loop.
 /// - Completions: [`poll_completion`](Self::poll_completion), or per queue pair with
 /// [`pair_mut`](Self::pair_mut).
@@ -101,9 +135,6 @@ impl Endpoint {
     }
 
     /// Same as [`Self::bind`], with options.
-    ///
-    /// # Errors
-    /// As for [`Self::bind`].
     pub fn bind_with(local: SocketAddrV4, clock: Clock, loss: Loss, options: Options) -> io::Result<Self> {
         Ok(Self {
             sockets: vec![Socket::bind(local, options.classes.data)?],
@@ -127,7 +158,6 @@ impl Endpoint {
     }
 
     /// Local address of the receiving socket.
-    #[must_use]
     pub fn local(&self) -> SocketAddrV4 {
         self.sockets[0].local()
     }
@@ -200,85 +230,30 @@ impl Endpoint {
         Ok(self.sockets.len() - 1)
     }
 
-    /// Posts a WRITE of a range of the memory to `remote_address` of the peer.
-    ///
-    /// # Errors
-    /// See [`QueuePair::post_write`].
+    /// Posts a request.
     ///
     /// # Panics
-    /// When the range exceeds the memory.
-    pub fn post_write(
-        &mut self,
-        pair: PairId,
-        part: Range<usize>,
-        remote_address: u64,
-    ) -> Result<WorkId, PostError> {
-        self.post(pair, part, |queue_pair, bytes| queue_pair.post_write(remote_address, bytes))
-    }
-
-    /// Posts a READ of the peer's memory at `remote_address` into a range of the memory, which is filled when
-    /// the work completes.
-    ///
-    /// # Errors
-    /// See [`QueuePair::post_read`].
-    ///
-    /// # Panics
-    /// When the range exceeds the memory, or the memory is shared by several queue pairs.
-    pub fn post_read(
-        &mut self,
-        pair: PairId,
-        part: Range<usize>,
-        remote_address: u64,
-    ) -> Result<WorkId, PostError> {
-        let writable_bytes = self.pairs[pair.0].memory().writable_bytes();
-        assert!(part.end <= writable_bytes, "READ fills private memory");
-        self.post(pair, part, |queue_pair, bytes| queue_pair.post_read(remote_address, bytes))
-    }
-
-    /// Posts a SEND of a range of the memory.
-    ///
-    /// # Errors
-    /// See [`QueuePair::post_send`].
-    ///
-    /// # Panics
-    /// When the range exceeds the memory.
-    pub fn post_send(&mut self, pair: PairId, part: Range<usize>) -> Result<WorkId, PostError> {
-        self.post(pair, part, QueuePair::post_send)
-    }
-
-    /// Same as [`Self::post_write`], with immediate data, which completes the oldest receive of the peer.
-    ///
-    /// # Errors
-    /// See [`QueuePair::post_write_with_immediate`].
-    ///
-    /// # Panics
-    /// When the range exceeds the memory.
-    pub fn post_write_with_immediate(
-        &mut self,
-        pair: PairId,
-        part: Range<usize>,
-        remote_address: u64,
-        immediate: u32,
-    ) -> Result<WorkId, PostError> {
-        self.post(pair, part, |queue_pair, bytes| {
-            queue_pair.post_write_with_immediate(remote_address, bytes, immediate)
-        })
-    }
-
-    /// Same as [`Self::post_send`], with immediate data.
-    ///
-    /// # Errors
-    /// See [`QueuePair::post_send_with_immediate`].
-    ///
-    /// # Panics
-    /// When the range exceeds the memory.
-    pub fn post_send_with_immediate(
-        &mut self,
-        pair: PairId,
-        part: Range<usize>,
-        immediate: u32,
-    ) -> Result<WorkId, PostError> {
-        self.post(pair, part, |queue_pair, bytes| queue_pair.post_send_with_immediate(bytes, immediate))
+    /// When the range exceeds the memory, or a READ fills memory that several queue pairs share.
+    pub fn post(&mut self, pair: PairId, request: Request) -> Result<WorkId, PostError> {
+        let posted = &mut self.pairs[pair.0];
+        let (queue_pair, memory, part) = (&mut posted.queue_pair, posted.memory.bytes(), request.part);
+        let bytes = memory[part.clone()].len() as u64;
+        let work = match (request.operation, request.immediate) {
+            (Operation::Write(address), None) => queue_pair.post_write(address, bytes),
+            (Operation::Write(address), Some(immediate)) => {
+                queue_pair.post_write_with_immediate(address, bytes, immediate)
+            }
+            (Operation::Read(address), _) => {
+                assert!(part.end <= posted.memory.writable_bytes(), "READ fills private memory");
+                queue_pair.post_read(address, bytes)
+            }
+            (Operation::Send, None) => queue_pair.post_send(bytes),
+            (Operation::Send, Some(immediate)) => queue_pair.post_send_with_immediate(bytes, immediate),
+        }?;
+        posted.sends().push(work, part);
+        // Ready at some later time; the scheduler finds out when it serves the queue pair.
+        self.update(pair.0, Instant(u64::MAX - 1));
+        Ok(work)
     }
 
     /// Posts a receive into a range of the memory; an empty range suffices for a WRITE with immediate.
@@ -299,23 +274,7 @@ impl Endpoint {
         Ok(work)
     }
 
-    fn post(
-        &mut self,
-        pair: PairId,
-        part: Range<usize>,
-        post: impl FnOnce(&mut QueuePair, u64) -> Result<WorkId, PostError>,
-    ) -> Result<WorkId, PostError> {
-        let posted = &mut self.pairs[pair.0];
-        let bytes = posted.memory().bytes()[part.clone()].len() as u64;
-        let work = post(&mut posted.queue_pair, bytes)?;
-        posted.sends().push(work, part);
-        // Ready at some later time; the scheduler finds out when it serves the queue pair.
-        self.update(pair.0, Instant(u64::MAX - 1));
-        Ok(work)
-    }
-
     /// A queue pair of this endpoint.
-    #[must_use]
     pub fn pair(&self, pair: PairId) -> &Pair {
         &self.pairs[pair.0]
     }
@@ -337,60 +296,49 @@ impl Endpoint {
     }
 
     /// The clock of the endpoint.
-    #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
     }
 
     /// Size of the socket's receive buffer as the kernel accounts it: at least twice the size of the packets
     /// that fit [bytes].
-    #[must_use]
     pub fn receive_buffer_bytes(&self) -> u64 {
         self.sockets[0].receive_buffer_bytes()
     }
 
     /// Datagrams dropped because the socket's receive buffer was full.
-    #[must_use]
     pub fn socket_drops(&self) -> u64 {
         self.sockets[0].drops()
     }
 
     /// Bytes written by peers that differ from the expected ones: see [`Memory::Checked`].
-    #[must_use]
     pub fn wrong_bytes(&self) -> u64 {
         self.pairs.iter().map(|pair| pair.memory().wrong_bytes()).sum()
     }
 
     /// Datagrams received, including refused ones.
-    #[must_use]
     pub const fn received_datagrams(&self) -> u64 {
         self.received_datagrams
     }
 
     /// Number of send calls that failed for lack of a route, with the error of one of them.
-    #[must_use]
     pub fn unsent(&self) -> (u64, Option<String>) {
         let calls = self.sockets.iter().map(|socket| socket.unsent().0).sum();
         (calls, self.sockets.iter().find_map(|socket| socket.unsent().1).map(ToString::to_string))
     }
 
     /// Datagrams that were not valid packets for a queue pair of this endpoint.
-    #[must_use]
     pub const fn refused_datagrams(&self) -> u64 {
         self.refused_datagrams
     }
 
     /// Packets dropped on purpose.
-    #[must_use]
     pub const fn dropped_packets(&self) -> u64 {
         self.dropped_packets
     }
 
     /// Performs one iteration: receives, then sends as permitted. If there was nothing to do, waits for an
     /// event, at most `patience`.
-    ///
-    /// # Errors
-    /// Socket error of the operating system.
     pub fn poll(&mut self, patience: Span) -> io::Result<()> {
         let received = self.receive()?;
         let sent = self.transmit()?;

@@ -15,7 +15,6 @@ pub struct PairId(pub(crate) usize);
 
 impl PairId {
     /// Index of the queue pair in its endpoint, in order of creation.
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0
     }
@@ -30,7 +29,7 @@ pub struct Pair {
     pub(crate) port: usize,
     pub(crate) classes: Classes,
     pub(crate) scheduling: Scheduling,
-    memory: Memory,
+    pub(super) memory: Memory,
     /// Remote address of the first byte of the memory, as the peer uses it.
     address: u64,
     sends: Posted,
@@ -135,25 +134,21 @@ impl Pair {
     }
 
     /// The memory of the queue pair.
-    #[must_use]
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }
 
     /// Counters so far.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         self.queue_pair.counters()
     }
 
     /// Payload of the peer that was placed in memory [bytes].
-    #[must_use]
     pub const fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }
 
     /// When the last payload was placed, and the counters at that time.
-    #[must_use]
     pub const fn delivered(&self) -> &(Instant, Counters) {
         &self.delivered
     }

@@ -100,9 +100,6 @@ pub trait Driver: Send {
 
     /// Makes progress and appends new events to `events`; if there was nothing to do, waits at most
     /// `patience`.
-    ///
-    /// # Errors
-    /// Error of the operating system.
     fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()>;
 
     /// Time without a sign of life of a peer after which nothing more is expected from it.

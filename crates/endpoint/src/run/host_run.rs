@@ -30,16 +30,12 @@ const ROWS_MAX: usize = 1 << 22;
 const DRIVERS: [&str; 3] = ["roce", "tcp", "verbs"];
 
 /// All drivers, each with the reason why it is unavailable on this host (at that address, if given), or "".
-#[must_use]
 pub fn drivers(address: Option<Ipv4Addr>) -> Vec<(&'static str, String)> {
     let unusable_reason = |driver| if driver == "verbs" { unusable_reason(address) } else { String::new() };
     DRIVERS.map(|driver| (driver, unusable_reason(driver))).into()
 }
 
 /// The jobs of a spec, if endpoints support them.
-///
-/// # Errors
-/// [`RunError::Spec`].
 pub(super) fn jobs_of(spec: &RunSpec) -> Result<Jobs, RunError> {
     let mut jobs = Jobs::new(spec);
     for (index, job) in (0..).zip(&spec.jobs) {
@@ -184,9 +180,6 @@ pub struct HostRun {
 
 impl HostRun {
     /// Creates a run for `hosts` of a validated spec; opens sockets.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn new(spec: RunSpec, hosts: &[u32], driver: &str, settings: Settings) -> Result<Self, RunError> {
         check_hosts(&spec, hosts)?;
         let (clock, jobs) = (Clock::start(), Arc::new(jobs_of(&spec)?));
@@ -247,9 +240,6 @@ impl HostRun {
     }
 
     /// Starts at a time of the monotonic clock [ns], or immediately if it has passed; does not block.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn start(&self, at_ns: u64) -> Result<(), RunError> {
         let mut stage = self.stage();
         match std::mem::replace(&mut *stage, Stage::Lost) {
@@ -284,13 +274,11 @@ impl HostRun {
     }
 
     /// Current progress.
-    #[must_use]
     pub fn progress(&self) -> Progress {
         self.control.report().progress.clone()
     }
 
     /// Waits until the run is no longer running, at most `timeout`; true if so.
-    #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
         let is_running = |report: &mut Report| report.progress.state == State::Running;
         let waited = self.control.changed.wait_timeout_while(self.control.report(), timeout, is_running);
@@ -298,7 +286,6 @@ impl HostRun {
     }
 
     /// Counters, as of the latest progress report.
-    #[must_use]
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         match &*self.stage() {
             Stage::Made(executor) | Stage::Connected(executor) | Stage::Ended(executor) => {
@@ -310,17 +297,11 @@ impl HostRun {
 
     /// Sender's records of chunks, as an Arrow IPC stream. Ends a drained run: call it when all agents are
     /// drained.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn sent(&self) -> Result<Vec<u8>, RunError> {
         self.of_record(|recorder| write_sent(recorder.sent(), &self.jobs))
     }
 
     /// Receiver's records of chunks, as an Arrow IPC stream. Ends a drained run.
-    ///
-    /// # Errors
-    /// [`RunError`]
     pub fn received(&self) -> Result<Vec<u8>, RunError> {
         self.of_record(|recorder| write_received(recorder.received(), &self.jobs))
     }

@@ -49,9 +49,6 @@ impl MemoryNeeds {
     }
 
     /// Checks that the host has enough memory, if that is known.
-    ///
-    /// # Errors
-    /// [`RunError::Memory`]
     pub(super) fn check(self, available: Option<u64>) -> Result<(), RunError> {
         let need = self.bytes();
         match available.filter(|available| need > *available) {

@@ -120,9 +120,6 @@ fn out_of_range<T: Display>(name: &str, value: T, allowed: &RangeInclusive<T>) -
 
 impl Settings {
     /// Parses settings from JSON.
-    ///
-    /// # Errors
-    /// [`RunError::Settings`].
     pub fn from_json(text: &str) -> Result<Self, RunError> {
         let settings: Self =
             serde_json::from_str(text).map_err(|error| RunError::Settings(error.to_string()))?;
@@ -157,9 +154,6 @@ impl Settings {
     }
 
     /// Checks that no settings of other drivers are set.
-    ///
-    /// # Errors
-    /// [`RunError::Settings`].
     pub(super) fn check_driver(&self, driver: &str) -> Result<(), RunError> {
         let of_roce =
             [("loss_one_in", self.loss_one_in != 0), ("port_rate_bps", self.port_rate_bps.is_some())];
@@ -196,9 +190,6 @@ impl Settings {
     }
 
     /// Checks that sending to a peer is allowed.
-    ///
-    /// # Errors
-    /// [`RunError::NotAllowed`].
     pub(super) fn check_peer(&self, host: u32, peer: SocketAddrV4) -> Result<(), RunError> {
         if self.allows(*peer.ip()) {
             return Ok(());

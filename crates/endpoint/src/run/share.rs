@@ -145,25 +145,21 @@ pub struct Share {
 
 impl Share {
     /// Queue pairs that send from here.
-    #[must_use]
     pub fn senders(&self) -> &[LocalPair] {
         self.order.pairs()
     }
 
     /// Queue pairs that receive here.
-    #[must_use]
     pub fn receivers(&self) -> &[LocalPair] {
         &self.receivers
     }
 
     /// Upper bound (exclusive) of [`Post::send`].
-    #[must_use]
     pub fn sends(&self) -> usize {
         self.outgoing.len() * self.jobs.parts as usize
     }
 
     /// Bytes that the hosts receive in total from finite jobs.
-    #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.processes.iter().map(|process| self.total_bytes_of(process)).sum()
     }
@@ -186,7 +182,6 @@ impl Share {
     }
 
     /// Whether all ranks of finite jobs have ended.
-    #[must_use]
     pub const fn is_done(&self) -> bool {
         self.open_processes == 0
     }
@@ -202,7 +197,6 @@ impl Share {
     }
 
     /// Time of the next timed action.
-    #[must_use]
     pub fn deadline(&self) -> Instant {
         self.due.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
     }

@@ -49,9 +49,6 @@ use units::{Instant, Span};
 
 /// Maximum bytes a connection writes or reads before others are served.
 const CALL_BYTES: usize = 256 << 10;
-/// With a rate limit: duration of one write at that rate (but at least a page).
-const LIMITED_CALL: Span = Span::from_us(500);
-const LIMITED_BYTES_MIN: u64 = 4_096;
 /// Interval of reading the kernel's statistics, per connection; reading takes about a hundredth of it.
 const STATISTICS_INTERVAL: Span = Span::from_us(100);
 
@@ -116,15 +113,13 @@ impl Tcp {
         let (listener, at) = socket::listen(&settings)?;
         let mut token: Token = [0; TOKEN_BYTES];
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
-        let limited_bytes = |bps: u64| {
-            let bytes = u128::from(bps) * u128::from(LIMITED_CALL.0) / 8_000_000_000_000;
-            u64::try_from(bytes).unwrap_or(u64::MAX).clamp(LIMITED_BYTES_MIN, CALL_BYTES as u64) as usize
-        };
         Ok(Self {
             spec: Arc::clone(spec),
             jobs: Arc::clone(jobs),
             limit: settings.rate_limit_bps.map(RateLimit::new),
-            write_bytes: settings.rate_limit_bps.map_or(CALL_BYTES, limited_bytes),
+            write_bytes: settings
+                .rate_limit_bps
+                .map_or(CALL_BYTES, |bps| RateLimit::call_bytes(bps).min(CALL_BYTES as u64) as usize),
             settings,
             clock,
             listener: Some(listener),

@@ -23,9 +23,6 @@ pub(crate) struct Verbs(Library);
 
 impl Verbs {
     /// Loads libibverbs.
-    ///
-    /// # Errors
-    /// [`VerbsError::Library`] and [`VerbsError::Symbol`].
     pub(crate) fn load() -> Result<Self, VerbsError> {
         Library::load().map(Self)
     }

@@ -55,9 +55,6 @@ pub(crate) fn check(spec: &RunSpec, paths: &Paths, jobs: &Jobs) -> Result<(), Sp
 }
 
 /// [`check`] for rings whose blocks never wait for each other.
-///
-/// # Errors
-/// As for [`check`].
 pub(crate) fn check_rings<'a>(
     spec: &RunSpec,
     paths: &Paths,

@@ -62,7 +62,6 @@ fn with(field: Option<&str>) -> String {
 }
 
 /// Error of an unsupported value.
-#[must_use]
 #[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers")]
 pub fn unsupported(field: impl Into<String>, value: impl ToString, allowed: impl Into<String>) -> SpecError {
     SpecError::Value { field: field.into(), found: value.to_string(), allowed: allowed.into() }

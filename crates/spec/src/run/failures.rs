@@ -91,7 +91,6 @@ pub enum FailureSpec {
 
 impl FailureSpec {
     /// Time of the event [ps].
-    #[must_use]
     pub const fn at_ps(&self) -> u64 {
         match self {
             Self::LinkDown { at_ps, .. }

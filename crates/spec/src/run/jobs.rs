@@ -74,7 +74,6 @@ pub struct JobSpec {
 
 impl JobSpec {
     /// Number of rounds, warm-up included; `None` if the job runs until others end.
-    #[must_use]
     pub const fn rounds_planned(&self) -> Option<u32> {
         match self.repeat.rounds() {
             Some(rounds) => Some(self.warm_up_rounds.saturating_add(rounds)),
@@ -84,7 +83,6 @@ impl JobSpec {
 
     /// Number of phases of each rank: rounds and the barriers between them; `None` if the job runs until
     /// others end.
-    #[must_use]
     pub const fn phases_planned(&self) -> Option<u32> {
         match self.rounds_planned() {
             Some(rounds) if self.barrier => Some(2 * rounds - 1),
@@ -93,7 +91,6 @@ impl JobSpec {
     }
 
     /// Period of the rounds: more than one if the root or the data size changes.
-    #[must_use]
     pub fn rounds_of_a_cycle(&self) -> u32 {
         let ranks = if self.root_shift { self.hosts.len() } else { 1 };
         let rounds = self.round_bytes.as_ref().map_or(ranks, Vec::len) as u32;
@@ -101,13 +98,11 @@ impl JobSpec {
     }
 
     /// Data size of a round of a cycle, counted from 0 [bytes].
-    #[must_use]
     pub fn bytes_of_round(&self, round: u32) -> u64 {
         self.round_bytes.as_ref().map_or(self.data_bytes, |bytes| bytes[round as usize % bytes.len()])
     }
 
     /// Mean data size of the rounds of a cycle, rounded up [bytes].
-    #[must_use]
     pub fn mean_round_bytes(&self) -> u64 {
         let rounds = self.rounds_of_a_cycle().max(1);
         let sum: u128 = (0..rounds).map(|round| u128::from(self.bytes_of_round(round))).sum();
@@ -115,13 +110,11 @@ impl JobSpec {
     }
 
     /// Whether all rounds of the job are equal, without a barrier between them.
-    #[must_use]
     pub const fn has_equal_rounds(&self) -> bool {
         !self.root_shift && !self.barrier && self.round_bytes.is_none()
     }
 
     /// Payload of all rounds, from that of a cycle [bytes]; 0 if the job runs until others end.
-    #[must_use]
     pub fn bytes_of_all_rounds(&self, cycle_bytes: u64) -> u64 {
         let rounds = u64::from(self.rounds_planned().unwrap_or(0));
         (cycle_bytes / u64::from(self.rounds_of_a_cycle())).saturating_mul(rounds)
@@ -183,7 +176,6 @@ pub enum RepeatSpec {
 
 impl RepeatSpec {
     /// Number of rounds; `None` if the job runs until others end.
-    #[must_use]
     pub const fn rounds(self) -> Option<u32> {
         match self {
             Self::Rounds { rounds } => Some(rounds),

@@ -71,7 +71,6 @@ pub struct RunSpec {
 
 impl RunSpec {
     /// Code points of the packets of a job.
-    #[must_use]
     pub fn dscp_of(&self, job: u32) -> DscpSpec {
         let common = self.transport.dscp.unwrap_or_default();
         let own = self.jobs.get(job as usize).and_then(|job| job.dscp);

@@ -44,7 +44,6 @@ pub struct NicSpec {
 
 impl NicSpec {
     /// Additional delay of a pause frame relative to a data frame [ps].
-    #[must_use]
     pub fn late_reaction(&self) -> u64 {
         self.pause_reaction_ps.unwrap_or(self.latency_ps).saturating_sub(self.latency_ps)
     }
@@ -107,13 +106,11 @@ pub enum NicDirection {
 
 impl NicDirection {
     /// Whether sending is slow.
-    #[must_use]
     pub const fn sends(self) -> bool {
         matches!(self, Self::Both | Self::Send)
     }
 
     /// Whether receiving is slow.
-    #[must_use]
     pub const fn receives(self) -> bool {
         matches!(self, Self::Both | Self::Receive)
     }

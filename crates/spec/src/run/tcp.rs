@@ -89,7 +89,6 @@ const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
 
 impl TcpSpec {
     /// Payload of a full segment [bytes].
-    #[must_use]
     pub const fn mss_bytes(&self) -> u32 {
         self.mtu_bytes - TCP_HEADER_BYTES
     }

@@ -53,7 +53,6 @@ pub struct TransportSpec {
 impl TransportSpec {
     /// Parameters of its connections. With selective recovery, the range of accepted packets also limits the
     /// window.
-    #[must_use]
     pub fn connection(&self) -> Config {
         let Self { ooo_window_packets, .. } = *self;
         let (recovery, window_packets) = match self.recovery {

@@ -36,7 +36,6 @@ const OF_FRAMES: [&str; 11] = [
 ];
 
 /// Columns of `chunks` that a driver does not measure (null).
-#[must_use]
 pub fn unmeasured(driver: &str) -> Vec<&'static str> {
     let mut columns = OF_THE_FABRIC.to_vec();
     if matches!(driver, "tcp" | "verbs") {

@@ -3,7 +3,7 @@
 use super::memory::ADDRESS;
 use crate::run::driver::{Event, ReceivedCounts, SentCounts};
 use crate::run::share::Post;
-use crate::{Ended, Endpoint, PairId};
+use crate::{Ended, Endpoint, Operation, PairId};
 use std::collections::VecDeque;
 use transport::{Counters, PostError, Status, WorkId};
 
@@ -38,10 +38,11 @@ impl SendingPair {
     pub(super) fn post(&mut self, endpoint: &mut Endpoint, post: &Post) -> Result<(), PostError> {
         let mut left = post.bytes;
         while left > self.region_bytes {
-            endpoint.post_write(self.id, 0..self.region_bytes as usize, ADDRESS)?;
+            endpoint.post(self.id, Operation::Write(ADDRESS).of(0..self.region_bytes as usize))?;
             left -= self.region_bytes;
         }
-        let last = endpoint.post_write_with_immediate(self.id, 0..left as usize, ADDRESS, post.chunk)?;
+        let request = Operation::Write(ADDRESS).with_immediate(0..left as usize, post.chunk);
+        let last = endpoint.post(self.id, request)?;
         let seen = SentCounts::default();
         self.chunks.push_back(InFlight { send: post.send, last, seen, has_failed: false });
         Ok(())

@@ -11,7 +11,6 @@ use workload::{Message, Schedule, Transfer};
 
 impl Share {
     /// The share of some hosts in the jobs of a spec.
-    #[must_use]
     pub fn new(spec: &RunSpec, jobs: &Arc<Jobs>, hosts: &[u32]) -> Self {
         let mut build = Build {
             jobs,

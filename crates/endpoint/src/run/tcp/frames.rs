@@ -33,7 +33,6 @@ pub struct Hello {
 
 impl Hello {
     /// Encodes it.
-    #[must_use]
     pub fn emit(&self) -> [u8; HELLO_BYTES] {
         let mut bytes = [0; HELLO_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -43,7 +42,6 @@ impl Hello {
     }
 
     /// Decodes it; `None` if the magic does not match.
-    #[must_use]
     pub fn parse(bytes: &[u8; HELLO_BYTES]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk()?;
         let (token, rest) = rest.split_first_chunk()?;
@@ -63,7 +61,6 @@ pub struct Header {
 
 impl Header {
     /// Encodes it.
-    #[must_use]
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&self.chunk.to_be_bytes());
@@ -72,7 +69,6 @@ impl Header {
     }
 
     /// Decodes it; any bytes are valid.
-    #[must_use]
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Self {
         let [a, b, c, d, length @ ..] = *bytes;
         Self { chunk: u32::from_be_bytes([a, b, c, d]), bytes: u64::from_be_bytes(length) }
@@ -94,13 +90,11 @@ impl<const N: usize> Default for Collected<N> {
 
 impl<const N: usize> Collected<N> {
     /// An empty buffer.
-    #[must_use]
     pub const fn new() -> Self {
         Self { bytes: [0; N], filled: 0 }
     }
 
     /// Number of missing bytes.
-    #[must_use]
     pub const fn missing(&self) -> usize {
         N - self.filled
     }

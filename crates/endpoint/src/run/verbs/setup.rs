@@ -7,6 +7,7 @@ use super::sender::Sender;
 use super::timestamps::Stamps;
 use super::work::{Rules, Work};
 use super::{CREDIT_RECEIVES, INDEX_SHIFT, IS_RECEIVER, RdmaVerbs, Resources};
+use crate::limit::RateLimit;
 use crate::run::RunError;
 use crate::run::peers::Peers;
 use crate::run::roce::memory::Regions;
@@ -18,15 +19,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use units::Span;
 
 /// Send queue size of a receiver, for its credits: one at a time.
 const CREDITS_IN_FLIGHT: u32 = 1;
 /// Minimum completion queue entries per queue pair.
 const ENTRIES_MIN: u32 = 2 + CREDIT_RECEIVES;
-/// With a rate limit: duration of one write at that rate (but at least a page).
-const LIMITED_WRITE: Span = Span::from_us(500);
-const LIMITED_BYTES_MIN: u64 = 4_096;
 
 /// Queue sizes.
 #[derive(Clone, Copy, Debug)]
@@ -155,10 +152,7 @@ impl RdmaVerbs {
 
     /// Maximum write size: the plan's message size, limited by the adapter and the rate limit [bytes].
     pub(super) fn part_bytes(&self) -> u64 {
-        let limited = self.settings.rate_limit_bps.map_or(u64::MAX, |bps| {
-            let bytes = u128::from(bps) * u128::from(LIMITED_WRITE.0) / 8_000_000_000_000;
-            u64::try_from(bytes).unwrap_or(u64::MAX).max(LIMITED_BYTES_MIN)
-        });
+        let limited = self.settings.rate_limit_bps.map_or(u64::MAX, RateLimit::call_bytes);
         let most = self.adapter.port.message_bytes_max.into();
         self.spec.transport.message_bytes.min(most).min(limited).max(1)
     }

@@ -80,7 +80,6 @@ pub struct WredSpec {
 
 impl WredSpec {
     /// Each colour with its name.
-    #[must_use]
     pub const fn colours(&self) -> [(&'static str, Option<WredCurveSpec>); 3] {
         [("green", self.green), ("yellow", self.yellow), ("red", self.red)]
     }

@@ -45,7 +45,6 @@ impl SwitchSpec {
     }
 
     /// This switch with other settings.
-    #[must_use]
     pub fn with(&self, own: &SwitchSettingsSpec) -> Self {
         let SwitchSettingsSpec { switches: _, buffer, scheduling, pfc, ecn } = own.clone();
         Self { buffer, scheduling, pfc, ecn, ..self.clone() }
@@ -144,13 +143,11 @@ pub struct RatioSpec {
 impl RatioSpec {
     /// The ratio of a number of bytes, rounded down.
     #[inline]
-    #[must_use]
     pub const fn of(self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.numerator as u64) / self.denominator as u64
     }
 
     /// The smallest number whose product with the ratio is at least `bytes`.
-    #[must_use]
     pub const fn inverse(self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.denominator as u64).div_ceil(self.numerator as u64)
     }
