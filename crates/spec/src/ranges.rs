@@ -42,7 +42,7 @@ fn walk(schema: &'static Value, json: &Value, errors: &mut Vec<SpecError>) {
             items.for_each(|(index, item)| inside(&schema["items"], item, &|| format!("[{index}]")));
         }
         Value::Number(number) => {
-            errors.extend(number.as_u64().and_then(|number| range_error(schema, number)))
+            errors.extend(number.as_u64().and_then(|number| range_error(schema, number)));
         }
         _ => {}
     }

@@ -91,15 +91,15 @@ impl Operation {
 /// UDP sockets and the queue pairs that share them, served round robin in bursts of packets.
 ///
 /// - Constructors: [`bind`](Self::bind), [`bind_with`](Self::bind_with); queue pairs are added by
-/// [`connect`](Self::connect) and [`connect_from`](Self::connect_from).
+///   [`connect`](Self::connect) and [`connect_from`](Self::connect_from).
 /// - Work requests: [`post`](Self::post), [`post_receive`](Self::post_receive).
 /// - Progress: [`poll`](Self::poll), to be called in a loop.
 /// - Completions: [`poll_completion`](Self::poll_completion), or per queue pair with
-/// [`pair_mut`](Self::pair_mut).
+///   [`pair_mut`](Self::pair_mut).
 /// - Counters: [`received_datagrams`](Self::received_datagrams),
-/// [`refused_datagrams`](Self::refused_datagrams), [`socket_drops`](Self::socket_drops),
-/// [`unsent`](Self::unsent), [`dropped_packets`](Self::dropped_packets),
-/// [`wrong_bytes`](Self::wrong_bytes).
+///   [`refused_datagrams`](Self::refused_datagrams), [`socket_drops`](Self::socket_drops),
+///   [`unsent`](Self::unsent), [`dropped_packets`](Self::dropped_packets),
+///   [`wrong_bytes`](Self::wrong_bytes).
 pub struct Endpoint {
     /// The first receives all datagrams; each sends the packets of the queue pairs assigned to it.
     sockets: Vec<Socket>,
