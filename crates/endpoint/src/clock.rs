@@ -1,4 +1,4 @@
-//! Monotonic real-time clock.
+//! Monotonic clock of the host, in picoseconds since a start time.
 
 use std::mem;
 use units::Instant;

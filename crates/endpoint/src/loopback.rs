@@ -1,4 +1,5 @@
-//! Loopback test: two endpoints on one host, one thread each; received data is compared byte by byte.
+//! Loopback test: description, run and results of transfers between two endpoints of one host, one thread
+//! each; received data is compared byte by byte.
 
 use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Operation, Pair, PairId};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Deliberate packet loss.
+//! Deliberate packet loss: drops one in n packets at random, by a seed.
 
 use units::{Seed, Stream};
 

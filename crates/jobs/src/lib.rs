@@ -7,7 +7,7 @@
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
 //! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with their random UDP source
 //!    ports and first PSNs, and their numbers on the wire ([`destination_qpn`]);
-//! 4. `tally`: selection of chunks that get a row ([`RowSelection`]), and statistics of all chunks ([`Tally`]);
+//! 4. `tally`: selection of chunks with a row ([`RowSelection`]), and statistics of all chunks ([`Tally`]);
 //! 5. `observer`: receiver of rows and progress ([`Observer`]).
 //!
 //! A chunk is the part of a transfer that one queue pair sends.

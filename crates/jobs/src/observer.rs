@@ -1,4 +1,4 @@
-//! Interface for observers of a run, and errors of a run.
+//! Trait of observers of a run, which receive rows and progress; request to stop, and errors of a run.
 
 use record::Batch;
 use spec::SpecError;

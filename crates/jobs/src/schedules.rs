@@ -1,4 +1,5 @@
-//! Schedule of each job: rounds, cycles of rounds, barriers, handshakes; checks of counts, and errors by field.
+//! Schedule of each job: rounds, cycles of rounds, barriers, handshakes; checks of counts, and errors by
+//! field.
 
 use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, RunSpec, SpecError, unsupported};
 use units::{Rank, Seed, Span};

@@ -1,4 +1,5 @@
-//! Hash of a queue pair's 5-tuple, which selects its path among equal-cost next hops.
+//! Hash of the 5-tuple of queue pairs and TCP connections (CRC or Toeplitz), and the choice among equal-cost
+//! next hops by it.
 
 use spec::{EcmpHash, LoadBalancing, RunSpec};
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -1,4 +1,4 @@
-//! Links by the names of their nodes.
+//! Map of link names to links: names of both nodes, with an index for parallel links.
 
 use std::collections::BTreeMap;
 use topology::Graph;

@@ -1,5 +1,5 @@
-//! Observer of a run: passes batches of rows and progress to Python callbacks, returns the summary, and measures
-//! real time, processor time and memory.
+//! Observer of a run: passes batches of rows and progress to Python callbacks, returns the summary, and
+//! measures real time, processor time and memory.
 
 use crate::errors::{bug, spec_error};
 use crate::progress::{flow_progress_dict, progress_dict};
@@ -47,8 +47,8 @@ impl PyObserver {
         }
     }
 
-    /// The summary of an ended run as a dictionary, with real time, processor time and peak memory; first passes
-    /// the remaining rows.
+    /// The summary of an ended run as a dictionary, with real time, processor time and peak memory; first
+    /// passes the remaining rows.
     #[expect(clippy::float_arithmetic, reason = "measured on the host, not simulated")]
     pub(crate) fn end<'py>(
         mut self,

@@ -1,5 +1,5 @@
 //! UDP sockets and the RoCE queue pairs that share them: connections, work requests, completions, counters,
-//! and the event loop. Rooms: `receive` and `transmit` are its two halves; `schedule` has the queue pairs
+//! and the event loop. Modules: `receive` and `transmit` are its two halves; `schedule` has the queue pairs
 //! with pending work, `transmitter` the port with a configured rate, `outbox` the packets of one send call,
 //! `pair` a queue pair with its memory.
 

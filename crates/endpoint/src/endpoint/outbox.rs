@@ -1,4 +1,4 @@
-//! Packets that are sent in one call (GSO).
+//! Batch of packets of one send call (GSO): headers and ICRCs, with payload gathered from memory.
 
 use super::pair::Pair;
 use crate::options::TrafficClass;

@@ -1,4 +1,4 @@
-//! A queue pair of an endpoint, with the memory it works on.
+//! A queue pair of an endpoint with its memory, posted requests, their completions and statistics.
 
 use super::schedule::Scheduling;
 use crate::{Classes, Memory};

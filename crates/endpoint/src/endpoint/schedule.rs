@@ -1,4 +1,5 @@
-//! Scheduler of the queue pairs of an endpoint.
+//! Scheduler of the queue pairs of an endpoint: FIFO queues of urgent and ready ones, a heap of timers, and a
+//! limit of packets in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

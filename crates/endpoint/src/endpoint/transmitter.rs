@@ -1,4 +1,4 @@
-//! Transmitter of a port with a configured rate.
+//! Transmitter of a port with a configured rate: start and end of each transmission.
 //!
 //! Models the serialisation of an adapter: packets are transmitted one after another, and each is passed to
 //! the host when its last bit would be on the link. A host's token-bucket shaper instead passes the first

@@ -1,4 +1,5 @@
-//! Interface of drivers, which transport chunks between hosts.
+//! Interface of drivers, which transport chunks between hosts: trait [`Driver`], its events, and the
+//! statistics of a chunk at sender and receiver.
 
 use super::RunError;
 use super::share::{LocalPair, Post};

@@ -1,4 +1,5 @@
-//! Event loop of a run: moves chunks between a [`Share`] and a [`Driver`], and keeps time.
+//! Event loop of a run: waits for the start, posts the chunks of a [`Share`] to a [`Driver`], handles its
+//! events, and reports progress until the run ends.
 
 use super::RunError;
 use super::driver::{Driver, Event};

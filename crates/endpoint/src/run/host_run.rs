@@ -1,4 +1,5 @@
-//! A run at an agent: the interface for the controller.
+//! A run at an agent, as the controller uses it: stages from creation to results, the thread of the run, its
+//! progress and watchdog, and the list of drivers.
 
 use super::driver::Driver;
 use super::executor::{Executor, State};

@@ -1,4 +1,4 @@
-//! Real-time priority of a thread.
+//! Guard that gives a thread real-time priority (`SCHED_FIFO`).
 
 use libc::{SCHED_FIFO, SCHED_OTHER, c_int, pthread_self, pthread_setschedparam, sched_param};
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! Round-robin queue of queue pairs.
+//! Round-robin queue of queue pair indices, for drivers `tcp` and `verbs`.
 
 use std::collections::VecDeque;
 

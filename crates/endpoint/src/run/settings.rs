@@ -1,4 +1,5 @@
-//! Settings of an agent in addition to the run spec.
+//! Settings of an agent in addition to the run spec: addresses, limits, options of each driver; parsing and
+//! checks.
 
 use super::RunError;
 use ipnet::Ipv4Net;

@@ -1,4 +1,4 @@
-//! RDMA devices of the host, their ports and GIDs.
+//! RDMA devices of the host: opening, limits, ports, GIDs, and registration of memory.
 
 use super::VerbsError;
 use super::abi::{

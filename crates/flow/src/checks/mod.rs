@@ -1,5 +1,5 @@
-//! Rejection of specs by field: features that the flow model does not cover, here; cycles of pauses; delays to
-//! which a real sender would react.
+//! Rejection of specs by field: features that the flow model does not cover, here; cycles of pauses; delays
+//! to which a real sender would react.
 
 pub(crate) mod delays;
 pub(crate) mod pause_cycles;

@@ -3,8 +3,8 @@
 //!
 //! If data are paused instead of lost, such a cycle may block permanently (a deadlock) once its buffers are
 //! full. Flows have no pauses and would continue, so a spec with such a cycle is rejected. Paths of the
-//! built-in topologies go up and then down and form no cycle; custom topologies are searched, in time linear in
-//! the links and queue pairs.
+//! built-in topologies go up and then down and form no cycle; custom topologies are searched, in time linear
+//! in the links and queue pairs.
 
 use crate::network::Network;
 use crate::network::paths::Paths;

@@ -1,6 +1,6 @@
 //! Checks of a spec across its fields: refuses specs that the core cannot run, by the path of the field.
-//! Specs that can run but make little sense are accepted; the plan warns of them. Rooms: `fabric` and `jobs`;
-//! this file has [`SpecError`], the order of the checks, and those of the transport.
+//! Specs that can run but make little sense are accepted; the plan warns of them. Modules: `fabric` and
+//! `jobs`; this file has [`SpecError`], the order of the checks, and those of the transport.
 
 mod fabric;
 mod jobs;

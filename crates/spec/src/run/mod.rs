@@ -1,4 +1,4 @@
-//! [`RunSpec`]: the complete input of one run, and limits that several fields share. Rooms: `fabric` (with
+//! [`RunSpec`]: the complete input of one run, and limits that several fields share. Modules: `fabric` (with
 //! `addresses`, `failures`, `nic` and `switch`), `transport`, `jobs` and `tcp`.
 
 mod addresses;

@@ -1,4 +1,4 @@
-//! Encodes records as Arrow IPC streams and decodes them.
+//! Columns of the records of senders and receivers; encodes them as Arrow IPC streams and decodes them.
 
 use super::{ReceivedHalf, SentHalf, SentStatus};
 use crate::run::RunError;

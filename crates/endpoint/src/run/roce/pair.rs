@@ -1,4 +1,5 @@
-//! Ends of a queue pair: map chunks to work requests and completions to events.
+//! Sending and receiving end of a queue pair of driver `roce`: chunks to work requests, completions to
+//! events.
 
 use super::memory::ADDRESS;
 use crate::run::driver::{Event, ReceivedCounts, SentCounts};

@@ -1,4 +1,4 @@
-//! Builds the share of some hosts from the jobs of a run.
+//! Builds the share of some hosts from the jobs of a run: local transfers, dependencies, phases, queue pairs.
 
 use super::{Inbound, LocalPair, Order, Outgoing, Process, Share, Times};
 use jobs::Jobs;

@@ -1,4 +1,4 @@
-//! Queue pairs of a share.
+//! Queue pairs with an end on hosts of this agent, and the order of chunks on those that send.
 
 use jobs::{Jobs, QueuePair};
 use std::ops::Range;

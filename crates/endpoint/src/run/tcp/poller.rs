@@ -1,4 +1,4 @@
-//! Readiness of sockets, edge-triggered (`epoll`).
+//! Polling of many sockets for readiness, edge-triggered (`epoll`).
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;

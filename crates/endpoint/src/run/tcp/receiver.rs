@@ -1,4 +1,4 @@
-//! Receiving end of a connection: reads chunks and sends acknowledgements.
+//! Receiving end of a TCP connection: reads and verifies chunks, sends acknowledgements.
 
 use super::frames::{Chunks, Element};
 use crate::memory::differences;

@@ -1,4 +1,4 @@
-//! Sending end of a connection: writes chunks and reads acknowledgements.
+//! Sending end of a TCP connection: writes chunks from a pattern, reads acknowledgements.
 
 use super::frames::{ACKNOWLEDGEMENT_BYTES, Collected, HEADER_BYTES, Header};
 use crate::run::driver::{Event, SentCounts};

@@ -1,4 +1,4 @@
-//! TCP sockets: options, connecting and kernel statistics.
+//! TCP sockets: listening, connecting, options, limit of open files, kernel statistics (`TCP_INFO`).
 
 use crate::run::{RunError, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
