@@ -87,7 +87,7 @@ impl Lab {
         match self.steps.remove(place) {
             Step::Deliver { agent, post } => {
                 self.delivered.insert((post.chunk, post.pass), at);
-                let pair = self.jobs.place(post.chunk).2;
+                let pair = self.jobs.chunk_with_pair(post.chunk).2;
                 let there = self.agent_of_host[&pair.dst_host.0];
                 let arrival = self.shares[there].on_arrived(post.chunk, self.now).unwrap();
                 assert_eq!((arrival.pass, arrival.bytes), (post.pass, post.bytes));

@@ -1,4 +1,4 @@
-//! Sending end of a connection: writes chunks and reads acknowledgements.
+//! Sending end of a TCP connection: writes chunks from a pattern, reads acknowledgements.
 
 use super::frames::{ACKNOWLEDGEMENT_BYTES, Collected, HEADER_BYTES, Header};
 use crate::run::driver::{Event, SentCounts};
@@ -21,7 +21,7 @@ pub(super) struct Sender {
     /// Content of chunks, repeated.
     region: Pattern,
     /// Chunks not yet acknowledged, oldest first.
-    chunks: VecDeque<UnderWay>,
+    chunks: VecDeque<Unacknowledged>,
     /// Index of the first chunk that is not completely written.
     next: usize,
     /// Bytes written of that chunk, including its header.
@@ -30,28 +30,28 @@ pub(super) struct Sender {
 }
 
 /// A chunk that is not acknowledged yet.
-struct UnderWay {
+struct Unacknowledged {
     send: u32,
     chunk: u32,
     header: [u8; HEADER_BYTES],
     bytes: u64,
 }
 
-impl UnderWay {
+impl Unacknowledged {
     /// Size including the header [bytes].
     const fn length(&self) -> u64 {
         HEADER_BYTES as u64 + self.bytes
     }
 
     /// The longest contiguous slice that starts at byte `from`.
-    fn piece<'a>(&'a self, from: u64, region: &'a [u8]) -> &'a [u8] {
+    fn slice<'a>(&'a self, from: u64, region: &'a [u8]) -> &'a [u8] {
         let Some(offset) = from.checked_sub(HEADER_BYTES as u64) else {
             return &self.header[from as usize..];
         };
         let start = (offset % region.len() as u64) as usize;
-        let piece = &region[start..];
+        let slice = &region[start..];
         let left = usize::try_from(self.bytes - offset).unwrap_or(usize::MAX);
-        &piece[..left.min(piece.len())]
+        &slice[..left.min(slice.len())]
     }
 }
 
@@ -76,7 +76,7 @@ impl Sender {
 
     pub(super) fn post(&mut self, post: &Post) {
         let &Post { send, chunk, bytes, .. } = post;
-        self.chunks.push_back(UnderWay { send, chunk, header: Header { chunk, bytes }.emit(), bytes });
+        self.chunks.push_back(Unacknowledged { send, chunk, header: Header { chunk, bytes }.emit(), bytes });
     }
 
     /// Whether anything remains to be written.
@@ -107,10 +107,10 @@ impl Sender {
                 if count == SLICES || bytes >= most {
                     return (count, bytes);
                 }
-                let piece = chunk.piece(from, self.region.bytes());
-                let piece = &piece[..piece.len().min(most - bytes)];
-                slices[count] = IoSlice::new(piece);
-                (count, bytes, from) = (count + 1, bytes + piece.len(), from + piece.len() as u64);
+                let slice = chunk.slice(from, self.region.bytes());
+                let slice = &slice[..slice.len().min(most - bytes)];
+                slices[count] = IoSlice::new(slice);
+                (count, bytes, from) = (count + 1, bytes + slice.len(), from + slice.len() as u64);
             }
             from = 0;
         }
@@ -158,7 +158,7 @@ impl Sender {
 
     /// Removes the acknowledged chunk: the oldest, if it is completely written.
     fn acknowledged(&mut self, number: u32) -> Option<u32> {
-        let UnderWay { send, chunk, .. } = *self.chunks.front().filter(|_| self.next > 0)?;
+        let Unacknowledged { send, chunk, .. } = *self.chunks.front().filter(|_| self.next > 0)?;
         if chunk != number {
             return None;
         }

@@ -1,6 +1,6 @@
-//! Receiving end of a connection: reads chunks and sends acknowledgements.
+//! Receiving end of a TCP connection: reads and verifies chunks, sends acknowledgements.
 
-use super::frames::{Chunks, Piece};
+use super::frames::{Chunks, Element};
 use crate::memory::differences;
 use crate::run::driver::{Event, ReceivedCounts};
 use crate::{Clock, Pattern};
@@ -71,13 +71,13 @@ impl Receiver {
         };
         let Self { expected, chunks, wrong, unsent, .. } = self;
         let at = clock.now();
-        let taken = chunks.take(&buffer[..count], planned, |piece| match piece {
-            Piece::Payload { offset, bytes } => {
+        let taken = chunks.take(&buffer[..count], planned, |element| match element {
+            Element::Payload { offset, bytes } => {
                 if let Some(expected) = expected {
                     wrong.bytes += differences_from(bytes, offset, expected.bytes());
                 }
             }
-            Piece::End { chunk } => {
+            Element::End { chunk } => {
                 let is_verified = expected.is_some().then_some(wrong.bytes == wrong.before);
                 wrong.before = wrong.bytes;
                 let seen = ReceivedCounts { is_verified, ..ReceivedCounts::default() };
@@ -108,13 +108,13 @@ impl Receiver {
 }
 
 /// Number of bytes of a chunk, from `offset` on, that differ from the repeated content of a region.
-fn differences_from(mut found: &[u8], offset: u64, region: &[u8]) -> u64 {
+fn differences_from(mut received: &[u8], offset: u64, region: &[u8]) -> u64 {
     let mut start = (offset % region.len() as u64) as usize;
     let mut wrong_bytes = 0;
-    while !found.is_empty() {
-        let (piece, rest) = found.split_at(found.len().min(region.len() - start));
-        wrong_bytes += differences(piece, &region[start..start + piece.len()]);
-        (found, start) = (rest, 0);
+    while !received.is_empty() {
+        let (part, rest) = received.split_at(received.len().min(region.len() - start));
+        wrong_bytes += differences(part, &region[start..start + part.len()]);
+        (received, start) = (rest, 0);
     }
     wrong_bytes
 }
@@ -123,7 +123,7 @@ fn differences_from(mut found: &[u8], offset: u64, region: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::run::share::Post;
-    use crate::run::tcp::sending::Sender;
+    use crate::run::tcp::sender::Sender;
     use std::io::Write;
     use std::net::{Ipv4Addr, TcpListener};
 

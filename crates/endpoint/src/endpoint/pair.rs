@@ -1,6 +1,6 @@
-//! A queue pair of an endpoint, with the memory it works on.
+//! A queue pair of an endpoint with its memory, posted requests, their completions and statistics.
 
-use crate::schedule::Standing;
+use super::schedule::Scheduling;
 use crate::{Classes, Memory};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
@@ -15,7 +15,6 @@ pub struct PairId(pub(crate) usize);
 
 impl PairId {
     /// Index of the queue pair in its endpoint, in order of creation.
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0
     }
@@ -29,8 +28,8 @@ pub struct Pair {
     /// Index of the endpoint's socket that it sends from.
     pub(crate) port: usize,
     pub(crate) classes: Classes,
-    pub(crate) standing: Standing,
-    memory: Memory,
+    pub(crate) scheduling: Scheduling,
+    pub(super) memory: Memory,
     /// Remote address of the first byte of the memory, as the peer uses it.
     address: u64,
     sends: Posted,
@@ -83,24 +82,24 @@ impl Posted {
     }
 
     fn part_of(&self, work: WorkId) -> Range<usize> {
-        self.place_of(work).map_or(0..0, |place| self.0[place].part.clone())
+        self.index_of(work).map_or(0..0, |index| self.0[index].part.clone())
     }
 
     /// Removes a work request and returns its statistics.
     fn remove(&mut self, work: WorkId) -> Option<Sent> {
-        self.0.remove(self.place_of(work)?).map(|request| request.sent)
+        self.0.remove(self.index_of(work)?).map(|request| request.sent)
     }
 
     fn on_sending(&mut self, packet: &Outgoing) {
         let Some(Source { origin: Origin::Work { work, .. }, bytes }) = packet.source else { return };
-        let Some(place) = self.place_of(work) else { return };
-        let sent = &mut self.0[place].sent;
+        let Some(index) = self.index_of(work) else { return };
+        let sent = &mut self.0[index].sent;
         sent.packets += 1;
         sent.frame_bytes += u64::from(Framing::Ethernet.frame_bytes(packet.bth.opcode, bytes));
         sent.retransmits += u64::from(packet.is_retransmission);
     }
 
-    fn place_of(&self, work: WorkId) -> Option<usize> {
+    fn index_of(&self, work: WorkId) -> Option<usize> {
         // Usually the oldest.
         match self.0.front() {
             Some(oldest) if oldest.work == work => Some(0),
@@ -112,7 +111,8 @@ impl Posted {
 impl Pair {
     pub(crate) fn new(
         queue_pair: QueuePair,
-        (peer, port): (SocketAddrV4, usize),
+        peer: SocketAddrV4,
+        port: usize,
         classes: Classes,
         memory: Memory,
         address: u64,
@@ -122,7 +122,7 @@ impl Pair {
             peer,
             port,
             classes,
-            standing: Standing::default(),
+            scheduling: Scheduling::default(),
             memory,
             address,
             sends: Posted::default(),
@@ -134,25 +134,21 @@ impl Pair {
     }
 
     /// The memory of the queue pair.
-    #[must_use]
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }
 
     /// Counters so far.
-    #[must_use]
     pub const fn counters(&self) -> &Counters {
         self.queue_pair.counters()
     }
 
     /// Payload of the peer that was placed in memory [bytes].
-    #[must_use]
     pub const fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }
 
     /// When the last payload was placed, and the counters at that time.
-    #[must_use]
     pub const fn delivered(&self) -> &(Instant, Counters) {
         &self.delivered
     }

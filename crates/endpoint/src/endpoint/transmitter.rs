@@ -1,4 +1,4 @@
-//! Transmitter of a port with a configured rate.
+//! Transmitter of a port with a configured rate: start and end of each transmission.
 //!
 //! Models the serialisation of an adapter: packets are transmitted one after another, and each is passed to
 //! the host when its last bit would be on the link. A host's token-bucket shaper instead passes the first
@@ -23,7 +23,7 @@ pub(crate) struct Transmitter {
     free_at: Instant,
     /// Earliest start of a transmission: when in-flight packets were last at their limit.
     open_from: Instant,
-    turn: Vec<Waiting>,
+    batch: Vec<Waiting>,
 }
 
 impl Transmitter {
@@ -33,7 +33,7 @@ impl Transmitter {
             rate: Rate::from_bps(rate_bps),
             free_at: Instant::ZERO,
             open_from: Instant::ZERO,
-            turn: Vec::new(),
+            batch: Vec::new(),
         }
     }
 
@@ -44,7 +44,7 @@ impl Transmitter {
 
     /// When to poll for transmitted packets; never if idle.
     pub(crate) const fn deadline(&self) -> Instant {
-        if self.turn.is_empty() { Instant::NEVER } else { self.free_at }
+        if self.batch.is_empty() { Instant::NEVER } else { self.free_at }
     }
 
     /// Start of a transmission of packets ready since `ready_since`, regardless of when it is polled.
@@ -53,11 +53,11 @@ impl Transmitter {
     }
 
     /// Transmits a packet from `start` on, or after the previous ones of its batch.
-    pub(crate) fn push(&mut self, place: usize, packet: Outgoing, start: Instant) {
-        let start = if self.turn.is_empty() { start } else { self.free_at };
+    pub(crate) fn push(&mut self, index: usize, packet: Outgoing, start: Instant) {
+        let start = if self.batch.is_empty() { start } else { self.free_at };
         self.free_at = start;
         self.occupy(&packet);
-        self.turn.push((place, packet));
+        self.batch.push((index, packet));
     }
 
     /// Accounts for a reply that is sent at once: the current or next transmission ends later. No effect on
@@ -72,7 +72,7 @@ impl Transmitter {
 
     /// Removes the packets transmitted by `now`.
     pub(crate) fn take_sent(&mut self, now: Instant) -> Vec<Waiting> {
-        if self.free_at <= now { std::mem::take(&mut self.turn) } else { Vec::new() }
+        if self.free_at <= now { std::mem::take(&mut self.batch) } else { Vec::new() }
     }
 
     /// In-flight packets are below their limit again: transmissions may start from `now` on.
@@ -115,8 +115,8 @@ mod tests {
         port.push(3, packet(), start);
         assert_eq!((port.deadline(), port.free_at()), (start + span, start + span));
         assert!(port.take_sent(Instant(port.free_at().0 - 1)).is_empty());
-        let places: Vec<_> = port.take_sent(port.free_at()).into_iter().map(|(place, _)| place).collect();
-        assert_eq!((places, port.deadline()), (vec![3], Instant::NEVER));
+        let indices: Vec<_> = port.take_sent(port.free_at()).into_iter().map(|(index, _)| index).collect();
+        assert_eq!((indices, port.deadline()), (vec![3], Instant::NEVER));
     }
 
     #[test]

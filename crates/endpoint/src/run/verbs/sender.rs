@@ -1,14 +1,14 @@
-//! Sending end of a queue pair.
+//! Sending end of a queue pair: posts writes of its chunks, and receives credits of a verifying receiver.
 
 use super::CREDIT_RECEIVES;
 use super::address::{End, Slots};
-use super::stamps::Posts;
+use super::timestamps::Posts;
 use super::work::Work;
 use crate::verbs::{QueuePair, WorkList};
 use std::io;
 use units::Instant;
 
-/// Sending end.
+/// Sending end of a queue pair of the adapter.
 pub(super) struct Sender {
     pub(super) queue_pair: QueuePair,
     /// Number of the queue pair in the run.
@@ -29,21 +29,21 @@ impl Sender {
     }
 
     /// Sets the memory of the peer to write to.
-    pub(super) fn aim(&mut self, to: Slots, name: String) -> io::Result<()> {
+    pub(super) fn set_target(&mut self, to: Slots, name: String) -> io::Result<()> {
         self.name = name;
-        self.work.aim(to);
-        if to.is_looked_at() { self.queue_pair.post_receives(self.id, CREDIT_RECEIVES) } else { Ok(()) }
+        self.work.set_target(to);
+        if to.is_verified() { self.queue_pair.post_receives(self.id, CREDIT_RECEIVES) } else { Ok(()) }
     }
 
-    /// Posts writes with one call, using `list` as buffer, up to the free queue space and until `most_bytes`
+    /// Posts writes with one call, using `list` as buffer, up to the free queue space and until `bytes_max`
     /// is reached; returns the number of bytes. `now` is required if completions have timestamps.
-    pub(super) fn go(
+    pub(super) fn post_writes(
         &mut self,
         list: &mut WorkList,
-        most_bytes: u64,
+        bytes_max: u64,
         now: Option<Instant>,
     ) -> io::Result<u64> {
-        let bytes = self.work.fill(list, self.id, most_bytes);
+        let bytes = self.work.fill(list, self.id, bytes_max);
         if let Some(now) = now {
             self.posts.add(self.work.requests(), now);
         }
@@ -52,8 +52,8 @@ impl Sender {
     }
 
     /// Handles a credit: the number of messages that the receiver has checked.
-    pub(super) fn on_credit(&mut self, looked: u32) -> io::Result<()> {
-        self.work.on_credit(looked);
+    pub(super) fn on_credit(&mut self, checked: u32) -> io::Result<()> {
+        self.work.on_credit(checked);
         self.queue_pair.post_receives(self.id, 1)
     }
 }

@@ -1,4 +1,5 @@
-//! Scheduler of the queue pairs of an endpoint.
+//! Scheduler of the queue pairs of an endpoint: FIFO queues of urgent and ready ones, a heap of timers, and a
+//! limit of packets in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,7 +8,7 @@ use units::Instant;
 
 /// Scheduling state of a queue pair.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct Scheduling {
     is_urgent: bool,
     is_ready: bool,
     /// Its earliest entry among the timers.
@@ -18,7 +19,7 @@ pub(crate) struct Standing {
     ready_since: Instant,
 }
 
-impl Default for Standing {
+impl Default for Scheduling {
     fn default() -> Self {
         Self {
             is_urgent: false,
@@ -60,43 +61,43 @@ impl Schedule {
     /// Reschedules a queue pair after an event at or before `now`.
     pub(crate) fn update(
         &mut self,
-        place: usize,
-        standing: &mut Standing,
+        index: usize,
+        scheduling: &mut Scheduling,
         queue_pair: &QueuePair,
         now: Instant,
     ) {
         let in_flight = queue_pair.in_flight_packets();
-        self.in_flight = self.in_flight - u64::from(standing.in_flight) + u64::from(in_flight);
-        standing.in_flight = in_flight;
+        self.in_flight = self.in_flight - u64::from(scheduling.in_flight) + u64::from(in_flight);
+        scheduling.in_flight = in_flight;
         if queue_pair.has_urgent() {
-            if !standing.is_urgent {
-                standing.is_urgent = true;
-                self.urgent.push_back(place);
+            if !scheduling.is_urgent {
+                scheduling.is_urgent = true;
+                self.urgent.push_back(index);
             }
             return;
         }
         let deadline = queue_pair.deadline();
         if deadline <= now {
-            if !standing.is_ready {
-                standing.is_ready = true;
+            if !scheduling.is_ready {
+                scheduling.is_ready = true;
                 // A deadline after the last update is an expired timer; otherwise it became ready now.
-                standing.ready_since = if deadline > standing.updated { deadline } else { now };
-                self.ready.push_back(place);
+                scheduling.ready_since = if deadline > scheduling.updated { deadline } else { now };
+                self.ready.push_back(index);
             }
             // If the limit prevents sending, the retransmission timer is still needed: all packets in flight
             // may be lost.
-            self.set_timer(place, standing, queue_pair.retransmission_deadline());
+            self.set_timer(index, scheduling, queue_pair.retransmission_deadline());
         } else {
-            self.set_timer(place, standing, deadline);
+            self.set_timer(index, scheduling, deadline);
         }
-        standing.updated = now;
+        scheduling.updated = now;
     }
 
     /// Sets a timer, unless the queue pair has an earlier one.
-    fn set_timer(&mut self, place: usize, standing: &mut Standing, at: Instant) {
-        if at < standing.timer {
-            standing.timer = at;
-            self.timers.push(Reverse((at, place)));
+    fn set_timer(&mut self, index: usize, scheduling: &mut Scheduling, at: Instant) {
+        if at < scheduling.timer {
+            scheduling.timer = at;
+            self.timers.push(Reverse((at, index)));
         }
     }
 
@@ -140,7 +141,7 @@ impl Schedule {
     }
 }
 
-impl Standing {
+impl Scheduling {
     /// Notes that it was dequeued from `urgent`.
     pub(crate) const fn leave_urgent(&mut self) {
         self.is_urgent = false;
@@ -206,44 +207,45 @@ mod tests {
 
     #[test]
     fn a_queue_pair_waits_once_and_then_for_its_timer() {
-        let (mut schedule, mut standing, mut pair) = (Schedule::new(100), Standing::default(), queue_pair());
+        let (mut schedule, mut scheduling, mut pair) =
+            (Schedule::new(100), Scheduling::default(), queue_pair());
         assert_eq!(schedule.deadline(Instant::ZERO), Instant::NEVER);
-        schedule.update(3, &mut standing, &pair, NOW);
-        schedule.update(3, &mut standing, &pair, NOW);
+        schedule.update(3, &mut scheduling, &pair, NOW);
+        schedule.update(3, &mut scheduling, &pair, NOW);
         assert_eq!(
             (schedule.deadline(Instant::ZERO), schedule.next_ready(), schedule.next_ready()),
             (Instant::ZERO, Some(3), None)
         );
-        standing.leave_ready();
+        scheduling.leave_ready();
         while pair.poll_transmit(NOW).is_some() {}
-        schedule.update(3, &mut standing, &pair, NOW);
+        schedule.update(3, &mut scheduling, &pair, NOW);
         let due = NOW + Span::from_us(100);
         assert_eq!((schedule.next_ready(), schedule.deadline(Instant::ZERO)), (None, due));
         assert_eq!(schedule.next_expired(Instant(due.0 - 1)), None);
         assert_eq!(schedule.next_expired(due), Some((due, 3)));
-        standing.leave_timer(due);
+        scheduling.leave_timer(due);
         pair.on_timeout(due);
-        schedule.update(3, &mut standing, &pair, due);
+        schedule.update(3, &mut scheduling, &pair, due);
         assert_eq!(schedule.next_ready(), Some(3));
     }
 
     #[test]
     fn together_they_have_no_more_under_way_than_the_limit() {
         let mut schedule = Schedule::new(8);
-        let mut pairs: Vec<_> = (0..5).map(|_| (queue_pair(), Standing::default())).collect();
-        let mut look_at = |schedule: &mut Schedule, place: usize, sends: bool| {
-            let (pair, standing): &mut (QueuePair, Standing) = &mut pairs[place];
-            standing.leave_ready();
+        let mut pairs: Vec<_> = (0..5).map(|_| (queue_pair(), Scheduling::default())).collect();
+        let mut refresh = |schedule: &mut Schedule, index: usize, sends: bool| {
+            let (pair, scheduling): &mut (QueuePair, Scheduling) = &mut pairs[index];
+            scheduling.leave_ready();
             while sends && pair.poll_transmit(NOW).is_some() {}
-            schedule.update(place, standing, pair, NOW);
+            schedule.update(index, scheduling, pair, NOW);
         };
-        (0..5).for_each(|place| look_at(&mut schedule, place, false));
-        let mut turns = Vec::new();
-        while let Some(place) = schedule.next_ready() {
-            turns.push(place);
-            look_at(&mut schedule, place, true);
+        (0..5).for_each(|index| refresh(&mut schedule, index, false));
+        let mut order = Vec::new();
+        while let Some(index) = schedule.next_ready() {
+            order.push(index);
+            refresh(&mut schedule, index, true);
         }
-        assert_eq!(turns, [0, 1], "four packets each");
+        assert_eq!(order, [0, 1], "four packets each");
         assert_eq!(
             schedule.deadline(Instant::ZERO),
             NOW + Span::from_us(100),
@@ -253,18 +255,19 @@ mod tests {
 
     #[test]
     fn the_limit_does_not_stop_a_retransmission_timer() {
-        let (mut schedule, mut standing, mut pair) = (Schedule::new(2), Standing::default(), queue_pair());
+        let (mut schedule, mut scheduling, mut pair) =
+            (Schedule::new(2), Scheduling::default(), queue_pair());
         for _ in 0..2 {
             assert!(pair.poll_transmit(NOW).is_some());
         }
-        schedule.update(3, &mut standing, &pair, NOW);
+        schedule.update(3, &mut scheduling, &pair, NOW);
         assert!(schedule.is_full() && pair.deadline() <= NOW, "its window is open, the limit is reached");
         let due = NOW + Span::from_us(100);
         assert_eq!((schedule.next_ready(), schedule.deadline(Instant::ZERO)), (None, due));
         assert_eq!(schedule.next_expired(due), Some((due, 3)));
-        standing.leave_timer(due);
+        scheduling.leave_timer(due);
         pair.on_timeout(due);
-        schedule.update(3, &mut standing, &pair, due);
+        schedule.update(3, &mut scheduling, &pair, due);
         assert_eq!(schedule.next_ready(), Some(3), "it sends again");
     }
 }

@@ -1,4 +1,5 @@
-//! Receiving end of a queue pair: the immediate data of a write is the number of the arrived chunk.
+//! Receiving end of a queue pair: receives chunks, whose numbers are immediate data; verifies them if
+//! enabled.
 //!
 //! A verifying receiver must check bytes before they are overwritten, and must not mistake bytes of an
 //! earlier message for those of the current one. Therefore messages use several slots cyclically, and a
@@ -21,9 +22,9 @@ pub(super) const SLOTS: u32 = 4;
 /// Minimum number of receives that are reposted together.
 const RECEIVES_AT_ONCE: u32 = 16;
 /// Bytes compared per step.
-const LOOK_BYTES: usize = 64 << 10;
+const COMPARED_BYTES: usize = 64 << 10;
 
-/// Receiving end.
+/// Receiving end of a queue pair of the adapter.
 pub(super) struct Receiver {
     pub(super) queue_pair: QueuePair,
     /// Number of the queue pair in the run.
@@ -35,9 +36,9 @@ pub(super) struct Receiver {
     receives: u32,
     check: Option<Check>,
     /// Number of checked messages in the latest credit.
-    told: u32,
+    credited: u32,
     /// Whether a credit is in flight.
-    is_telling: bool,
+    is_credit_in_flight: bool,
 }
 
 /// Verification of received messages.
@@ -53,7 +54,7 @@ struct Check {
     bytes: u64,
     wrong_bytes: u64,
     /// Wrong bytes of all chunks.
-    wrong_bytes_in_all: u64,
+    total_wrong_bytes: u64,
 }
 
 impl Receiver {
@@ -61,7 +62,8 @@ impl Receiver {
     pub(super) fn new(
         queue_pair: QueuePair,
         id: u64,
-        (number, target): (u32, Target),
+        number: u32,
+        target: Target,
         receives: u32,
         expected: Option<(Pattern, usize)>,
     ) -> Self {
@@ -72,9 +74,19 @@ impl Receiver {
             messages: 0,
             bytes: 0,
             wrong_bytes: 0,
-            wrong_bytes_in_all: 0,
+            total_wrong_bytes: 0,
         });
-        Self { queue_pair, number, target, id, used: receives, receives, check, told: 0, is_telling: false }
+        Self {
+            queue_pair,
+            number,
+            target,
+            id,
+            used: receives,
+            receives,
+            check,
+            credited: 0,
+            is_credit_in_flight: false,
+        }
     }
 
     /// Fills all slots with bytes that cannot pass verification.
@@ -93,7 +105,8 @@ impl Receiver {
     /// Handles an arrived message; returns an event if a chunk of `planned` bytes is complete.
     pub(super) fn on_written(
         &mut self,
-        (chunk, bytes): (u32, u32),
+        chunk: u32,
+        bytes: u32,
         planned: Option<u64>,
         memory: &Registered,
         at: Instant,
@@ -105,7 +118,7 @@ impl Receiver {
         // The count wraps around in step with the slots, because their number is a power of two.
         let slot = u64::from(check.messages % self.target.memory.count);
         check.messages = check.messages.wrapping_add(1);
-        check.look(
+        check.verify(
             memory,
             (slot * self.target.memory.bytes) as usize,
             u64::from(bytes).min(self.target.memory.bytes),
@@ -127,14 +140,14 @@ impl Receiver {
     }
 
     /// Sends the number of checked messages as credit, unless a credit is in flight.
-    pub(super) fn tell(&mut self, list: &mut WorkList) -> io::Result<()> {
-        let Some(check) = self.check.as_ref().filter(|check| check.messages != self.told) else {
+    pub(super) fn send_credit(&mut self, list: &mut WorkList) -> io::Result<()> {
+        let Some(check) = self.check.as_ref().filter(|check| check.messages != self.credited) else {
             return Ok(());
         };
-        if self.is_telling {
+        if self.is_credit_in_flight {
             return Ok(());
         }
-        (self.is_telling, self.told) = (true, check.messages);
+        (self.is_credit_in_flight, self.credited) = (true, check.messages);
         list.clear();
         list.push(&Write {
             id: self.id,
@@ -148,32 +161,32 @@ impl Receiver {
     }
 
     /// Handles the completion of a credit.
-    pub(super) fn on_told(&mut self, list: &mut WorkList) -> io::Result<()> {
-        self.is_telling = false;
-        self.tell(list)
+    pub(super) fn on_credit_sent(&mut self, list: &mut WorkList) -> io::Result<()> {
+        self.is_credit_in_flight = false;
+        self.send_credit(list)
     }
 
     /// Bytes so far that differ from the expected ones.
     pub(super) fn wrong_bytes(&self) -> u64 {
-        self.check.as_ref().map_or(0, |check| check.wrong_bytes_in_all)
+        self.check.as_ref().map_or(0, |check| check.total_wrong_bytes)
     }
 }
 
 impl Check {
     /// Compares `bytes` bytes of a slot, then clears it.
-    fn look(&mut self, memory: &Registered, slot: usize, bytes: u64) {
-        let mut found = [0; LOOK_BYTES];
+    fn verify(&mut self, memory: &Registered, slot: usize, bytes: u64) {
+        let mut buffer = [0; COMPARED_BYTES];
         let expected = &self.expected.bytes()[..bytes as usize];
         let mut wrong_bytes = 0;
-        for (place, expected) in expected.chunks(LOOK_BYTES).enumerate() {
-            let found = &mut found[..expected.len()];
-            memory.read(self.from + slot + place * LOOK_BYTES, found);
-            wrong_bytes += differences(found, expected);
+        for (index, expected) in expected.chunks(COMPARED_BYTES).enumerate() {
+            let received = &mut buffer[..expected.len()];
+            memory.read(self.from + slot + index * COMPARED_BYTES, received);
+            wrong_bytes += differences(received, expected);
         }
         self.clear(memory, slot, bytes as usize);
         self.bytes += bytes;
         self.wrong_bytes += wrong_bytes;
-        self.wrong_bytes_in_all += wrong_bytes;
+        self.total_wrong_bytes += wrong_bytes;
     }
 
     fn clear(&self, memory: &Registered, slot: usize, bytes: usize) {

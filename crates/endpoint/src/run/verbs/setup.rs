@@ -1,13 +1,15 @@
-//! Creates and connects queue pairs, and registers memory.
+//! Set-up of the driver: creates queue pairs and the completion queue, registers memory, connects to peers.
 
 use super::adapter::{flow_label, traffic_class};
-use super::address::{Address, End, Peers, Slots, Target, unknown_pair};
-use super::receiving::{RECEIVES, Receiver, SLOTS};
-use super::sending::Sender;
-use super::stamps::Stamps;
+use super::address::{Address, End, Slots, Target, unknown_pair};
+use super::receiver::{RECEIVES, Receiver, SLOTS};
+use super::sender::Sender;
+use super::timestamps::Stamps;
 use super::work::{Rules, Work};
-use super::{CREDIT_RECEIVES, IS_RECEIVER, Made, PLACE_SHIFT, RdmaVerbs};
+use super::{CREDIT_RECEIVES, INDEX_SHIFT, IS_RECEIVER, RdmaVerbs, Resources};
+use crate::limit::RateLimit;
 use crate::run::RunError;
+use crate::run::peers::Peers;
 use crate::run::roce::memory::Regions;
 use crate::run::round_robin::RoundRobin;
 use crate::run::share::LocalPair;
@@ -17,15 +19,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use units::Span;
 
 /// Send queue size of a receiver, for its credits: one at a time.
-const TELLS: u32 = 1;
+const CREDITS_IN_FLIGHT: u32 = 1;
 /// Minimum completion queue entries per queue pair.
 const ENTRIES_MIN: u32 = 2 + CREDIT_RECEIVES;
-/// With a rate limit: duration of one write at that rate (but at least a page).
-const LIMITED_WRITE: Span = Span::from_us(500);
-const LIMITED_BYTES_MIN: u64 = 4_096;
 
 /// Queue sizes.
 #[derive(Clone, Copy, Debug)]
@@ -60,18 +58,18 @@ impl RdmaVerbs {
         let completions = CompletionQueue::new(device, depths.entries, device_clock.is_some())?;
         let device_clock = device_clock.filter(|_| completions.has_stamps());
         self.stamps = device_clock.and_then(|device_clock| Stamps::new(device_clock, self.clock).ok());
-        let made = Made {
+        let resources = Resources {
             completions: Arc::new(completions),
             source: Registered::to_read(device, regions.whole())?,
             target: Registered::to_write(device, bytes.max(1) as usize)?,
         };
-        self.add_senders(senders, &made, &regions, depths)?;
-        self.add_receivers(receivers, &made, &regions, depths)?;
+        self.add_senders(senders, &resources, &regions, depths)?;
+        self.add_receivers(receivers, &resources, &regions, depths)?;
         self.counts.queue_pairs = (remote(senders) + remote(receivers)).into();
         self.counts.send_queue_depth = depths.sends.into();
         self.counts.message_bytes_max = self.part_bytes();
         self.to_send = RoundRobin::of(senders.len());
-        self.made = Some(made);
+        self.resources = Some(resources);
         Ok(())
     }
 
@@ -89,35 +87,36 @@ impl RdmaVerbs {
         senders: &[LocalPair],
         receivers: &[LocalPair],
     ) -> Result<(), RunError> {
-        let peers = Peers::read(peers)?;
-        for pair in receivers.iter().filter(is_remote) {
-            peers.of(pair.queue_pair.src_host.0, &self.settings)?;
-        }
-        for pair in senders.iter().filter(is_remote) {
-            peers.of(pair.queue_pair.dst_host.0, &self.settings)?;
+        let peers = Peers::<Address>::read(peers)?;
+        let sources = receivers.iter().filter(is_remote).map(|pair| pair.queue_pair.src_host.0);
+        let destinations = senders.iter().filter(is_remote).map(|pair| pair.queue_pair.dst_host.0);
+        for host in sources.chain(destinations) {
+            peers.of(host)?.allowed_ip(host, &self.settings)?;
         }
         let remote = receivers.iter().filter(is_remote);
-        for (place, pair) in remote.enumerate() {
+        for (index, pair) in remote.enumerate() {
             let (host, number) = (pair.queue_pair.src_host.0, pair.queue_pair.number);
-            let (peer, at) = peers.of(host, &self.settings)?;
+            let peer = peers.of(host)?;
+            let at = peer.allowed_ip(host, &self.settings)?;
             let other = *peer.senders.get(&number).ok_or_else(|| unknown_pair(host, number))?;
-            let receiver = &self.receivers[place];
+            let receiver = &self.receivers[index];
             let path = self.path(pair, peer, [receiver.target.end, other]);
             receiver
                 .queue_pair
                 .connect(&path)
                 .map_err(|error| error.of_pair(&name(number, "from", host, at)))?;
         }
-        for (place, pair) in senders.iter().enumerate().filter(|(_, pair)| is_remote(pair)) {
+        for (index, pair) in senders.iter().enumerate().filter(|(_, pair)| is_remote(pair)) {
             let (host, number) = (pair.queue_pair.dst_host.0, pair.queue_pair.number);
-            let (peer, at) = peers.of(host, &self.settings)?;
+            let peer = peers.of(host)?;
+            let at = peer.allowed_ip(host, &self.settings)?;
             let other = *peer.receivers.get(&number).ok_or_else(|| unknown_pair(host, number))?;
-            let Some(sender) = &self.senders[place] else { continue };
+            let Some(sender) = &self.senders[index] else { continue };
             let path = self.path(pair, peer, [sender.end, other.end]);
             let name = name(number, "to", host, at);
             sender.queue_pair.connect(&path).map_err(|error| error.of_pair(&name))?;
-            if let Some(sender) = &mut self.senders[place] {
-                sender.aim(other.memory, name)?;
+            if let Some(sender) = &mut self.senders[index] {
+                sender.set_target(other.memory, name)?;
             }
         }
         Ok(())
@@ -131,9 +130,9 @@ impl RdmaVerbs {
     fn depths(&self, senders: u32, receivers: u32) -> Result<Depths, VerbsError> {
         let [pairs_max, requests_max, entries_max] = self.adapter.device.limits()?;
         let (pairs, device) = (senders + receivers, || self.adapter.device.name().into());
-        let too_many = |what, most: u32, needed: u32| VerbsError::TooMany {
+        let too_many = |resource, most: u32, needed: u32| VerbsError::TooMany {
             device: device(),
-            what,
+            resource,
             most: most.into(),
             needed: needed.into(),
         };
@@ -147,16 +146,13 @@ impl RdmaVerbs {
         }
         let most = requests_max.min(each - CREDIT_RECEIVES);
         let (sends, receives) = (self.settings.send_queue_depth.min(most), RECEIVES.min(most));
-        let entries = senders * (sends + CREDIT_RECEIVES) + receivers * (receives + TELLS);
+        let entries = senders * (sends + CREDIT_RECEIVES) + receivers * (receives + CREDITS_IN_FLIGHT);
         Ok(Depths { sends, receives, entries: entries.max(1) })
     }
 
     /// Maximum write size: the plan's message size, limited by the adapter and the rate limit [bytes].
     pub(super) fn part_bytes(&self) -> u64 {
-        let limited = self.settings.rate_limit_bps.map_or(u64::MAX, |bps| {
-            let bytes = u128::from(bps) * u128::from(LIMITED_WRITE.0) / 8_000_000_000_000;
-            u64::try_from(bytes).unwrap_or(u64::MAX).max(LIMITED_BYTES_MIN)
-        });
+        let limited = self.settings.rate_limit_bps.map_or(u64::MAX, RateLimit::call_bytes);
         let most = self.adapter.port.message_bytes_max.into();
         self.spec.transport.message_bytes.min(most).min(limited).max(1)
     }
@@ -179,7 +175,7 @@ impl RdmaVerbs {
     fn add_senders(
         &mut self,
         senders: &[LocalPair],
-        made: &Made,
+        resources: &Resources,
         regions: &Regions,
         depths: Depths,
     ) -> Result<(), RunError> {
@@ -189,17 +185,17 @@ impl RdmaVerbs {
             signal_every: self.settings.signal_every,
         };
         let whole = regions.whole().as_ptr() as u64;
-        for (place, pair) in (0_u64..).zip(senders) {
+        for (index, pair) in (0_u64..).zip(senders) {
             if !is_remote(&pair) {
                 self.senders.push(None);
                 continue;
             }
             let queue_pair =
-                QueuePair::new(&made.completions, self.adapter.gid.port, depths.sends, CREDIT_RECEIVES)?;
+                QueuePair::new(&resources.completions, self.adapter.gid.port, depths.sends, CREDIT_RECEIVES)?;
             let begins = regions.pattern(pair).bytes().as_ptr() as u64 - whole;
-            let from = (made.source.address() + begins, made.source.local_key());
+            let from = (resources.source.address() + begins, resources.source.local_key());
             let end = End { number: queue_pair.number(), first_psn: random_psn()? };
-            let (number, id) = (pair.queue_pair.number, place << PLACE_SHIFT);
+            let (number, id) = (pair.queue_pair.number, index << INDEX_SHIFT);
             self.senders.push(Some(Sender::new(queue_pair, number, end, id, Work::new(from, rules))));
         }
         Ok(())
@@ -208,24 +204,28 @@ impl RdmaVerbs {
     fn add_receivers(
         &mut self,
         receivers: &[LocalPair],
-        made: &Made,
+        resources: &Resources,
         regions: &Regions,
         depths: Depths,
     ) -> Result<(), RunError> {
         let count = self.slot_count() as u32;
         let mut from = 0;
-        for (place, pair) in (0_u64..).zip(receivers.iter().filter(is_remote)) {
-            let queue_pair =
-                QueuePair::new(&made.completions, self.adapter.gid.port, TELLS, depths.receives)?;
-            let (address, key) = (made.target.address() + from, made.target.remote_key());
+        for (index, pair) in (0_u64..).zip(receivers.iter().filter(is_remote)) {
+            let queue_pair = QueuePair::new(
+                &resources.completions,
+                self.adapter.gid.port,
+                CREDITS_IN_FLIGHT,
+                depths.receives,
+            )?;
+            let (address, key) = (resources.target.address() + from, resources.target.remote_key());
             let slots = Slots { address, key, bytes: regions.of(pair), count };
             let end = End { number: queue_pair.number(), first_psn: random_psn()? };
             let expected = self.settings.verify.then(|| (regions.pattern(pair), from as usize));
             from += slots.bytes * u64::from(count);
-            let id = place << PLACE_SHIFT | IS_RECEIVER;
+            let id = index << INDEX_SHIFT | IS_RECEIVER;
             let (number, target) = (pair.queue_pair.number, Target { end, memory: slots });
-            let mut receiver = Receiver::new(queue_pair, id, (number, target), depths.receives, expected);
-            receiver.clear(&made.target);
+            let mut receiver = Receiver::new(queue_pair, id, number, target, depths.receives, expected);
+            receiver.clear(&resources.target);
             receiver.post_receives()?;
             self.receivers.push(receiver);
         }
@@ -234,6 +234,6 @@ impl RdmaVerbs {
 }
 
 /// Name of a queue pair in errors.
-fn name(number: u32, way: &str, host: u32, at: Ipv4Addr) -> String {
-    format!("queue pair {number} {way} host {host} at {at}")
+fn name(number: u32, preposition: &str, host: u32, at: Ipv4Addr) -> String {
+    format!("queue pair {number} {preposition} host {host} at {at}")
 }

@@ -1,17 +1,25 @@
-//! Switches and their buffers.
+//! Switches: forwarding, pipeline, packet buffer, scheduling of priorities, settings of some switches, and
+//! scheduled switches with virtual output queues. Modules: `marking` (ECN, WRED, colours), `pfc`, `pools`.
 
-use super::limits::is_zero;
-use super::{EcnSpec, MarkerSpec, PfcSpec, PoolsSpec, ScheduledSpec};
+mod marking;
+mod pfc;
+mod pools;
+
+pub use marking::{ColourSpec, ColouringSpec, DynamicEcnSpec, EcnSpec, MarkerSpec, WredCurveSpec, WredSpec};
+pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
+pub use pools::{EgressPoolSpec, IngressPoolSpec, PoolPauseSpec, PoolXoffSpec, PoolsSpec, ProfileSpec};
+
+use super::is_zero;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every switch of the fabric.
+/// All switches of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchSpec {
-    /// When a frame may leave.
+    /// When a frame may be forwarded.
     pub forwarding: ForwardingSpec,
-    /// From then on to its earliest first bit out [ps].
+    /// Time from then to its earliest first transmitted bit [ps].
     pub pipeline_latency_ps: u64,
     /// The packet buffer.
     pub buffer: BufferSpec,
@@ -19,54 +27,54 @@ pub struct SwitchSpec {
     pub scheduling: SchedulingSpec,
     /// Priority flow control, if any priority is lossless.
     pub pfc: Option<PfcSpec>,
-    /// ECN marking, if there is any.
+    /// ECN marking, if any.
     pub ecn: Option<EcnSpec>,
-    /// Scheduled switches in place of Ethernet ones.
+    /// Scheduled switches instead of Ethernet ones.
     pub scheduled: Option<ScheduledSpec>,
-    /// What colours frames where hosts feed the fabric: the first whose host and priority a frame has. Others
-    /// are green.
+    /// Markers of frames from hosts: the first that matches host and priority of a frame applies. Others are
+    /// green.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub markers: Vec<MarkerSpec>,
 }
 
 impl SwitchSpec {
-    /// What switches of one fabric may have each for itself.
+    /// The settings that may differ between switches.
     pub(crate) fn settings(&self) -> SwitchSettingsSpec {
         let Self { buffer, scheduling, pfc, ecn, .. } = self.clone();
         SwitchSettingsSpec { switches: Vec::new(), buffer, scheduling, pfc, ecn }
     }
 
-    /// A switch like this one, but for the settings of its own.
-    #[must_use]
+    /// This switch with other settings.
     pub fn with(&self, own: &SwitchSettingsSpec) -> Self {
         let SwitchSettingsSpec { switches: _, buffer, scheduling, pfc, ecn } = own.clone();
         Self { buffer, scheduling, pfc, ecn, ..self.clone() }
     }
 }
 
-/// Switches of the topology that are set up in another way than all others.
+/// Settings of some switches of the topology.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchSettingsSpec {
-    /// Their names, 1 or more; `leaf*` is every switch whose name begins so and that no longer name is of.
+    /// Names of the switches, at least 1; `leaf*` matches all names with this prefix that no longer pattern
+    /// matches.
     pub switches: Vec<String>,
-    /// The packet buffer of each.
+    /// Packet buffer of each.
     pub buffer: BufferSpec,
     /// Which priority a port serves next.
     pub scheduling: SchedulingSpec,
-    /// Priority flow control, of the same lossless priorities as that of all others.
+    /// Priority flow control, with the lossless priorities of all other switches.
     pub pfc: Option<PfcSpec>,
-    /// ECN marking, if there is any.
+    /// ECN marking, if any.
     pub ecn: Option<EcnSpec>,
 }
 
-/// When a frame may leave a switch.
+/// When a switch may forward a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardingSpec {
-    /// Once its last bit is in.
+    /// After its last bit was received.
     StoreAndForward,
-    /// Once its first 64 bytes are in, if it leaves by a port that is no faster than the one it came in by.
+    /// After its first 64 bytes were received, if the egress port is not faster than the ingress port.
     CutThrough,
 }
 
@@ -77,32 +85,32 @@ pub struct BufferSpec {
     /// Size of the whole buffer, headroom and reserves included [bytes].
     #[schemars(range(min = 1))]
     pub size_bytes: u64,
-    /// A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
+    /// Cell size: a frame occupies whole cells [bytes]; 1 counts the bytes of frames.
     #[schemars(range(min = 1))]
     pub cell_bytes: u64,
-    /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
-    /// buffer. Without it only the whole buffer is a limit.
+    /// Dynamic threshold of lossy priorities: maximum egress queue relative to the free shared buffer.
+    /// Without it only the whole buffer is a limit.
     pub lossy_alpha: Option<RatioSpec>,
-    /// When what a frame takes is free again.
+    /// When the buffer space of a frame is released.
     #[serde(default = "ReleaseSpec::start", skip_serializing_if = "ReleaseSpec::is_start")]
     pub release: ReleaseSpec,
-    /// Part of the pipeline latency that lies inside the buffer [ps]: frames are released so much later.
+    /// Part of the pipeline latency inside the buffer [ps]: delays the release of frames.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pipeline_ps: u64,
-    /// How it is divided, if chips' pools are modelled: they take the place of `lossy_alpha`.
+    /// Pools of the buffer, if modelled; they replace `lossy_alpha`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pools: Option<PoolsSpec>,
 }
 
-/// When what a frame takes of the buffer is free again.
+/// When the buffer space of a frame is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReleaseSpec {
     /// All of it when its transmission starts.
     Start {},
-    /// All of it when its last byte has left.
+    /// All of it at the end of its transmission.
     End {},
-    /// Each cell when its last byte has left.
+    /// Each cell when its last byte was sent.
     Cells {
         /// Size of a cell [bytes]: `cell_bytes` of the buffer, unless that is 1.
         #[schemars(range(min = 1))]
@@ -124,10 +132,10 @@ impl ReleaseSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RatioSpec {
-    /// Numerator, 1 or more.
+    /// Numerator, at least 1.
     #[schemars(range(min = 1))]
     pub numerator: u32,
-    /// Denominator, 1 or more.
+    /// Denominator, at least 1.
     #[schemars(range(min = 1))]
     pub denominator: u32,
 }
@@ -135,13 +143,11 @@ pub struct RatioSpec {
 impl RatioSpec {
     /// The ratio of a number of bytes, rounded down.
     #[inline]
-    #[must_use]
     pub const fn of(self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.numerator as u64) / self.denominator as u64
     }
 
     /// The smallest number whose product with the ratio is at least `bytes`.
-    #[must_use]
     pub const fn inverse(self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.denominator as u64).div_ceil(self.numerator as u64)
     }
@@ -159,4 +165,33 @@ pub enum SchedulingSpec {
         #[schemars(inner(range(min = 1, max = 1 << 30)))]
         quantum_bytes: [u32; 8],
     },
+}
+
+/// Scheduled switches, instead of Ethernet ones: each leaf has a virtual output queue (VOQ) per host-facing
+/// port of the fabric and priority. It sends from a VOQ only as the scheduler of that port grants credits,
+/// and sprays the data as cells over all its fabric links. The buffer and PFC of the switch are those of the
+/// VOQs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduledSpec {
+    /// Bytes that a VOQ may send per credit [bytes on the link of the host, preamble and gap included].
+    #[schemars(range(max = 1 << 20))]
+    pub credit_bytes: u32,
+    /// Rate of credits relative to that of their port [parts per million].
+    #[schemars(range(min = 100_000, max = 10_000_000))]
+    pub credit_speedup_ppm: u32,
+    /// Maximum cell on a fabric link, header included [bytes].
+    #[schemars(range(max = 4_096))]
+    pub cell_bytes: u32,
+    /// Header of a cell [bytes].
+    pub cell_header_bytes: u32,
+    /// Size of a request or grant on a fabric link [bytes].
+    #[schemars(range(min = 1))]
+    pub control_cell_bytes: u32,
+    /// Rate of fabric links for cells, relative to their rate in the topology [parts per million].
+    #[schemars(range(min = 100_000, max = 10_000_000))]
+    pub fabric_speedup_ppm: u32,
+    /// Maximum of granted bytes of a priority that a port has not sent [bytes]; twice the bandwidth-delay
+    /// product of the port and one round trip through the fabric when absent.
+    pub egress_buffer_bytes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Pools of a packet buffer, as switch chips divide it.
+//! Pools into which switch chips divide a packet buffer: sizes, reserves, limits and pause thresholds.
 
 use super::XoffSpec;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Pools of a packet buffer. A frame is accounted twice: at its ingress for its priority group, which is one
 /// (ingress port, priority), and at its egress for its queue, which is one (egress port, priority). A group
-/// or queue of a priority in no pool has the whole buffer for a limit.
+/// or queue of a priority without a pool is limited by the whole buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolsSpec {
@@ -16,67 +16,68 @@ pub struct PoolsSpec {
     pub egress: Vec<EgressPoolSpec>,
 }
 
-/// A pool of priority groups. Of those of lossless priorities PFC says what each may hold.
+/// A pool of priority groups. PFC limits the groups of lossless priorities.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IngressPoolSpec {
     /// Name of the pool.
     pub name: String,
-    /// Priorities whose groups are in it.
+    /// Priorities of its groups.
     #[schemars(inner(range(max = 7)))]
     pub priorities: Vec<u8>,
-    /// What its groups may hold in all, reserves included and headroom not, unless it says so [bytes].
+    /// Total size, reserves included, and headroom if `headroom_in_size` [bytes].
     #[schemars(range(min = 1))]
     pub size_bytes: u64,
-    /// Headroom that its lossless groups share [bytes]; absent, each has its own.
+    /// Headroom shared by its lossless groups [bytes]; each has its own when absent.
     pub headroom_bytes: Option<u64>,
-    /// Headroom is a part of `size_bytes`, not beside it.
+    /// Headroom is a part of `size_bytes`, not added to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headroom_in_size: bool,
-    /// When all its lossless groups ask for a pause, if they ever do.
+    /// Threshold of the pool at which its lossless groups request a pause, if any.
     pub xoff: Option<PoolXoffSpec>,
-    /// Reserved for each of its lossy groups [bytes].
+    /// Reserve of each lossy group [bytes].
     pub reserved_bytes: u64,
-    /// What each of its lossy groups may hold beyond that: a frame that would exceed it is dropped. Without
-    /// it the pool alone is a limit.
+    /// Limit of each lossy group beyond its reserve; frames that would exceed it are dropped. Without it only
+    /// the pool is a limit.
     pub limit: Option<XoffSpec>,
-    /// Lossy groups of some priorities that have a reserve and a limit of their own.
+    /// Reserves and limits of the lossy groups of some priorities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileSpec>,
 }
 
-/// What the groups or queues of some priorities of a pool may hold, where others of it hold something else.
+/// Reserve and limit of the groups or queues of some priorities of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSpec {
-    /// The priorities, of those of the pool.
+    /// Some priorities of the pool.
     #[schemars(inner(range(max = 7)))]
     pub priorities: Vec<u8>,
-    /// Reserved for each group or queue [bytes].
+    /// Reserve of each group or queue [bytes].
     pub reserved_bytes: u64,
-    /// What each may hold beyond that.
+    /// Limit of each beyond its reserve.
     pub limit: Option<XoffSpec>,
 }
 
-/// When lossless groups of a pool ask for a pause whatever each of them holds.
+/// Threshold at which lossless groups of a pool request a pause regardless of their own occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolXoffSpec {
-    /// Once the groups hold more than this beyond their reserves [bytes]; absent, once the pool has no room.
+    /// Total occupancy beyond the reserves at which the pauses start [bytes]; when the pool is full if
+    /// absent.
     pub bytes: Option<u64>,
-    /// Until they hold that much less [bytes].
+    /// The pauses end when the occupancy is this far below the threshold [bytes].
     pub offset_bytes: u64,
-    /// Which of them ask.
+    /// Groups that request a pause.
     pub pauses: PoolPauseSpec,
 }
 
-/// Which groups of a pool over its threshold ask for a pause.
+/// Groups of a pool above its threshold that request a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PoolPauseSpec {
-    /// Those that hold something beyond their reserve, while they do.
+    /// Those whose occupancy exceeds their reserve, as long as it does.
     Holders,
-    /// These, and all of ports to hosts, whatever they hold.
+    /// Those, and all groups of host-facing ports.
     HostPorts,
 }
 
@@ -86,18 +87,18 @@ pub enum PoolPauseSpec {
 pub struct EgressPoolSpec {
     /// Name of the pool.
     pub name: String,
-    /// Priorities whose queues are in it.
+    /// Priorities of its queues.
     #[schemars(inner(range(max = 7)))]
     pub priorities: Vec<u8>,
-    /// What its queues may hold in all, reserves included [bytes].
+    /// Total size, reserves included [bytes].
     #[schemars(range(min = 1))]
     pub size_bytes: u64,
-    /// Reserved for each of its queues [bytes].
+    /// Reserve of each queue [bytes].
     pub reserved_bytes: u64,
-    /// What each queue may hold beyond that: a frame that would exceed it is dropped. Without it the pool
-    /// alone is a limit.
+    /// Limit of each queue beyond its reserve; frames that would exceed it are dropped. Without it only the
+    /// pool is a limit.
     pub limit: Option<XoffSpec>,
-    /// Queues of some priorities that have a reserve and a limit of their own.
+    /// Reserves and limits of the queues of some priorities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileSpec>,
 }

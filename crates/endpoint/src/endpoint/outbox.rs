@@ -1,7 +1,7 @@
-//! Packets that are sent in one call (GSO).
+//! Batch of packets of one send call (GSO): headers and ICRCs, with payload gathered from memory.
 
+use super::pair::Pair;
 use crate::options::TrafficClass;
-use crate::pair::Pair;
 use crate::socket::{CALL_BYTES_MAX, SEGMENTS_MAX, Socket};
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -17,7 +17,7 @@ const PADDING: [u8; 3] = [0; 3];
 
 /// Socket, destination and traffic class, which packets of one call have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     /// Index of the socket.
     pub(crate) port: usize,
     pub(crate) to: SocketAddrV4,
@@ -28,11 +28,12 @@ pub(crate) struct Way {
 struct Gather {
     /// Offset in the outbox before which it is inserted.
     at: usize,
-    place: usize,
+    /// Index of the queue pair.
+    pair: usize,
     part: Range<usize>,
 }
 
-/// Packets of one [`Way`] that are sent in one call. All have the size of the first; only the last may be
+/// Packets of one [`Route`] that are sent in one call. All have the size of the first; only the last may be
 /// shorter.
 pub(crate) struct Outbox {
     /// Headers, short payloads, padding and ICRCs.
@@ -44,7 +45,7 @@ pub(crate) struct Outbox {
     segment_bytes: usize,
     segments: usize,
     segments_max: usize,
-    way: Way,
+    route: Route,
 }
 
 impl Outbox {
@@ -58,7 +59,7 @@ impl Outbox {
             segment_bytes: 0,
             segments: 0,
             segments_max: usize::from(packets_max).clamp(1, SEGMENTS_MAX),
-            way: Way { port: 0, to, class: TrafficClass::default() },
+            route: Route { port: 0, to, class: TrafficClass::default() },
         }
     }
 
@@ -67,34 +68,36 @@ impl Outbox {
         &mut self,
         sockets: &mut [Socket],
         pairs: &[Pair],
-        (place, way): (usize, Way),
+        pair: usize,
+        route: Route,
         packet: &Outgoing,
     ) -> io::Result<()> {
         let bytes = packet.packet_bytes() + icrc::BYTES;
-        if !sockets[way.port].cuts() || !self.takes(bytes, way) {
+        if !sockets[route.port].can_segment() || !self.fits(bytes, route) {
             self.flush(sockets, pairs)?;
-            (self.way, self.segment_bytes) = (way, bytes);
+            (self.route, self.segment_bytes) = (route, bytes);
         }
-        let path = UdpPath { source: sockets[way.port].local(), destination: way.to };
-        self.append(&path, place, &pairs[place], packet).map_err(io::Error::other)?;
+        let path = UdpPath { source: sockets[route.port].local(), destination: route.to };
+        self.append(&path, pairs, pair, packet).map_err(io::Error::other)?;
         self.filled += bytes;
         self.segments += 1;
         Ok(())
     }
 
-    fn append(&mut self, path: &UdpPath, place: usize, pair: &Pair, packet: &Outgoing) -> wire::Result<()> {
+    fn append(&mut self, path: &UdpPath, pairs: &[Pair], pair: usize, packet: &Outgoing) -> wire::Result<()> {
         let start = self.bytes.len();
         self.bytes.resize(start + packet.header_bytes(), 0);
         packet.encode_headers(&mut self.bytes[start..])?;
-        let part = pair.payload(packet);
+        let part = pairs[pair].payload(packet);
+        let memory = pairs[pair].memory().bytes();
         let padding = &PADDING[..packet.packet_bytes() - packet.header_bytes() - part.len()];
         // The kernel numbers the datagrams of a call from 0 (IPv4 identification).
-        let parts = [&self.bytes[start..], &pair.memory().bytes()[part.clone()], padding];
+        let parts = [&self.bytes[start..], &memory[part.clone()], padding];
         let icrc = path.icrc(self.segments as u16, parts)?;
         if part.len() <= COPIED_BYTES_MAX {
-            self.bytes.extend_from_slice(&pair.memory().bytes()[part]);
+            self.bytes.extend_from_slice(&memory[part]);
         } else {
-            self.gathers.push(Gather { at: self.bytes.len(), place, part });
+            self.gathers.push(Gather { at: self.bytes.len(), pair, part });
         }
         self.bytes.extend_from_slice(padding);
         // IBTA vol. 1, 7.8.1: least significant byte first.
@@ -103,9 +106,9 @@ impl Outbox {
     }
 
     /// Whether a packet of this size can be added to the call.
-    fn takes(&self, bytes: usize, way: Way) -> bool {
+    fn fits(&self, bytes: usize, route: Route) -> bool {
         let is_last_full = self.filled == self.segments * self.segment_bytes;
-        self.way == way
+        self.route == route
             && is_last_full
             && bytes <= self.segment_bytes
             && self.segments < self.segments_max
@@ -119,14 +122,14 @@ impl Outbox {
         }
         let mut slices = [IoSlice::new(&[]); SLICES_MAX];
         let (mut count, mut sent) = (0, 0);
-        for Gather { at, place, part } in &self.gathers {
+        for Gather { at, pair, part } in &self.gathers {
             slices[count] = IoSlice::new(&self.bytes[sent..*at]);
-            slices[count + 1] = IoSlice::new(&pairs[*place].memory().bytes()[part.clone()]);
+            slices[count + 1] = IoSlice::new(&pairs[*pair].memory().bytes()[part.clone()]);
             (count, sent) = (count + 2, *at);
         }
         slices[count] = IoSlice::new(&self.bytes[sent..]);
         let segment_bytes = (self.segments > 1).then_some(self.segment_bytes as u16);
-        let result = sockets[self.way.port].send(&slices[..=count], segment_bytes, &self.way);
+        let result = sockets[self.route.port].send(&slices[..=count], segment_bytes, &self.route);
         self.bytes.clear();
         self.gathers.clear();
         (self.filled, self.segments, self.segment_bytes) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! Real-time priority of a thread.
+//! Guard that gives a thread real-time priority (`SCHED_FIFO`).
 
 use libc::{SCHED_FIFO, SCHED_OTHER, c_int, pthread_self, pthread_setschedparam, sched_param};
 use std::marker::PhantomData;
@@ -6,12 +6,12 @@ use std::marker::PhantomData;
 /// Guard that gives its thread real-time priority until dropped (sched(7), `SCHED_FIFO`), if the host
 /// permits: `CAP_SYS_NICE`, or `RLIMIT_RTPRIO` of 1 or more.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct RealTimePriority {
     /// Not `Send`: the priority belongs to one thread.
     _thread: PhantomData<*const ()>,
 }
 
-impl Prompt {
+impl RealTimePriority {
     /// Raises the priority of this thread.
     pub(super) fn new() -> Self {
         schedule(SCHED_FIFO, 1);
@@ -19,7 +19,7 @@ impl Prompt {
     }
 }
 
-impl Drop for Prompt {
+impl Drop for RealTimePriority {
     fn drop(&mut self) {
         schedule(SCHED_OTHER, 0);
     }
@@ -43,7 +43,7 @@ mod tests {
     }
 
     /// `CAP_SYS_NICE`, number 23 of capabilities(7), or `RLIMIT_RTPRIO`.
-    fn may_be_prompt() -> bool {
+    fn may_raise() -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
         let limit = rustix::process::getrlimit(rustix::process::Resource::Rtprio);
@@ -54,14 +54,14 @@ mod tests {
     fn a_thread_is_prompt_where_the_host_allows_it_and_as_nice_as_before_afterwards() {
         let policies = thread::spawn(|| {
             nice(5).unwrap();
-            let prompt = Prompt::new();
+            let guard = RealTimePriority::new();
             let during = policy();
-            drop(prompt);
+            drop(guard);
             assert_eq!(nice(0).unwrap(), 5);
             (during, policy())
         });
         let (during, after) = policies.join().unwrap();
-        assert_eq!(during, if may_be_prompt() { SCHED_FIFO } else { SCHED_OTHER });
+        assert_eq!(during, if may_raise() { SCHED_FIFO } else { SCHED_OTHER });
         assert_eq!(after, SCHED_OTHER);
     }
 }

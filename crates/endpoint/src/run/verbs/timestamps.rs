@@ -23,7 +23,7 @@ const VISIBLE_AFTER: Span = Span::from_us(100);
 pub(super) struct Stamps {
     device: DeviceClock,
     clock: Clock,
-    line: ClockFit,
+    fit: ClockFit,
     first: Instant,
     readings: u64,
     /// The clock deviates from its specification, or can no longer be read.
@@ -38,12 +38,12 @@ impl Stamps {
     /// Starts reading the clock of an adapter.
     pub(super) fn new(device: DeviceClock, clock: Clock) -> io::Result<Self> {
         let first = read(&device, clock)?;
-        let line = ClockFit::new(first, device.bits, device.khz);
+        let fit = ClockFit::new(first, device.bits, device.khz);
         let drained = clock.now();
         Ok(Self {
             device,
             clock,
-            line,
+            fit,
             first: first.at,
             readings: 1,
             is_given_up: false,
@@ -54,8 +54,8 @@ impl Stamps {
     }
 
     /// Reads the clock if the interval has passed.
-    pub(super) fn keep(&mut self, now: Instant) {
-        let last = self.line.last().at;
+    pub(super) fn poll_clock(&mut self, now: Instant) {
+        let last = self.fit.last().at;
         if now.since(last) >= READ_EVERY.min(READ_EVERY_AT_FIRST + last.since(self.first)) {
             self.read();
         }
@@ -65,7 +65,7 @@ impl Stamps {
     pub(super) fn read(&mut self) {
         if !self.is_given_up {
             self.readings += 1;
-            self.is_given_up = !read(&self.device, self.clock).is_ok_and(|reading| self.line.add(reading));
+            self.is_given_up = !read(&self.device, self.clock).is_ok_and(|reading| self.fit.add(reading));
         }
     }
 
@@ -73,10 +73,10 @@ impl Stamps {
     /// `earliest`, the bound is the last time that the completion queue was empty.
     pub(super) fn time(&mut self, ticks: u64, earliest: Option<Instant>, seen: Instant) -> Instant {
         let earliest = earliest.unwrap_or(Instant(self.drained.0.saturating_sub(VISIBLE_AFTER.0)));
-        let placed = if self.is_given_up { None } else { self.line.place(ticks, earliest, seen) };
-        let count = if placed.is_some() { &mut self.used } else { &mut self.refused };
+        let converted = if self.is_given_up { None } else { self.fit.convert(ticks, earliest, seen) };
+        let count = if converted.is_some() { &mut self.used } else { &mut self.refused };
         *count += 1;
-        placed.unwrap_or(seen)
+        converted.unwrap_or(seen)
     }
 
     /// Notes that all completions up to `at` were polled.
@@ -91,7 +91,7 @@ impl Stamps {
             ("completion_stamps_refused", self.refused),
             ("completion_clock_khz", self.device.khz),
             ("completion_clock_readings", self.readings),
-            ("completion_clock_error_ns", self.line.error().0.div_ceil(1_000)),
+            ("completion_clock_error_ns", self.fit.error().0.div_ceil(1_000)),
         ]
     }
 }
@@ -102,11 +102,11 @@ fn read(device: &DeviceClock, clock: Clock) -> io::Result<Reading> {
     for _ in 0..TRIES {
         let before = clock.now();
         let ticks = device.ticks()?;
-        let took = clock.now().since(before);
+        let duration = clock.now().since(before);
         // Resolution of both clocks: one nanosecond, and one tick of the device.
-        let half = Span(took.0 / 2) + Span::from_ns(1) + Span(1_000_000_000 / device.khz);
+        let half = Span(duration.0 / 2) + Span::from_ns(1) + Span(1_000_000_000 / device.khz);
         if best.is_none_or(|best| half < best.half) {
-            best = Some(Reading { ticks, at: before + Span(took.0 / 2), half });
+            best = Some(Reading { ticks, at: before + Span(duration.0 / 2), half });
         }
     }
     best.ok_or_else(|| unreachable!("it is read more than once"))
