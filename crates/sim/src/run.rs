@@ -12,7 +12,7 @@ use crate::report::{
 };
 use crate::setup::{BuildOptions, FabricNode, TwoPhaseRule};
 use engine::{Hooks, Partition, Window};
-use jobs::{Chosen, Observer, RunError, Stopped, Tally};
+use jobs::{Observer, RowSelection, RunError, Stopped, Tally};
 use record::{Batch, ChunkRow, EventRow};
 use spec::{LossRecovery, RunSpec, RunSummary};
 use std::ops::ControlFlow;
@@ -73,7 +73,9 @@ pub fn run(
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
-    driver.assembler.choose(Chosen::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
+    driver
+        .assembler
+        .choose(RowSelection::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
     let outcome = engine::run(&mut partitions, world.fabric.span, &mut driver);
     driver.report_end(outcome.last, partitions.iter().map(Partition::totals).sum());
     let Driver {
@@ -164,7 +166,7 @@ fn hand_out(
     let graph = &world.fabric.graph;
     let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
-    tally.map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))?;
+    tally.map_or(Ok(()), |tally| tally.emit(|batch| observer.batch(batch)))?;
     let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
     observer.batch(Batch::Priorities(priorities))?;
     hand_out_links(world, end, |mut rows| {
@@ -315,12 +317,12 @@ impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
         self.fast_forward.cut(window, partition)
     }
 
-    fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
+    fn inspect(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
         self.fast_forward.look(now, partition)
     }
 
     #[inline]
-    fn apart_until(&self, totals: Totals) -> Instant {
+    fn unobserved_until(&self, totals: Totals) -> Instant {
         let has_failed = !self.assembler.failed_queue_pairs.is_empty();
         if !has_failed && self.apart.allows(totals, self.assembler.open, self.now) {
             self.fast_forward.rests_until()

@@ -5,22 +5,22 @@ from typing import Final, Literal, NotRequired, TypeAlias, TypedDict
 
 ArrivalProcess: TypeAlias = Literal["poisson", "constant"]
 """
-How gaps between messages are distributed.
+Distribution of gaps between messages.
 """
 
 
 class ArrivalsSpec(TypedDict):
     """
-    When open-loop messages are offered.
+    Times at which open-loop messages are offered.
     """
 
     duration_ps: int
     """
-    Messages are offered for so long, from the start of the job [ps].
+    Duration, from the start of the job [ps].
     """
     process: ArrivalProcess
     """
-    How the gaps between the messages of a rank are distributed.
+    Distribution of the gaps between messages of a rank.
     """
     rate_bps: int
     """
@@ -41,7 +41,7 @@ class CableSpec(TypedDict):
 
 class ChipSpec(TypedDict):
     """
-    Switches of the topology that are one chip: its ports are all of theirs, and they share its buffer.
+    Switches of the topology that are one chip: it has all their ports, and they share its buffer.
     """
 
     name: str
@@ -50,19 +50,19 @@ class ChipSpec(TypedDict):
     """
     switches: list[str]
     """
-    Names of its switches, 2 or more.
+    Names of its switches; at least 2.
     """
 
 
 ChunksObserved: TypeAlias = Literal["all", "sample", "summary"]
 """
-Which chunks have a row. All are counted in any case.
+Chunks that have a row; all are counted in any case.
 """
 
 
 ColourSpec: TypeAlias = Literal["green", "yellow", "red"]
 """
-Drop precedence: green frames are to be dropped last, red ones first.
+Drop precedence: red frames are dropped first, green ones last.
 """
 
 
@@ -73,7 +73,7 @@ class FixedColouringSpec(TypedDict):
 
     colour: ColourSpec
     """
-    Which.
+    The colour.
     """
     kind: Literal["fixed"]
 
@@ -124,8 +124,8 @@ class SingleRateColouringSpec(TypedDict):
 
 ColouringSpec: TypeAlias = FixedColouringSpec | TwoRateColouringSpec | SingleRateColouringSpec
 """
-The colour of frames, or how it is found: by a meter of each port that a host feeds, colour-blind, in
-bytes of frames with FCS, without preamble and gap.
+A fixed colour, or a colour-blind meter per host-facing ingress port, in bytes of frames with FCS, without
+preamble and gap.
 """
 
 
@@ -165,18 +165,18 @@ class DscpSpec(TypedDict):
 
 class DynamicEcnSpec(TypedDict):
     """
-    Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales
-    Kmin and Kmax.
+    Dynamic ECN: at the end of every control interval, each port scales Kmin and Kmax of each of its marked
+    queues.
     """
 
     confirm_intervals: int
     """
-    So many intervals in a row have to speak for a change.
+    Number of consecutive intervals with the same result before a change.
     """
     incast_degree: int
     """
-    Thresholds are lowered while frames of a queue that marks come in by so many ports, unless the link is
-    not used enough.
+    Number of ingress ports of a marking queue from which thresholds are lowered, unless utilisation is
+    too low.
     """
     interval_ps: int
     """
@@ -184,28 +184,28 @@ class DynamicEcnSpec(TypedDict):
     """
     link_use_ppm: int
     """
-    Thresholds are raised while the link is used for less than this part of the time, if frames were
-    marked since they last changed [parts per million].
+    Link utilisation below which thresholds are raised, if frames were marked since their last change
+    [parts per million].
     """
     lower_ppm: int
     """
-    A step down makes the scale smaller by this part of it [parts per million].
+    Relative decrease of the scale per step down [parts per million].
     """
     queueing_delay_ps: int
     """
-    Thresholds are lowered while the mean queue takes longer than this at the rate of the port [ps].
+    Mean queueing delay at the rate of the port above which thresholds are lowered [ps].
     """
     raise_ppm: int
     """
-    A step up makes the scale larger by this part of it [parts per million].
+    Relative increase of the scale per step up [parts per million].
     """
     scale_max_ppm: int
     """
-    Largest scale [parts per million], 1,000,000 or more.
+    Maximum scale [parts per million], at least 1,000,000.
     """
     scale_min_ppm: int
     """
-    Least scale of Kmin and Kmax [parts per million], at most 1,000,000.
+    Minimum scale of Kmin and Kmax [parts per million], at most 1,000,000.
     """
 
 
@@ -217,12 +217,12 @@ Hash of a 5-tuple.
 
 class ExtraDelaySpec(TypedDict):
     """
-    A delay line in a link, as a network impairment emulator puts it there.
+    A delay line in a link, as inserted by a network impairment emulator.
     """
 
     delay_ps: int
     """
-    Delay of each frame besides that of the cable, the same in both directions [ps].
+    Delay of each frame in addition to that of the cable, equal in both directions [ps].
     """
     link: str
     """
@@ -232,7 +232,7 @@ class ExtraDelaySpec(TypedDict):
 
 class LinkDownFailureSpec(TypedDict):
     """
-    Frames on the link, and those sent on it from now on, are lost in both directions.
+    Frames on the link, and those sent on it later, are lost in both directions.
     """
 
     at_ps: int
@@ -265,7 +265,7 @@ class LinkUpFailureSpec(TypedDict):
 
 class LinkRateFailureSpec(TypedDict):
     """
-    The link changes its rate; frames that have begun keep the rate before.
+    The link changes its rate; transmissions in progress keep the old one.
     """
 
     at_ps: int
@@ -279,14 +279,13 @@ class LinkRateFailureSpec(TypedDict):
     """
     rate_bps: int
     """
-    Its rate from now on [bit/s].
+    New rate [bit/s].
     """
 
 
 class BitErrorsFailureSpec(TypedDict):
     """
-    Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where
-    they arrive.
+    The link corrupts bits of frames at random, in both directions; such frames are dropped on arrival.
     """
 
     at_ps: int
@@ -295,8 +294,7 @@ class BitErrorsFailureSpec(TypedDict):
     """
     errors_1e18: int
     """
-    Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and
-    losses.
+    Bit error rate, errors being independent [10^-18]; at most 10^15. 0 ends errors and losses.
     """
     kind: Literal["bit-errors"]
     link: str
@@ -307,7 +305,7 @@ class BitErrorsFailureSpec(TypedDict):
 
 class FrameLossFailureSpec(TypedDict):
     """
-    The link loses frames of any size, each by itself, in both directions: as if their bits were wrong.
+    The link loses frames of any size independently, in both directions, as with bit errors.
     """
 
     at_ps: int
@@ -321,7 +319,7 @@ class FrameLossFailureSpec(TypedDict):
     """
     lost_ppm: int
     """
-    Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
+    Loss rate of frames [parts per million]; at most half. 0 ends errors and losses.
     """
 
 
@@ -359,7 +357,7 @@ class SwitchUpFailureSpec(TypedDict):
 
 ForwardingSpec: TypeAlias = Literal["store-and-forward", "cut-through"]
 """
-When a frame may leave a switch.
+When a switch may forward a frame.
 """
 
 
@@ -380,11 +378,11 @@ class HostClockSpec(TypedDict):
     """
     offset_ps: int
     """
-    It starts its jobs so much later [ps].
+    Delay of the start of its jobs [ps].
     """
     rate_ppb: int
     """
-    How fast it runs: at 10^9 as it should [parts per 10^9].
+    Rate of the clock; 10^9 is nominal [parts per 10^9].
     """
 
 
@@ -410,7 +408,7 @@ class ListedIpv4Spec(TypedDict):
 
 class EthernetLinkLayerSpec(TypedDict):
     """
-    Ethernet: RoCEv2 frames, PFC if it is on.
+    Ethernet: RoCEv2 frames, and PFC if enabled.
     """
 
     kind: Literal["ethernet"]
@@ -418,12 +416,12 @@ class EthernetLinkLayerSpec(TypedDict):
 
 class InfinibandLinkLayerSpec(TypedDict):
     """
-    InfiniBand: local routing, credits for each virtual lane. A virtual lane is a priority.
+    InfiniBand: local routing, and credits per virtual lane. A virtual lane is a priority.
     """
 
     credit_interval_ps: int
     """
-    A receiver grants the credits of a lane at most once in this time [ps].
+    Minimum interval between credit grants of a receiver for a lane [ps].
     """
     kind: Literal["infiniband"]
     vl_buffer_bytes: int
@@ -434,7 +432,7 @@ class InfinibandLinkLayerSpec(TypedDict):
 
 LinkLayerSpec: TypeAlias = EthernetLinkLayerSpec | InfinibandLinkLayerSpec
 """
-What a link is: its frames and its flow control.
+Link layer: frame format and flow control.
 """
 
 
@@ -455,7 +453,7 @@ class LinkSpec(TypedDict):
 
 class EcmpLoadBalancing(TypedDict):
     """
-    By a hash of the 5-tuple with a seed of the switch: one path for each queue pair.
+    By a hash of the 5-tuple and a seed of the switch: one path per queue pair.
     """
 
     hash: EcmpHash
@@ -471,7 +469,7 @@ class EcmpLoadBalancing(TypedDict):
 
 class FlowletLoadBalancing(TypedDict):
     """
-    ECMP, drawn anew after each pause of a queue pair.
+    ECMP, with a new choice after each pause of a queue pair.
     """
 
     gap_ps: int
@@ -491,7 +489,7 @@ class SprayRandomLoadBalancing(TypedDict):
 
 class SprayRoundRobinLoadBalancing(TypedDict):
     """
-    Packets to the next hops in turn.
+    Packets to the next hops round robin.
     """
 
     kind: Literal["spray-round-robin"]
@@ -499,8 +497,8 @@ class SprayRoundRobinLoadBalancing(TypedDict):
 
 class AdaptiveLoadBalancing(TypedDict):
     """
-    Each packet to the next hop with the shortest queue at the start of the time window, refined by what
-    was sent there in it.
+    Each packet to the next hop with the shortest queue: that at the start of the time window plus the
+    packets sent since.
     """
 
     kind: Literal["adaptive"]
@@ -508,7 +506,7 @@ class AdaptiveLoadBalancing(TypedDict):
 
 class DModKLoadBalancing(TypedDict):
     """
-    D-mod-k: by the destination alone, as the forwarding tables of a fat tree have it.
+    D-mod-k: by the destination only, as in the forwarding tables of a fat tree.
     """
 
     kind: Literal["d-mod-k"]
@@ -528,27 +526,27 @@ class WeightedLoadBalancing(TypedDict):
 
 LossRecovery: TypeAlias = Literal["go_back_n", "selective", "none"]
 """
-What the requester does about loss.
+Loss recovery of the requester.
 """
 
 
 class MarkerSpec(TypedDict):
     """
-    What colours frames that come in from hosts; a frame keeps its colour to the end of its way. TCP's
+    Marker: colours frames that arrive from hosts; a frame keeps its colour on its whole path. TCP
     acknowledgements are always green.
     """
 
     colouring: ColouringSpec
     """
-    The colour, or how it is found.
+    A fixed colour, or a meter.
     """
     hosts: NotRequired[list[int] | None]
     """
-    Hosts whose frames it colours; those of all when absent.
+    Hosts whose frames it colours; all when absent.
     """
     priorities: NotRequired[list[int] | None]
     """
-    Priorities whose frames it colours; those of all when absent.
+    Priorities whose frames it colours; all when absent.
     """
 
 
@@ -578,19 +576,19 @@ class MessageCostSpec(TypedDict):
 
 NicDirection: TypeAlias = Literal["both", "send", "receive"]
 """
-What of a NIC is slow; the rest works at line rate.
+Slow direction of a NIC; the other works at line rate.
 """
 
 
 class ObserveSpec(TypedDict):
     """
-    What is sampled while running.
+    Sampling during the run.
     """
 
     chunk_rows: int
     """
-    About this many rows of chunks stay of a sample: those of one chunk in k, with the smallest k that
-    fits what is expected.
+    Approximate number of rows of a sample: one chunk in k, with the smallest k that fits the expected
+    number of rows.
     """
     chunks: ChunksObserved
     """
@@ -598,7 +596,7 @@ class ObserveSpec(TypedDict):
     """
     path_rows: int
     """
-    At most this many rows of table `paths`; 0 leaves it empty.
+    Maximum rows of table `paths`; 0 leaves it empty.
     """
     series_interval_ps: int
     """
@@ -606,23 +604,22 @@ class ObserveSpec(TypedDict):
     """
     series_points: int
     """
-    At most this many points in one sampled series; the interval doubles when it is full. 0 samples
-    nothing.
+    Maximum points of a sampled series; the interval doubles when it is full. 0 disables sampling.
     """
     series_ports: int
     """
-    At most this many sampled ports; the rest are left out, hosts first.
+    Maximum number of sampled ports; ports of hosts are omitted first.
     """
     series_qps: int
     """
-    At most this many queue pairs whose rate is sampled, and at most as many TCP connections whose
-    deliveries are: every k-th, with the smallest k that fits.
+    Maximum number of queue pairs with sampled rate, and of TCP connections with sampled deliveries: every
+    k-th, with the smallest k that fits.
     """
 
 
 class PinSpec(TypedDict):
     """
-    Where a switch sends a queue pair.
+    The uplink of a queue pair at a switch.
     """
 
     qp: int
@@ -641,26 +638,27 @@ class PinSpec(TypedDict):
 
 PoolPauseSpec: TypeAlias = Literal["holders", "host-ports"]
 """
-Which groups of a pool over its threshold ask for a pause.
+Groups of a pool above its threshold that request a pause.
 """
 
 
 class PoolXoffSpec(TypedDict):
     """
-    When lossless groups of a pool ask for a pause whatever each of them holds.
+    Threshold at which lossless groups of a pool request a pause regardless of their own occupancy.
     """
 
     bytes: NotRequired[int | None]
     """
-    Once the groups hold more than this beyond their reserves [bytes]; absent, once the pool has no room.
+    Total occupancy beyond the reserves at which the pauses start [bytes]; when the pool is full if
+    absent.
     """
     offset_bytes: int
     """
-    Until they hold that much less [bytes].
+    The pauses end when the occupancy is this far below the threshold [bytes].
     """
     pauses: PoolPauseSpec
     """
-    Which of them ask.
+    Groups that request a pause.
     """
 
 
@@ -869,11 +867,11 @@ class RatioSpec(TypedDict):
 
     denominator: int
     """
-    Denominator, 1 or more.
+    Denominator, at least 1.
     """
     numerator: int
     """
-    Numerator, 1 or more.
+    Numerator, at least 1.
     """
 
 
@@ -887,7 +885,7 @@ class StartReleaseSpec(TypedDict):
 
 class EndReleaseSpec(TypedDict):
     """
-    All of it when its last byte has left.
+    All of it at the end of its transmission.
     """
 
     kind: Literal["end"]
@@ -895,7 +893,7 @@ class EndReleaseSpec(TypedDict):
 
 class CellsReleaseSpec(TypedDict):
     """
-    Each cell when its last byte has left.
+    Each cell when its last byte was sent.
     """
 
     bytes: int
@@ -907,42 +905,41 @@ class CellsReleaseSpec(TypedDict):
 
 ReleaseSpec: TypeAlias = StartReleaseSpec | EndReleaseSpec | CellsReleaseSpec
 """
-When what a frame takes of the buffer is free again.
+When the buffer space of a frame is released.
 """
 
 
 class RendezvousSpec(TypedDict):
     """
-    The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it
-    is sent.
+    Handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it is
+    sent.
     """
 
     control_bytes: int
     """
-    Payload of an announcement, and of a clearance [bytes].
+    Payload of an announcement and of a clearance [bytes].
     """
     threshold_bytes: int
     """
-    Messages of this size and more have it [bytes].
+    Minimum size of messages with a handshake [bytes].
     """
 
 
 class RoundsRepeatSpec(TypedDict):
     """
-    A number of rounds, back to back.
+    A fixed number of rounds, back to back.
     """
 
     kind: Literal["rounds"]
     rounds: int
     """
-    How many, 1 or more.
+    Number of rounds; at least 1.
     """
 
 
 class UntilOthersEndRepeatSpec(TypedDict):
     """
-    Round after round until every job that is not repeated in this way has ended; what is under way then
-    is cut off.
+    Rounds until every job with a fixed number of rounds has ended; transfers in flight are then cut off.
     """
 
     kind: Literal["until-others-end"]
@@ -950,23 +947,23 @@ class UntilOthersEndRepeatSpec(TypedDict):
 
 RepeatSpec: TypeAlias = RoundsRepeatSpec | UntilOthersEndRepeatSpec
 """
-How often a job runs within one run. A rank starts its next round when everything it sent in this one is
-acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds
-share the queue pairs.
+Number of rounds of a job within a run. A rank starts its next round when all it sent in this one is
+acknowledged and all it receives has arrived; there is no barrier between the ranks. Rounds share the
+queue pairs.
 """
 
 
 class ScheduledSpec(TypedDict):
     """
-    Switches of the scheduled family, in place of Ethernet ones: each leaf has a virtual output queue (VOQ)
-    for every host-facing port of the fabric and priority, sends from it only what the scheduler of that port
-    has granted, and sprays it as cells over all its fabric links. The buffer and PFC of the switch are those
-    of the VOQs.
+    Scheduled switches, instead of Ethernet ones: each leaf has a virtual output queue (VOQ) per host-facing
+    port of the fabric and priority. It sends from a VOQ only as the scheduler of that port grants credits,
+    and sprays the data as cells over all its fabric links. The buffer and PFC of the switch are those of the
+    VOQs.
     """
 
     cell_bytes: int
     """
-    Largest cell on a fabric link, its header included [bytes].
+    Maximum cell on a fabric link, header included [bytes].
     """
     cell_header_bytes: int
     """
@@ -974,24 +971,24 @@ class ScheduledSpec(TypedDict):
     """
     control_cell_bytes: int
     """
-    What a request or a grant takes on a fabric link [bytes].
+    Size of a request or grant on a fabric link [bytes].
     """
     credit_bytes: int
     """
-    What one credit lets a VOQ send [bytes on the link of the host, preamble and gap included].
+    Bytes that a VOQ may send per credit [bytes on the link of the host, preamble and gap included].
     """
     credit_speedup_ppm: int
     """
-    Credits are granted at this part of the rate of their port [parts per million].
+    Rate of credits relative to that of their port [parts per million].
     """
     egress_buffer_bytes: NotRequired[int | None]
     """
-    A port's scheduler grants a priority no more while this much is granted and has not left by the port
-    [bytes]; twice what the port sends in one round trip through the fabric when absent.
+    Maximum of granted bytes of a priority that a port has not sent [bytes]; twice the bandwidth-delay
+    product of the port and one round trip through the fabric when absent.
     """
     fabric_speedup_ppm: int
     """
-    Fabric links carry cells at this part of their rate in the topology [parts per million].
+    Rate of fabric links for cells, relative to their rate in the topology [parts per million].
     """
 
 
@@ -1026,16 +1023,16 @@ Which priority a port serves next.
 
 class SharedMemorySpec(TypedDict):
     """
-    What ranks on one host have between them in place of the network.
+    Shared memory, which ranks of one host use instead of the network.
     """
 
     latency_ps: int
     """
-    From then on until the receiver has it [ps].
+    Latency from the end of the copy to the receiver [ps].
     """
     rate_bps: int
     """
-    Rate at which a rank copies to the others of its host, one message after the other [bit/s].
+    Rate at which a rank copies to others of its host, one message at a time [bit/s].
     """
 
 
@@ -1059,64 +1056,64 @@ class OperationsStorageLength(TypedDict):
     kind: Literal["operations"]
     operations: int
     """
-    How many, of each client.
+    Number per client.
     """
 
 
 StorageLength: TypeAlias = DurationStorageLength | OperationsStorageLength
 """
-When a storage client issues no more operations.
+When a storage client stops issuing operations.
 """
 
 
 class StorageSpec(TypedDict):
     """
-    Storage over RDMA: clients keep operations outstanding, each to a target drawn at random (NVMe over
-    Fabrics). The block size is the data size of the job.
+    Storage over RDMA (NVMe over Fabrics): clients keep operations outstanding, each to a random target. The
+    block size is the data size of the job.
     """
 
     clients: int
     """
-    The first so many ranks of the job are clients, the others targets.
+    Number of clients: the first ranks of the job; the others are targets.
     """
     depth: int
     """
-    Operations that each client keeps outstanding, 1 to 65,535.
+    Outstanding operations of each client, 1 to 65,535.
     """
     in_capsule_bytes: int
     """
-    The data of a write travels with its command up to this block size [bytes]; above it the target
-    fetches them with RDMA READ.
+    Maximum block size of writes whose data are sent with the command [bytes]; above it the target fetches
+    them with RDMA READ.
     """
     length: StorageLength
     """
-    When a client issues no more operations. Not for a job that runs until others end.
+    When a client stops issuing operations; unused for a job that runs until others end.
     """
     outstanding_reads: int
     """
-    READ requests that a target keeps unanswered on one queue pair.
+    Maximum outstanding READ requests of a target per queue pair.
     """
     read_ppm: int
     """
-    Operations that read [parts per million]; the others write.
+    Fraction of operations that read [parts per million]; the others write.
     """
     service_rate_bps: NotRequired[int | None]
     """
-    How fast a target stores and fetches data [bit/s]; without limit when absent.
+    Rate at which a target stores and fetches data [bit/s]; unlimited when absent.
     """
     service_time_ps: int
     """
-    What a target takes for each operation besides [ps]; it serves one after the other.
+    Additional service time of a target per operation [ps]; operations are served one at a time.
     """
     warm_up_ps: int
     """
-    Operations issued sooner after the start of the job are not measured [ps].
+    Warm-up: operations issued earlier after the start of the job are not measured [ps].
     """
 
 
 StormActionSpec: TypeAlias = Literal["drop", "forward"]
 """
-What becomes of the frames of a queue in a storm.
+Treatment of the frames of a queue in a storm.
 """
 
 
@@ -1139,7 +1136,7 @@ class TcpSpec(TypedDict):
 
     ack_every: int
     """
-    Segments in order that one acknowledgement covers.
+    In-order segments per acknowledgement.
     """
     algorithm: str
     """
@@ -1147,19 +1144,19 @@ class TcpSpec(TypedDict):
     """
     collective: str
     """
-    Who sends to whom: each pair of sender and receiver of this collective has connections.
+    Collective whose pairs of sender and receiver have connections.
     """
     congestion: TcpCongestion
     """
-    What sets the congestion window.
+    Congestion control.
     """
     connections: int
     """
-    Connections of each pair.
+    Connections per pair.
     """
     delayed_ack_ps: int
     """
-    After this time it is sent at the latest [ps].
+    Maximum delay of an acknowledgement [ps].
     """
     dscp: NotRequired[int | None]
     """
@@ -1167,8 +1164,8 @@ class TcpSpec(TypedDict):
     """
     duration_ps: NotRequired[int | None]
     """
-    The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without
-    it, until every job and other TCP traffic has ended.
+    Duration of writing [ps]; the traffic ends when all is acknowledged. Without it, until all jobs and
+    other TCP traffic have ended.
     """
     hosts: list[int]
     """
@@ -1177,7 +1174,7 @@ class TcpSpec(TypedDict):
     """
     initial_window_segments: int
     """
-    First congestion window [segments].
+    Initial congestion window [segments].
     """
     mtu_bytes: int
     """
@@ -1189,8 +1186,8 @@ class TcpSpec(TypedDict):
     """
     outstanding_writes: NotRequired[int | None]
     """
-    A closed loop: each connection has so many writes unacknowledged, and writes again when one is
-    acknowledged; without it writes wait for none before them. Needs applications without a rate.
+    Closed loop: number of unacknowledged writes per connection. Without it writes do not wait for earlier
+    ones. Requires applications without a rate.
     """
     priority: int
     """
@@ -1198,8 +1195,8 @@ class TcpSpec(TypedDict):
     """
     rate_bps: NotRequired[int | None]
     """
-    Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is
-    always more to send.
+    Payload rate offered by each sending host, split evenly over its connections [bit/s]; unlimited
+    without it.
     """
     root: int
     """
@@ -1211,32 +1208,32 @@ class TcpSpec(TypedDict):
     """
     rto_max_ps: int
     """
-    Largest one [ps].
+    Maximum [ps].
     """
     rto_min_ps: int
     """
-    Smallest one [ps].
+    Minimum [ps].
     """
     start_ps: int
     """
-    When it starts [ps].
+    Start [ps].
     """
     start_spread_ps: int
     """
-    Each connection starts that much later at most, drawn at random [ps].
+    Maximum random delay of the start of each connection [ps].
     """
     stream: int
     """
-    Number of its random draws, unique in the run.
+    Number of its random streams, unique in the run.
     """
     window_bytes: int
     """
-    At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes];
-    at most [`TCP_WINDOW_SEGMENTS_MAX`] segments.
+    Maximum of unacknowledged bytes: minimum of send buffer and receive window [bytes]; at most
+    [`TCP_WINDOW_SEGMENTS_MAX`] segments.
     """
     write_bytes: int
     """
-    The application writes so much at a time [bytes]; rounded up to whole segments.
+    Size of a write of the application [bytes]; rounded up to whole segments.
     """
 
 
@@ -1477,7 +1474,7 @@ class TransportSpec(TypedDict):
 
     ack_every: int
     """
-    The responder acknowledges at least every so many packets, and at message end.
+    Maximum packets per acknowledgement of the responder, which also acknowledges the end of a message.
     """
     dscp: NotRequired[DscpSpec | None]
     """
@@ -1485,7 +1482,7 @@ class TransportSpec(TypedDict):
     """
     message_bytes: int
     """
-    Size of one RDMA message [bytes]; a data chunk is cut into messages.
+    Size of an RDMA message [bytes]; a data chunk is split into messages.
     """
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096]
     """
@@ -1493,9 +1490,8 @@ class TransportSpec(TypedDict):
     """
     ooo_window_packets: int
     """
-    Selective recovery: packets this far beyond the first missing one are refused, so the requester sends
-    no further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to
-    2^23.
+    Selective recovery: packets this far beyond the first missing one are rejected, which also limits the
+    requester; a packet is assumed lost when one three quarters as far beyond it has arrived. 1 to 2^23.
     """
     priorities: PrioritySpec
     """
@@ -1511,24 +1507,24 @@ class TransportSpec(TypedDict):
     """
     rate_control: RateControl
     """
-    How the requester paces itself.
+    Rate control of the requester.
     """
     recovery: LossRecovery
     """
-    What the requester does about loss.
+    Loss recovery of the requester.
     """
     retry_count: int
     """
-    On a timeout the requester resends, this many times without progress in between, then the queue pair
-    fails at the next timeout; at most 65,535.
+    Maximum retransmissions by timeout without progress in between; the queue pair fails at the next
+    timeout. At most 65,535.
     """
     timeout_ps: int
     """
-    Time without progress after which the requester resends [ps].
+    Time without progress after which the requester retransmits [ps].
     """
     window_packets: int
     """
-    At most this many packets unacknowledged on a queue pair; at most 2^23 (IBTA 1.7, 9.7.2).
+    Maximum unacknowledged packets of a queue pair; at most 2^23 (IBTA 1.7, 9.7.2).
     """
 
 
@@ -1539,22 +1535,22 @@ class WatchdogSpec(TypedDict):
 
     action: StormActionSpec
     """
-    What becomes of the frames of a queue in a storm.
+    Treatment of the frames of a queue in a storm.
     """
     detection_ps: int
     """
-    A queue that is paused, holds frames and has sent none for this long is in a storm [ps].
+    A non-empty paused queue that has sent nothing for this time is in a storm [ps].
     """
     restoration_ps: int
     """
-    The storm is over when no pause has come in for this long [ps].
+    The storm ends when no pause has arrived for this time [ps].
     """
 
 
 class WredCurveSpec(TypedDict):
     """
-    What WRED does with frames of a colour: with probability 0 below Kmin, rising linearly to Pmax at Kmax, 1
-    above, it marks those that are ECN-capable, if ECN is on, and drops others.
+    WRED of one colour: with probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above, ECN-capable
+    frames are marked (with `ecn`) and others dropped.
     """
 
     ecn: bool
@@ -1577,8 +1573,7 @@ class WredCurveSpec(TypedDict):
 
 class WredSpec(TypedDict):
     """
-    WRED by colour, on the queue as it is when a frame enters it: of each colour what becomes of its frames;
-    of one that is absent all pass.
+    WRED by colour, on the queue length when a frame is enqueued. All frames of an absent colour pass.
     """
 
     green: NotRequired[WredCurveSpec | None]
@@ -1609,43 +1604,42 @@ class StaticXoffSpec(TypedDict):
 
 class DynamicXoffSpec(TypedDict):
     """
-    A share of the shared buffer that is free.
+    A multiple of the free shared buffer.
     """
 
     alpha: RatioSpec
     """
-    The share.
+    The factor.
     """
     kind: Literal["dynamic"]
 
 
 XoffSpec: TypeAlias = StaticXoffSpec | DynamicXoffSpec
 """
-Threshold of a pause, or of what a group or queue may hold.
+Threshold of a pause, or limit of a priority group or queue.
 """
 
 
 class ClockSpec(TypedDict):
     """
-    Clocks of hosts, which no two have alike.
+    Clocks of hosts: offset, drift and jitter.
     """
 
     drift_ppb_max: int
     """
-    A host sends faster or slower than its rates say by a part drawn for it, up to this [parts per 10^9].
+    Maximum random deviation of a host's sending rates [parts per 10^9].
     """
     hosts: list[HostClockSpec]
     """
-    Hosts for which no offset and no drift is drawn.
+    Hosts with a fixed offset and drift.
     """
     jitter_ps_max: int
     """
-    A frame of data leaves later than its turn by a time drawn for it, up to this [ps]; its turn does not
-    move.
+    Maximum random delay of each data frame [ps]; does not shift the schedule of later frames.
     """
     offset_ps_max: int
     """
-    A host starts its jobs later by a time drawn for it, up to this [ps].
+    Maximum random delay of the start of a host's jobs [ps].
     """
 
 
@@ -1675,7 +1669,7 @@ class EcnSpec(TypedDict):
 
     dynamic: NotRequired[DynamicEcnSpec | None]
     """
-    How each port moves its thresholds, if it does.
+    Dynamic thresholds, if any.
     """
     kmax_bytes: int
     """
@@ -1695,19 +1689,18 @@ class EcnSpec(TypedDict):
     """
     reference_rate_bps: NotRequired[int | None]
     """
-    Thresholds are scaled to each port's rate from this one [bit/s]; absent, they hold for every port.
+    Thresholds are scaled from this rate to that of each port [bit/s]; not scaled when absent.
     """
     wred: NotRequired[WredSpec | None]
     """
-    What becomes of frames by their colour, in place of marking; absent, colours do not matter and nothing
-    is dropped.
+    Marking and drops by colour, instead of marking; when absent, colours have no effect and nothing is
+    dropped.
     """
 
 
 class NicThroughputFailureSpec(TypedDict):
     """
-    The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either
-    direction.
+    The NIC of a host works at a fraction of its rate; replaces earlier fractions in both directions.
     """
 
     at_ps: int
@@ -1716,7 +1709,7 @@ class NicThroughputFailureSpec(TypedDict):
     """
     direction: NicDirection
     """
-    What is slow from now on; the other direction works at line rate.
+    Slow direction; the other works at line rate.
     """
     host: int
     """
@@ -1725,7 +1718,7 @@ class NicThroughputFailureSpec(TypedDict):
     kind: Literal["nic-throughput"]
     throughput_ppm: int
     """
-    What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
+    Throughput relative to line rate [parts per million]; 10^6 is line rate.
     """
 
 
@@ -1740,7 +1733,7 @@ FailureSpec: TypeAlias = (
     | SwitchUpFailureSpec
 )
 """
-Something that fails or is repaired.
+A failure or repair.
 """
 
 
@@ -1751,7 +1744,7 @@ class ImpairmentSpec(TypedDict):
 
     direction: NicDirection
     """
-    What is slow.
+    Slow direction.
     """
     host: int
     """
@@ -1759,7 +1752,7 @@ class ImpairmentSpec(TypedDict):
     """
     throughput_ppm: int
     """
-    What is left of its throughput, of line rate [parts per million].
+    Throughput relative to line rate [parts per million].
     """
 
 
@@ -1800,43 +1793,42 @@ class JobSpec(TypedDict):
 
     algorithm: str
     """
-    How they do it: an algorithm of that collective, such as `ring`.
+    Algorithm of that collective, such as `ring`.
     """
     arrivals: NotRequired[ArrivalsSpec | None]
     """
-    Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to
-    its peers of the pattern at these times, whatever became of those before.
+    Open-loop traffic instead of a collective's schedule: each rank offers messages of `data_bytes` to its
+    peers of the pattern at these times, regardless of the progress of earlier ones.
     """
     barrier: bool
     """
-    Ranks wait for each other between rounds, by messages without payload; no round contains that.
+    Barrier between rounds, by messages without payload; not part of any round.
     """
     collective: str
     """
-    What the ranks do together: a collective of the workload registry, such as `all-reduce`.
+    Collective of the workload registry, such as `all-reduce`.
     """
     compute_ps: NotRequired[int | None]
     """
-    Each rank computes for so long at the beginning of a round, before it posts anything [ps]; not at all
-    when absent.
+    Computation of each rank at the start of a round, before any post [ps]; none when absent.
     """
     copies_own_block: bool
     """
-    Each rank copies its own block in memory at the beginning of a round, before it posts anything: of
-    collectives in which every rank has one, all-to-all and all-gather.
+    Each rank copies its own block in memory at the start of a round, before any post: for collectives in
+    which each rank has one, all-to-all and all-gather.
     """
     data_bytes: int
     """
-    Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
+    Data size S of the collective [bytes]; its meaning per collective: models.md, section 2.
     """
     dscp: NotRequired[int | None]
     """
-    Code point of its data, in place of that of the transport (RFC 2474).
+    Code point of its data, instead of that of the transport (RFC 2474).
     """
     hosts: list[int]
     """
     The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are
-    processes that share its NIC; what they send each other takes its shared memory.
+    processes that share its NIC; they send to each other through shared memory.
     """
     name: str
     """
@@ -1844,16 +1836,16 @@ class JobSpec(TypedDict):
     """
     receive_overhead_ps: int
     """
-    Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of
-    LogGP [ps].
+    Time for which a rank is busy with each message that has arrived, before dependent messages are
+    posted: o_r of LogGP [ps].
     """
     rendezvous: NotRequired[RendezvousSpec | None]
     """
-    Large messages between hosts are announced and wait until they are cleared, as in MPI.
+    Handshake before large messages between hosts, as in MPI.
     """
     repeat: RepeatSpec
     """
-    How often the job runs.
+    Number of rounds.
     """
     root: int
     """
@@ -1861,16 +1853,16 @@ class JobSpec(TypedDict):
     """
     root_shift: bool
     """
-    The root moves on to the next rank from round to round.
+    The root is the next rank in each round.
     """
     round_bytes: NotRequired[list[int] | None]
     """
-    Data size of each round of a cycle, where rounds differ in size [bytes]: round `i` has entry `i` modulo
-    their number. `data_bytes` is then the largest of them. Rounds share the queue pairs.
+    Data size of each round of a cycle, where rounds differ in size [bytes]: round `i` has entry `i`
+    modulo their number. `data_bytes` is then the largest of them. Rounds share the queue pairs.
     """
     send_overhead_ps: int
     """
-    Time for which a rank is busy with each message it sends, one after the other: o_s of LogGP [ps].
+    Time for which a rank is busy with each message it sends, one at a time: o_s of LogGP [ps].
     """
     start_ps: int
     """
@@ -1882,22 +1874,23 @@ class JobSpec(TypedDict):
     """
     storage: NotRequired[StorageSpec | None]
     """
-    Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes`
+    Storage clients and targets instead of a collective; `collective` is then `storage`, and `data_bytes`
     the block size.
     """
     stream: int
     """
-    Number of its random draws, unique in the run: a job keeps its paths and patterns when others leave.
+    Number of its random streams, unique in the run: a job keeps its paths and patterns without the
+    others.
     """
     warm_up_rounds: int
     """
-    Rounds before those, like them but in none of their figures.
+    Warm-up rounds before those, excluded from all results.
     """
 
 
 class PinnedLoadBalancing(TypedDict):
     """
-    An explicit uplink for each queue pair at some switches, ECMP elsewhere.
+    An explicit uplink per queue pair at some switches; ECMP at others.
     """
 
     kind: Literal["pinned"]
@@ -1924,52 +1917,51 @@ How a switch chooses among equal next hops.
 
 class NicSpec(TypedDict):
     """
-    Every NIC.
+    All NICs.
     """
 
     cnp_above_bytes: NotRequired[int | None]
     """
-    With DCQCN a receiver also answers data by CNPs that arrives while its receive buffer holds more than
-    this [bytes]; never when absent.
+    With DCQCN: level of the receive buffer above which a receiver also sends CNPs for unmarked data
+    [bytes]; never when absent.
     """
     drain_rate_bps: NotRequired[int | None]
     """
-    How fast the host takes data out of the NIC's receive buffer [bit/s]; at line rate when absent.
+    Rate at which the host drains the NIC's receive buffer [bit/s]; line rate when absent.
     """
     impairments: list[ImpairmentSpec]
     """
-    Hosts with NICs that work slower than they should.
+    NICs below their nominal rate.
     """
     latency_ps: int
     """
-    Fixed latency on each side, sending and receiving [ps].
+    Fixed latency of sending and of receiving [ps].
     """
     messages: NotRequired[MessageCostSpec | None]
     """
-    What messages cost beside their bytes; nothing when absent.
+    Cost per message in addition to its bytes; none when absent.
     """
     packets_per_turn: NotRequired[int | None]
     """
-    A queue pair at line rate sends so many packets before the next one at its port has its turn; 1 when
-    absent.
+    Packets that a queue pair at line rate sends before the next one of its port is served; 1 when absent.
     """
     pause_reaction_ps: NotRequired[int | None]
     """
-    From the last bit of a pause frame in to its effect [ps], the latency or more; the latency when
-    absent.
+    Time from the last received bit of a pause frame to its effect [ps], at least the latency; the latency
+    when absent.
     """
     pause_response_ps: NotRequired[int]
     """
-    From a level of the receive buffer to the earliest start of the pause frame on the link, beyond the
-    latency [ps].
+    Time from crossing the level of the receive buffer to the earliest start of the pause frame, in
+    addition to the latency [ps].
     """
     receive_buffer_bytes: int
     """
-    Receive buffer [bytes]; it matters only with a drain rate.
+    Size of the receive buffer [bytes]; relevant only with a drain rate.
     """
     receive_xoff_bytes: int
     """
-    The NIC asks for a pause above this level of its receive buffer [bytes], if PFC is on.
+    Level of the receive buffer above which the NIC requests a pause, with PFC [bytes].
     """
 
 
@@ -1980,12 +1972,12 @@ class PfcSpec(TypedDict):
 
     ends_by_time: NotRequired[bool]
     """
-    A pause ends when its time is over, not by a pause frame with zero quanta (XON).
+    A pause ends when its time expires, not by a pause frame with zero quanta (XON).
     """
     headroom_bytes: NotRequired[int | None]
     """
-    Buffer kept for what is still in flight after a pause was requested, for each (ingress port, lossless
-    priority) [bytes]; computed from rate, delay and response time of the port when absent.
+    Headroom for data in flight after a pause request, per (ingress port, lossless priority) [bytes];
+    computed from rate, delay and response time of the port when absent.
     """
     priorities: list[int]
     """
@@ -1997,8 +1989,8 @@ class PfcSpec(TypedDict):
     """
     reaction_ps: NotRequired[int | None]
     """
-    From the last bit of a pause frame in to its effect [ps], the pipeline latency or more; that latency
-    when absent.
+    Time from the last received bit of a pause frame to its effect [ps], at least the pipeline latency;
+    that latency when absent.
     """
     reserved_bytes: int
     """
@@ -2006,38 +1998,39 @@ class PfcSpec(TypedDict):
     """
     response_ps: NotRequired[int]
     """
-    From the crossing of a threshold, behind the pipeline, to the earliest start of the pause frame [ps].
+    Time from the crossing of a threshold, after the pipeline, to the earliest start of the pause frame
+    [ps].
     """
     watchdog: NotRequired[WatchdogSpec | None]
     """
-    The watchdog of paused queues, if there is one.
+    Watchdog of paused queues, if any.
     """
     xoff: XoffSpec
     """
-    How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause.
+    Occupancy of the shared buffer by one (ingress port, priority) above which it requests a pause.
     """
     xon_offset_bytes: int
     """
-    The pause ends once that much less than at the threshold is held [bytes].
+    The pause ends when the occupancy is this far below the threshold [bytes].
     """
 
 
 class ProfileSpec(TypedDict):
     """
-    What the groups or queues of some priorities of a pool may hold, where others of it hold something else.
+    Reserve and limit of the groups or queues of some priorities of a pool.
     """
 
     limit: NotRequired[XoffSpec | None]
     """
-    What each may hold beyond that.
+    Limit of each beyond its reserve.
     """
     priorities: list[int]
     """
-    The priorities, of those of the pool.
+    Some priorities of the pool.
     """
     reserved_bytes: int
     """
-    Reserved for each group or queue [bytes].
+    Reserve of each group or queue [bytes].
     """
 
 
@@ -2078,7 +2071,7 @@ Topology of a run: one of the builders.
 
 class AddressSpec(TypedDict):
     """
-    Addresses of host ports that a plan gives. The IPv4 addresses enter the hash of ECMP.
+    Configured addresses of host ports. The IPv4 addresses are hashed by ECMP.
     """
 
     ipv4: NotRequired[Ipv4Spec | None]
@@ -2087,11 +2080,12 @@ class AddressSpec(TypedDict):
     """
     mac_first: NotRequired[int | None]
     """
-    MAC address of the first host port; those that follow count up. Those of the topology when absent.
+    MAC address of the first host port, incremented for each further port; those of the topology when
+    absent.
     """
     vlan: NotRequired[int | None]
     """
-    VLAN whose tag every frame of data has, TCP included; no tag when absent. IEEE 802.1Q-2022, 9.6.
+    VLAN tag of all data frames, TCP included; none when absent. IEEE 802.1Q-2022, 9.6.
     """
 
 
@@ -2102,8 +2096,8 @@ class EgressPoolSpec(TypedDict):
 
     limit: NotRequired[XoffSpec | None]
     """
-    What each queue may hold beyond that: a frame that would exceed it is dropped. Without it the pool
-    alone is a limit.
+    Limit of each queue beyond its reserve; frames that would exceed it are dropped. Without it only the
+    pool is a limit.
     """
     name: str
     """
@@ -2111,39 +2105,39 @@ class EgressPoolSpec(TypedDict):
     """
     priorities: list[int]
     """
-    Priorities whose queues are in it.
+    Priorities of its queues.
     """
     profiles: NotRequired[list[ProfileSpec]]
     """
-    Queues of some priorities that have a reserve and a limit of their own.
+    Reserves and limits of the queues of some priorities.
     """
     reserved_bytes: int
     """
-    Reserved for each of its queues [bytes].
+    Reserve of each queue [bytes].
     """
     size_bytes: int
     """
-    What its queues may hold in all, reserves included [bytes].
+    Total size, reserves included [bytes].
     """
 
 
 class IngressPoolSpec(TypedDict):
     """
-    A pool of priority groups. Of those of lossless priorities PFC says what each may hold.
+    A pool of priority groups. PFC limits the groups of lossless priorities.
     """
 
     headroom_bytes: NotRequired[int | None]
     """
-    Headroom that its lossless groups share [bytes]; absent, each has its own.
+    Headroom shared by its lossless groups [bytes]; each has its own when absent.
     """
     headroom_in_size: NotRequired[bool]
     """
-    Headroom is a part of `size_bytes`, not beside it.
+    Headroom is a part of `size_bytes`, not added to it.
     """
     limit: NotRequired[XoffSpec | None]
     """
-    What each of its lossy groups may hold beyond that: a frame that would exceed it is dropped. Without
-    it the pool alone is a limit.
+    Limit of each lossy group beyond its reserve; frames that would exceed it are dropped. Without it only
+    the pool is a limit.
     """
     name: str
     """
@@ -2151,23 +2145,23 @@ class IngressPoolSpec(TypedDict):
     """
     priorities: list[int]
     """
-    Priorities whose groups are in it.
+    Priorities of its groups.
     """
     profiles: NotRequired[list[ProfileSpec]]
     """
-    Lossy groups of some priorities that have a reserve and a limit of their own.
+    Reserves and limits of the lossy groups of some priorities.
     """
     reserved_bytes: int
     """
-    Reserved for each of its lossy groups [bytes].
+    Reserve of each lossy group [bytes].
     """
     size_bytes: int
     """
-    What its groups may hold in all, reserves included and headroom not, unless it says so [bytes].
+    Total size, reserves included, and headroom if `headroom_in_size` [bytes].
     """
     xoff: NotRequired[PoolXoffSpec | None]
     """
-    When all its lossless groups ask for a pause, if they ever do.
+    Threshold of the pool at which its lossless groups request a pause, if any.
     """
 
 
@@ -2175,7 +2169,7 @@ class PoolsSpec(TypedDict):
     """
     Pools of a packet buffer. A frame is accounted twice: at its ingress for its priority group, which is one
     (ingress port, priority), and at its egress for its queue, which is one (egress port, priority). A group
-    or queue of a priority in no pool has the whole buffer for a limit.
+    or queue of a priority without a pool is limited by the whole buffer.
     """
 
     egress: list[EgressPoolSpec]
@@ -2195,24 +2189,24 @@ class BufferSpec(TypedDict):
 
     cell_bytes: int
     """
-    A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
+    Cell size: a frame occupies whole cells [bytes]; 1 counts the bytes of frames.
     """
     lossy_alpha: NotRequired[RatioSpec | None]
     """
-    Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
-    buffer. Without it only the whole buffer is a limit.
+    Dynamic threshold of lossy priorities: maximum egress queue relative to the free shared buffer.
+    Without it only the whole buffer is a limit.
     """
     pipeline_ps: NotRequired[int]
     """
-    Part of the pipeline latency that lies inside the buffer [ps]: frames are released so much later.
+    Part of the pipeline latency inside the buffer [ps]: delays the release of frames.
     """
     pools: NotRequired[PoolsSpec | None]
     """
-    How it is divided, if chips' pools are modelled: they take the place of `lossy_alpha`.
+    Pools of the buffer, if modelled; they replace `lossy_alpha`.
     """
     release: NotRequired[ReleaseSpec]
     """
-    When what a frame takes is free again.
+    When the buffer space of a frame is released.
     """
     size_bytes: int
     """
@@ -2222,20 +2216,20 @@ class BufferSpec(TypedDict):
 
 class SwitchSettingsSpec(TypedDict):
     """
-    Switches of the topology that are set up in another way than all others.
+    Settings of some switches of the topology.
     """
 
     buffer: BufferSpec
     """
-    The packet buffer of each.
+    Packet buffer of each.
     """
     ecn: NotRequired[EcnSpec | None]
     """
-    ECN marking, if there is any.
+    ECN marking, if any.
     """
     pfc: NotRequired[PfcSpec | None]
     """
-    Priority flow control, of the same lossless priorities as that of all others.
+    Priority flow control, with the lossless priorities of all other switches.
     """
     scheduling: SchedulingSpec
     """
@@ -2243,13 +2237,14 @@ class SwitchSettingsSpec(TypedDict):
     """
     switches: list[str]
     """
-    Their names, 1 or more; `leaf*` is every switch whose name begins so and that no longer name is of.
+    Names of the switches, at least 1; `leaf*` matches all names with this prefix that no longer pattern
+    matches.
     """
 
 
 class SwitchSpec(TypedDict):
     """
-    Every switch of the fabric.
+    All switches of the fabric.
     """
 
     buffer: BufferSpec
@@ -2258,16 +2253,16 @@ class SwitchSpec(TypedDict):
     """
     ecn: NotRequired[EcnSpec | None]
     """
-    ECN marking, if there is any.
+    ECN marking, if any.
     """
     forwarding: ForwardingSpec
     """
-    When a frame may leave.
+    When a frame may be forwarded.
     """
     markers: NotRequired[list[MarkerSpec]]
     """
-    What colours frames where hosts feed the fabric: the first whose host and priority a frame has. Others
-    are green.
+    Markers of frames from hosts: the first that matches host and priority of a frame applies. Others are
+    green.
     """
     pfc: NotRequired[PfcSpec | None]
     """
@@ -2275,11 +2270,11 @@ class SwitchSpec(TypedDict):
     """
     pipeline_latency_ps: int
     """
-    From then on to its earliest first bit out [ps].
+    Time from then to its earliest first transmitted bit [ps].
     """
     scheduled: NotRequired[ScheduledSpec | None]
     """
-    Scheduled switches in place of Ethernet ones.
+    Scheduled switches instead of Ethernet ones.
     """
     scheduling: SchedulingSpec
     """
@@ -2298,15 +2293,15 @@ class FabricSpec(TypedDict):
     """
     chips: NotRequired[list[ChipSpec]]
     """
-    Switches of the topology that are one chip; each is in one of them at the most.
+    Switches of the topology that are one chip; each is in at most one entry.
     """
     clocks: NotRequired[ClockSpec | None]
     """
-    Clocks of hosts; all alike when absent.
+    Clocks of hosts; identical when absent.
     """
     convergence_time_ps: int
     """
-    From a failure or repair to the moment when every switch chooses by the new routes [ps].
+    Time from a failure or repair until all switches use the new routes [ps].
     """
     extra_delays: list[ExtraDelaySpec]
     """
@@ -2314,11 +2309,11 @@ class FabricSpec(TypedDict):
     """
     failures: list[FailureSpec]
     """
-    What fails and is repaired in the course of the run, in any order.
+    Failures and repairs during the run, in any order.
     """
     link_layer: LinkLayerSpec
     """
-    What every link is.
+    Link layer of all links.
     """
     load_balancing: LoadBalancing
     """
@@ -2326,19 +2321,19 @@ class FabricSpec(TypedDict):
     """
     nic: NicSpec
     """
-    Every NIC.
+    All NICs.
     """
     shared_memory: SharedMemorySpec
     """
-    Between ranks on one host.
+    Transfers between ranks of one host.
     """
     switch: SwitchSpec
     """
-    Every switch, unless `switch_settings` has it.
+    All switches, except those in `switch_settings`.
     """
     switch_settings: NotRequired[list[SwitchSettingsSpec]]
     """
-    Switches that are set up in another way; each is in one of them at the most.
+    Settings of some switches; each switch is in at most one entry.
     """
     topology: TopologySpec
     """
@@ -2357,11 +2352,11 @@ class RunSpec(TypedDict):
     """
     jobs: list[JobSpec]
     """
-    What the hosts do.
+    Jobs of the hosts.
     """
     observe: ObserveSpec
     """
-    What is sampled while running.
+    Sampling during the run.
     """
     schema_version: Literal[1]
     """
@@ -2373,7 +2368,7 @@ class RunSpec(TypedDict):
     """
     tcp: list[TcpSpec]
     """
-    TCP traffic beside them.
+    TCP traffic in parallel with the jobs.
     """
     transport: TransportSpec
     """

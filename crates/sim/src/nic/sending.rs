@@ -248,7 +248,7 @@ pub(super) fn window_packets(
     sender: u32,
 ) -> u32 {
     // A controller that ignores acknowledgements has no window, and its memory is not accessed.
-    if frames.hears_acks { pacers[sender].window_packets() } else { u32::MAX }
+    if frames.uses_acks { pacers[sender].window_packets() } else { u32::MAX }
 }
 
 /// Adds a sender to its port's round, unless it is already there, if it has packets to send within the window

@@ -2,10 +2,9 @@
 
 use super::Fabric;
 use super::unloaded::unloaded;
-use jobs::value;
 use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections};
 use paths::{Direction, PathHash};
-use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
+use spec::{JobSpec, LoadBalancing, RunSpec, SpecError, unsupported};
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -207,7 +206,7 @@ fn check_path(fabric: &Fabric, job: u32, src: HostId, dst: HostId) -> Result<(),
     let source: &Attachment = fabric.graph.attachment(from);
     if fabric.routes.next_hops(source.switch, to).is_empty() {
         let found = format!("host {src} cannot reach host {dst}");
-        return Err(value(format!("jobs[{job}].hosts"), found, "hosts that are joined by switches"));
+        return Err(unsupported(format!("jobs[{job}].hosts"), found, "hosts that are joined by switches"));
     }
     Ok(())
 }

@@ -9,9 +9,9 @@ use crate::nic::{
     ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
 };
 use crate::packet::{Path, Priority};
-use jobs::{QueuePair, RankConnections, value};
+use jobs::{QueuePair, RankConnections};
 use paths::Direction;
-use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
+use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec, unsupported};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use topology::Graph;
@@ -70,7 +70,7 @@ impl Flows {
         let field = format!("jobs[{index}].storage.length.duration_ps");
         let found = format!("{} ns measured, the warm-up excluded", measured.0 / 1_000);
         let allowed = format!("at least the {} ns of an operation alone", longest.0.div_ceil(1_000));
-        Err(value(field, found, &allowed))
+        Err(unsupported(field, found, allowed))
     }
 
     /// Chunk number that the operations of a storage connection are reported with: beyond the chunks of all
