@@ -41,7 +41,7 @@ class ExtraDelay(PlanModel):
 
 
 class SharedMemory(PlanModel):
-    """What ranks on one host have between them in place of the network."""
+    """Connection between ranks on one host, used in place of the network."""
 
     rate_bps: Rate = Field(
         default="80Gbps",

@@ -79,7 +79,7 @@ class RateControl(PlanModel):
 
     @property
     def kinds(self) -> list[str]:
-        """Names of those that are given: one, in a plan that was checked."""
+        """Names of the rate controls that are set: one in a checked plan."""
         return [name for name in ("dcqcn", "swift", "timely") if getattr(self, name) is not None]
 
     @property
