@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::record::{Record, Totals};
 use crate::report::{
     Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, build, connection_rows,
-    deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths,
+    deadlock_events, emit_links, emit_ports, emit_series, offered_bytes, open_connections, paths,
     reordering_rows, summary, tcp_patience, total_rows,
 };
 use crate::setup::{BuildOptions, FabricNode, TwoPhaseRule};
@@ -121,8 +121,9 @@ pub fn run(
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
     events.retain(|event| event.time_ps <= summary.end_ps);
-    let ends = (outcome.last.end, Instant(summary.end_ps));
-    hand_out(&world, spec, (rows, tally), events, ends, observer).map_err(|Stopped| RunError::Stopped)?;
+    let tables =
+        FinalTables { chunks: rows, tally, events, end: outcome.last.end, run_end: Instant(summary.end_ps) };
+    tables.emit(&world, spec, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
 
@@ -144,42 +145,54 @@ fn finish_chunks(
         })
     };
     assembler.finish_rest(
-        (hosts().flat_map(|host| host.open_chunks()), hosts().flat_map(|host| host.served_so_far())),
+        hosts().flat_map(|host| host.open_chunks()),
+        hosts().flat_map(|host| host.served_so_far()),
         hosts().flat_map(|host| host.undelivered_chunks()),
         ending,
         |rows| observer.batch(Batch::Chunks(rows)),
     )
 }
 
-/// Emits the results available only at the end: of the last window, and of the run, which may have ended
-/// within it.
-fn hand_out(
-    world: &World,
-    spec: &RunSpec,
-    (rows, tally): (Vec<ChunkRow>, Option<Tally>),
+/// Tables that are available only at the end of a run.
+struct FinalTables {
+    /// Chunks without a row so far.
+    chunks: Vec<ChunkRow>,
+    tally: Option<Tally>,
     events: Vec<EventRow>,
-    (end, run_end): (Instant, Instant),
-    observer: &mut dyn Observer<Progress>,
-) -> Result<(), Stopped> {
-    let graph = &world.fabric.graph;
-    let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
-    observer.batch(Batch::Chunks(rows))?;
-    tally.map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))?;
-    let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
-    observer.batch(Batch::Priorities(priorities))?;
-    hand_out_links(world, end, |mut rows| {
-        rows.iter_mut().for_each(|row| row.busy_ps = row.busy_ps.min(run_end.0));
-        observer.batch(Batch::Links(rows))
-    })?;
-    observer.batch(Batch::Paths(path_rows))?;
-    observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
-    let probes = || world.partitions.iter().map(|partition| partition.probe());
-    hand_out_series(probes(), graph, |rows| observer.batch(Batch::Series(rows)))?;
-    observer.batch(Batch::Series(total_rows(probes())))?;
-    if !world.connections.is_empty() {
-        observer.batch(Batch::Connections(connection_rows(world, end)))?;
+    /// End of the last window.
+    end: Instant,
+    /// End of the run, which may be within the last window.
+    run_end: Instant,
+}
+
+impl FinalTables {
+    /// Emits these tables, and those made of the final state of the world.
+    fn emit(
+        self,
+        world: &World,
+        spec: &RunSpec,
+        observer: &mut dyn Observer<Progress>,
+    ) -> Result<(), Stopped> {
+        let (graph, end) = (&world.fabric.graph, self.end);
+        let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
+        observer.batch(Batch::Chunks(self.chunks))?;
+        self.tally.map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))?;
+        let priorities = emit_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
+        observer.batch(Batch::Priorities(priorities))?;
+        emit_links(world, end, |mut rows| {
+            rows.iter_mut().for_each(|row| row.busy_ps = row.busy_ps.min(self.run_end.0));
+            observer.batch(Batch::Links(rows))
+        })?;
+        observer.batch(Batch::Paths(path_rows))?;
+        observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
+        let probes = || world.partitions.iter().map(|partition| partition.probe());
+        emit_series(probes(), graph, |rows| observer.batch(Batch::Series(rows)))?;
+        observer.batch(Batch::Series(total_rows(probes())))?;
+        if !world.connections.is_empty() {
+            observer.batch(Batch::Connections(connection_rows(world, end)))?;
+        }
+        observer.batch(Batch::Events(self.events))
     }
-    observer.batch(Batch::Events(events))
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.

@@ -244,7 +244,7 @@ impl FastForward {
                 let later = now + Span(found.0 * periods);
                 if partition.probe().due() <= later && periods > 1 {
                     self.state =
-                        State::Rehearsing(Rehearsal::new((now, later), found, &mut self.budget, partition));
+                        State::Rehearsing(Rehearsal::new(now, later, found, &mut self.budget, partition));
                     return now;
                 }
                 cycle.stop_before(partition.probe().due());

@@ -37,7 +37,8 @@ pub(super) struct Rehearsal {
 impl Rehearsal {
     /// Begins at `now`; samples until `later` are to be made of it.
     pub(super) fn new(
-        (now, later): (Instant, Instant),
+        now: Instant,
+        later: Instant,
         period: Span,
         budget: &mut Budget,
         partition: &mut Partition<FabricNode, SeriesProbe>,

@@ -170,8 +170,10 @@ impl Credits {
 pub(crate) fn hold_without_credit(
     credits: &Credits,
     pause: &mut PauseState,
-    (priority, frame_bytes): (Priority, Option<u32>),
-    (now, since): (Instant, Instant),
+    priority: Priority,
+    frame_bytes: Option<u32>,
+    now: Instant,
+    since: Instant,
 ) {
     match frame_bytes.filter(|&bytes| !credits.allow(priority, bytes)) {
         Some(_) => pause.hold(priority, since),

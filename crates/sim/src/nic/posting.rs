@@ -146,9 +146,9 @@ impl Host {
             if data_frames.is_paced && state.has_sent_all() {
                 pacers[sender].on_post(now, !state.is_busy());
             }
-            state.post_ready(sender, config, sends, (pass, now), context);
+            state.post_ready(sender, config, sends, pass, now, context);
             let window = window_packets(pacers, data_frames, sender);
-            make_ready(ports, config, (sender, state), window, now);
+            make_ready(ports, config, sender, state, window, now);
         }
     }
 }

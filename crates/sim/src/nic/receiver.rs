@@ -325,9 +325,9 @@ impl Receiver {
     /// Report of the chunk being received in `round`, with its `accepted` frames.
     pub(super) fn report(&self, chunk: u32, round: u32, accepted: Frames) -> ReceiveReport {
         let counts = self.rare.as_ref().map_or(Counts::NONE, |rare| rare.counts);
-        let range = self.latencies.range(counts.long);
-        let mut report =
-            ReceiveReport::new(chunk, round).with_latencies(accepted.frames, self.latencies.sum_ps, range);
+        let (min, max) = self.latencies.range(counts.long);
+        let empty = ReceiveReport::new(chunk, round);
+        let mut report = empty.with_latencies(accepted.frames, self.latencies.sum_ps, min, max);
         (report.frames, report.bytes) = (accepted.frames, accepted.bytes);
         counts.add_to(&mut report);
         report

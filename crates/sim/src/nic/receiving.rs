@@ -290,7 +290,7 @@ impl Host {
         }
         let is_counted = state.is_counted();
         let completed = state.complete(outcome.completed);
-        make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
+        make_ready(ports, config, sender, state, window_packets(pacers, data_frames, sender), now);
         if config.recovery == Recovery::None {
             return self.follow_up_unrecovered(packet, &completed, context);
         }

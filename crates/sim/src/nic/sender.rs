@@ -210,7 +210,8 @@ impl Sender {
         number: u32,
         config: &Config,
         sends: &mut Sends,
-        (round, now): (impl Fn() -> u32, Instant),
+        round: impl Fn() -> u32,
+        now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
         let Self { queue, requester, .. } = self;

@@ -164,7 +164,7 @@ impl Host {
         let Self { ports, senders, pacers, config, data_frames, timers, .. } = self;
         let state = &mut senders[sender];
         arm_timer(timers, sender, state, config, context);
-        make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
+        make_ready(ports, config, sender, state, window_packets(pacers, data_frames, sender), now);
     }
 
     /// Notifies the rate controller of a sender of a loss.
@@ -257,7 +257,8 @@ pub(super) fn window_packets(
 pub(super) fn make_ready(
     ports: &mut [NicPort],
     config: &Config,
-    (sender, state): (u32, &mut Sender),
+    sender: u32,
+    state: &mut Sender,
     window_packets: u32,
     now: Instant,
 ) {

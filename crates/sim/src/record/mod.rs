@@ -200,7 +200,7 @@ impl ReceiveReport {
     }
 
     /// The same, with latencies of that sum and range of so many accepted frames.
-    pub(crate) const fn with_latencies(mut self, frames: u32, sum_ps: u64, (min, max): (Span, Span)) -> Self {
+    pub(crate) const fn with_latencies(mut self, frames: u32, sum_ps: u64, min: Span, max: Span) -> Self {
         (self.latency_frames, self.latency_sum_ps) = (frames, sum_ps);
         (self.latency_min, self.latency_max) = (min, max);
         self

@@ -66,9 +66,9 @@ impl PlainReceive {
     /// What was reported.
     #[inline]
     pub(crate) fn report(&self) -> ReceiveReport {
-        let range = [self.latency_min_ps, self.latency_max_ps].map(|ps| Span(ps.into()));
+        let [min, max] = [self.latency_min_ps, self.latency_max_ps].map(|ps| Span(ps.into()));
         let mut report = ReceiveReport::new(self.chunk, self.round.into())
-            .with_latencies(self.frames.into(), self.latency_sum_ps.into(), range.into())
+            .with_latencies(self.frames.into(), self.latency_sum_ps.into(), min, max)
             .delivered_at(self.delivered);
         let bits = |first: u32, count: u32| self.bytes_marks >> first & ((1 << count) - 1);
         (report.frames, report.bytes) = (self.frames.into(), bits(0, Self::BYTES).into());
@@ -103,9 +103,11 @@ impl PlainSend {
     #[inline]
     pub(crate) fn new(
         (chunk, round): Key,
-        (frames, bytes): (u32, u64),
+        frames: u32,
+        bytes: u64,
         cnps: u32,
-        (posted, completed): (Instant, Instant),
+        posted: Instant,
+        completed: Instant,
     ) -> Option<Self> {
         let is_small = bytes >> u32::BITS == 0 && (round | cnps) >> u16::BITS == 0;
         let (round, cnps, bytes) = (round as u16, cnps as u16, bytes as u32);
@@ -117,7 +119,7 @@ impl PlainSend {
     pub(crate) fn of(report: &SendReport) -> Option<Self> {
         let SendReport { chunk, round, frames, bytes, cnps, posted, .. } = *report;
         let completed = report.completed().filter(|_| report.is_plain())?;
-        Self::new((chunk, round), (frames, bytes), cnps, (posted, completed))
+        Self::new((chunk, round), frames, bytes, cnps, posted, completed)
     }
 
     /// The chunk, and its round.
@@ -155,8 +157,8 @@ mod tests {
             (marks, cnps, dropped) in (0..40_u32, 0..10_u32, 0..2_u32),
         ) {
             let (round, frames) = (round as u32, frames as u32);
-            let range = (Span(sum / 3), Span(sum / 2));
-            let mut report = ReceiveReport::new(7, round).with_latencies(frames, sum, range).delivered_at(Instant(9));
+            let latencies = ReceiveReport::new(7, round).with_latencies(frames, sum, Span(sum / 3), Span(sum / 2));
+            let mut report = latencies.delivered_at(Instant(9));
             (report.frames, report.bytes) = (frames + dropped, bytes);
             (report.marks, report.cnps) = (marks, cnps.min(marks));
             let is_small = round.max(frames) < 1 << 16 && bytes < 1 << 24 && sum < 1 << 32;

@@ -72,7 +72,7 @@ pub(crate) fn check_round(round: u32, took: Span, slowest: Span) {
 /// Checks the busy time of a link in a run that ended at `end`. The time of each frame is rounded to a
 /// picosecond.
 #[inline]
-pub(crate) fn check_link(node: &str, port: u16, (busy, frames): (Span, u64), end: Instant) {
+pub(crate) fn check_link(node: &str, port: u16, busy: Span, frames: u64, end: Instant) {
     assert!(
         busy.0 <= end.0 + frames,
         "invariant broken: the link at port {port} of {node} was busy for {} of {} ps",

@@ -23,9 +23,7 @@ pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescr
 pub use paths::{PathChoice, path_choices};
 pub(crate) use paths::{Paths, paths};
 pub use ports::{Numbers, PortRow, port_map};
-pub(crate) use probe::{
-    LiveView, Sample, SeriesProbe, hand_out_links, hand_out_ports, hand_out_series, total_rows,
-};
+pub(crate) use probe::{LiveView, Sample, SeriesProbe, emit_links, emit_ports, emit_series, total_rows};
 pub(crate) use progress::JobProgress;
 pub(crate) use reordering::reordering_rows;
 
@@ -40,7 +38,5 @@ pub(crate) type World = setup::World<SeriesProbe>;
 /// # Errors
 /// When the spec cannot be run.
 pub(crate) fn build(spec: &RunSpec, options: &BuildOptions) -> Result<World, SpecError> {
-    setup::build(spec, options, |fabric, traffic, homes, partitions| {
-        SeriesProbe::assign(spec, fabric, traffic, homes, partitions)
-    })
+    setup::build(spec, options, SeriesProbe::assign)
 }

@@ -160,10 +160,10 @@ impl Group<'_> {
                 sent.insert((rank, fabric.graph.attachment_of(HostId(host), 0)), Sent::default());
             }
         }
-        sent.into_iter().map(|((rank, id), sent)| self.row(spec, fabric, (rank, id), sent)).collect()
+        sent.into_iter().map(|((rank, id), sent)| self.row(spec, fabric, rank, id, sent)).collect()
     }
 
-    fn row(&self, spec: &RunSpec, fabric: &Fabric, (rank, id): (u32, AttachmentId), sent: Sent) -> PortRow {
+    fn row(&self, spec: &RunSpec, fabric: &Fabric, rank: u32, id: AttachmentId, sent: Sent) -> PortRow {
         let graph = &fabric.graph;
         let Attachment { host, host_port, switch, switch_port, ip, prefix, gateway, mac, .. } =
             *graph.attachment(id);

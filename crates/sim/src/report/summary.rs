@@ -13,10 +13,7 @@ use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use engine::{Partition, Window};
 use record::EventRow;
-use spec::{
-    JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary, TcpSpec,
-    TcpSummary,
-};
+use spec::{JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary};
 use std::collections::HashMap;
 use topology::Node;
 use units::{Instant, NodeId};
@@ -121,11 +118,11 @@ pub(crate) fn summarise(
         .map(|((job, progress), late)| JobSummary { late, ..job_summary(spec, world, job, progress) })
         .collect();
     let tcp = tcp_summaries(spec, world, last.end);
-    let has_ended = |(tcp, of): (&TcpSpec, &TcpSummary)| {
-        tcp.duration_ps.is_none() || of.connections_complete == of.connections
-    };
-    let all_complete =
-        jobs.iter().all(|job| job.status == RunStatus::Complete) && spec.tcp.iter().zip(&tcp).all(has_ended);
+    let mut traffic = spec.tcp.iter().zip(&tcp);
+    let all_complete = jobs.iter().all(|job| job.status == RunStatus::Complete)
+        && traffic.all(|(tcp, summary)| {
+            tcp.duration_ps.is_none() || summary.connections_complete == summary.connections
+        });
     let ends_with_jobs = all_complete && !is_cut_off;
     RunSummary {
         status: run_status(all_complete, is_stalled),

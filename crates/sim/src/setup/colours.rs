@@ -28,7 +28,7 @@ pub(super) fn wred(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wir
     let wred = ecn.wred.filter(|wred| !marks_alone(spec, ecn, wred))?;
     let curves = wred.colours().map(|(_, curve)| {
         curve.map(|curve| Curve {
-            range: marking_range(ecn, (curve.kmin_bytes, curve.kmax_bytes), wire),
+            range: marking_range(ecn, curve.kmin_bytes, curve.kmax_bytes, wire),
             pmax_2e32: share_2e32(curve.pmax_ppm),
             marks: curve.ecn,
         })

@@ -109,14 +109,14 @@ impl Fabric {
     /// Transmission time of a byte at the fastest port of each host; whole picoseconds, rounded down.
     pub(crate) fn byte_ps_of_hosts(&self, spec: &RunSpec) -> Vec<u64> {
         let hosts = (0..).map(HostId).zip(&self.graph.nodes[..self.graph.hosts()]);
-        let of_host = |(id, host): (HostId, &Node)| {
+        let of_hosts = hosts.map(|(id, host)| {
             let clock = HostClock::of(spec, id);
             let byte_ps = |port: &topology::Port| {
                 8_000_000_000_000 / clock.rate(self.graph.links[port.link.index()].rate).bps()
             };
             host.ports.iter().map(byte_ps).min().unwrap_or(0)
-        };
-        hosts.map(of_host).collect()
+        });
+        of_hosts.collect()
     }
 
     /// Time from the last bit sent by a port of `from` until the node at the other end acts.
@@ -210,12 +210,10 @@ impl Fabric {
 
     /// Both ends of each link, with the slowest rate it ever has.
     fn directed_ports(&self) -> impl Iterator<Item = (NodeId, u16, Rate)> {
-        let slowest = |(index, link): (usize, &topology::Link)| {
-            let later = self.failures.of_link(LinkId(index as u32)).iter().map(|change| change.rate);
-            later.fold(link.rate, |slowest, rate| if rate.bps() < slowest.bps() { rate } else { slowest })
-        };
-        self.graph.links.iter().enumerate().flat_map(move |(index, link)| {
-            let rate = slowest((index, link));
+        (0..).map(LinkId).zip(&self.graph.links).flat_map(|(id, link)| {
+            let changed = self.failures.of_link(id).iter().map(|change| change.rate);
+            let rate = changed
+                .fold(link.rate, |slowest, rate| if rate.bps() < slowest.bps() { rate } else { slowest });
             link.ends.map(|end| (end.node, end.port, rate))
         })
     }

@@ -283,7 +283,8 @@ pub(super) fn queue_pair_settings(
 ) -> Vec<QueuePairSettings> {
     let priorities = spec.transport.priorities;
     let controllers = Controllers::new(spec, &fabric.graph);
-    let of_host = |(id, host): (HostId, &topology::Node)| QueuePairSettings {
+    let hosts = (0..).map(HostId).zip(&fabric.graph.nodes[..fabric.graph.hosts()]);
+    let settings = hosts.map(|(id, host)| QueuePairSettings {
         config: Arc::clone(config),
         framing: fabric.framing,
         data: Priority(priorities.data),
@@ -295,8 +296,8 @@ pub(super) fn queue_pair_settings(
             .map(|port| controllers.at(id, fabric.graph.link(port.link).rate))
             .collect(),
         may_reorder: may_reorder(&spec.fabric),
-    };
-    (0..).map(HostId).zip(&fabric.graph.nodes[..fabric.graph.hosts()]).map(of_host).collect()
+    });
+    settings.collect()
 }
 
 /// Whether packets of one queue pair may take paths of different delay: paths vary by packet, or change when

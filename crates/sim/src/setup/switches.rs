@@ -78,7 +78,7 @@ pub(super) fn switch_plan(
     // Buffers of InfiniBand links release a frame when it has been sent, regardless of this setting.
     let is_unlimited = is_ideal || fabric.credits.is_some();
     let release = if is_unlimited { Release::Start } else { release_of(switch.buffer.release) };
-    let egress = |(node, port, wire): (NodeId, usize, Wire)| EgressPlan {
+    let egress = |node: NodeId, port: usize, wire: Wire| EgressPlan {
         wire,
         changes: fabric.changes(node, port as u16, Seed(spec.seed), |rate| rate),
         scheduler: scheduler(&switch.scheduling),
@@ -91,7 +91,7 @@ pub(super) fn switch_plan(
     };
     let mut ports = Vec::with_capacity(count);
     for &node in &nodes {
-        ports.extend(wires(node).into_iter().enumerate().map(|(port, wire)| egress((node, port, wire))));
+        ports.extend(wires(node).into_iter().enumerate().map(|(port, wire)| egress(node, port, wire)));
     }
     let member = |(node, balancer)| Member { node, balancer, ports: port_count(fabric, &[node]) as u16 };
     SwitchPlan {
@@ -320,7 +320,7 @@ fn marker(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) 
     let (kmin_bytes, kmax_bytes, pmax_ppm) = marking_thresholds(spec, ecn)?;
     let thresholds = EcnThresholds {
         priorities: priority_mask(&ecn.priorities),
-        range: marking_range(ecn, (kmin_bytes, kmax_bytes), wire),
+        range: marking_range(ecn, kmin_bytes, kmax_bytes, wire),
         pmax_2e32: share_2e32(pmax_ppm),
     };
     Some(EcnMarker::new(thresholds, marking_stream(spec, node, port)))
@@ -337,7 +337,7 @@ pub(super) fn share_2e32(ppm: u32) -> u64 {
 }
 
 /// Kmin and Kmax at a port.
-pub(super) fn marking_range(ecn: &EcnSpec, (kmin, kmax): (u64, u64), wire: Wire) -> MarkingRange {
+pub(super) fn marking_range(ecn: &EcnSpec, kmin: u64, kmax: u64, wire: Wire) -> MarkingRange {
     let scaled = |bytes: u64| match ecn.reference_rate_bps {
         Some(reference) => (u128::from(bytes) * u128::from(wire.rate.bps()) / u128::from(reference)) as u64,
         None => bytes,
@@ -349,6 +349,6 @@ pub(super) fn marking_range(ecn: &EcnSpec, (kmin, kmax): (u64, u64), wire: Wire)
 fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire, release: Release) -> Option<Box<EcnControl>> {
     let dynamic = ecn.dynamic?;
     let law = EcnLaw::new(dynamic, wire.rate);
-    let range = marking_range(ecn, (ecn.kmin_bytes, ecn.kmax_bytes), wire);
+    let range = marking_range(ecn, ecn.kmin_bytes, ecn.kmax_bytes, wire);
     Some(Box::new(EcnControl::new(law, range, &ecn.priorities, ports, release)))
 }

@@ -59,10 +59,10 @@ pub(crate) fn connections(spec: &RunSpec, fabric: &Fabric) -> Result<Vec<Connect
             return Err(value(field, format!("{count} connections"), &format!("at most {CONNECTIONS_MAX}")));
         }
         let first = connections.len();
-        for (src, dst) in pairs {
+        for [src, dst] in pairs {
             for _ in 0..tcp.connections {
                 let number = (connections.len() - first) as u64;
-                connections.push(connection(spec, fabric, (index, tcp), (src, dst), number, &mut counts)?);
+                connections.push(connection(spec, fabric, index, [src, dst], number, &mut counts)?);
             }
         }
         let mut siblings = vec![0; tcp.hosts.len()];
@@ -73,7 +73,7 @@ pub(crate) fn connections(spec: &RunSpec, fabric: &Fabric) -> Result<Vec<Connect
 }
 
 /// Distinct pairs of sender and receiver, in the order of the schedule.
-fn pairs(spec: &RunSpec, index: u32, tcp: &TcpSpec) -> Result<Vec<(Rank, Rank)>, SpecError> {
+fn pairs(spec: &RunSpec, index: u32, tcp: &TcpSpec) -> Result<Vec<[Rank; 2]>, SpecError> {
     let ranks = tcp.hosts.len() as u32;
     let field = format!("tcp[{index}].collective");
     let refuse = |error| refusal(&field, &error);
@@ -85,19 +85,20 @@ fn pairs(spec: &RunSpec, index: u32, tcp: &TcpSpec) -> Result<Vec<(Rank, Rank)>,
         stream: Seed(spec.seed).stream("workload.pattern", u64::from(tcp.stream)),
     };
     let schedule = workload::schedule_for(&tcp.collective, &tcp.algorithm, &shape).map_err(refuse)?;
-    let mut known = HashSet::new();
-    let pairs = schedule.transfers().map(|transfer| (transfer.src, transfer.dst));
-    Ok(pairs.filter(|&pair| known.insert(pair)).collect())
+    let mut distinct = HashSet::new();
+    let pairs = schedule.transfers().map(|transfer| [transfer.src, transfer.dst]);
+    Ok(pairs.filter(|&pair| distinct.insert(pair)).collect())
 }
 
 fn connection(
     spec: &RunSpec,
     fabric: &Fabric,
-    (index, tcp): (u32, &TcpSpec),
-    (src, dst): (Rank, Rank),
+    index: u32,
+    [src, dst]: [Rank; 2],
     number: u64,
     counts: &mut [(u32, u32)],
 ) -> Result<Connection, SpecError> {
+    let tcp = &spec.tcp[index as usize];
     let host = |rank: Rank| HostId(tcp.hosts[rank.index()]);
     let (src_host, dst_host) = (host(src), host(dst));
     let (src_attachment, dst_attachment) =

@@ -6,7 +6,6 @@ use crate::record::Totals;
 use spec::{JobSpec, RunSpec};
 use topology::Port;
 use units::{Instant, Rank, Rate, Span};
-use workload::Schedule;
 
 /// Windows that one side processes at once.
 const WINDOWS: u64 = 2;
@@ -57,7 +56,7 @@ impl TwoPhaseRule {
 /// Payload of all rounds of the jobs that end by themselves. Excludes messages between ranks of one host:
 /// these are delivered all at once.
 fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
-    let of_job = |(job, schedule): (&JobSpec, &Schedule)| {
+    let of_jobs = spec.jobs.iter().zip(&flows.schedules).map(|(job, schedule)| {
         let bytes = if has_one_rank_per_host(job) {
             schedule.total_bytes()
         } else {
@@ -66,8 +65,8 @@ fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
             transfers.map(|transfer| transfer.bytes).sum()
         };
         job.bytes_of_all_rounds(bytes)
-    };
-    spec.jobs.iter().zip(&flows.schedules).map(of_job).fold(0, u64::saturating_add)
+    });
+    of_jobs.fold(0, u64::saturating_add)
 }
 
 /// Whether no two ranks of a job are on the same host.

@@ -50,12 +50,7 @@ struct Cells {
 
 impl Cells {
     /// From the leaf at `node` to that of `to`.
-    fn new(
-        scheduled: &ScheduledSpec,
-        fabric: &Fabric,
-        (node, port): (NodeId, u16),
-        to: AttachmentId,
-    ) -> Self {
+    fn new(scheduled: &ScheduledSpec, fabric: &Fabric, node: NodeId, port: u16, to: AttachmentId) -> Self {
         let leaf = fabric.graph.node(node);
         let end = leaf.ports[usize::from(port)];
         let down = fabric.routes.next_hops(end.peer, to)[0];
@@ -311,7 +306,7 @@ fn path(spec: &RunSpec, fabric: &Fabric, from: AttachmentId, to: AttachmentId) -
             && node.index() >= fabric.graph.hosts()
             && node != leaf
         {
-            hops.push(Hop::Cells(Cells::new(scheduled, fabric, (node, port), to)));
+            hops.push(Hop::Cells(Cells::new(scheduled, fabric, node, port, to)));
             (node, port) = (leaf, fabric.routes.next_hops(leaf, to)[0]);
             continue;
         }

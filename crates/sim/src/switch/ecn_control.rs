@@ -292,7 +292,7 @@ mod tests {
         EcnControl::new(EcnLaw::new(PLAN, Rate::from_gbps(400)), RANGE, &[3], 130, Release::Start)
     }
 
-    fn depart(control: &mut EcnControl, priority: Priority, bytes: u64, (start, until): (Instant, Instant)) {
+    fn depart(control: &mut EcnControl, priority: Priority, bytes: u64, start: Instant, until: Instant) {
         let byte_time = Rate::from_gbps(400).byte_time();
         control.depart(priority, OnLink { start, byte_time, frame_bytes: bytes as u32 }, until);
     }
@@ -312,8 +312,8 @@ mod tests {
         control.arrive(DATA, 0, 1_000, Instant::ZERO);
         control.arrive(DATA, 129, 2_000, us(2));
         control.note_mark(DATA);
-        depart(&mut control, DATA, 3_000, (us(8), us(13)));
-        depart(&mut control, Priority(6), 64, (us(13), us(14)));
+        depart(&mut control, DATA, 3_000, us(8), us(13));
+        depart(&mut control, Priority(6), 64, us(13), us(14));
         let expected = Seen {
             busy: Span::from_us(2),
             queue_byte_ps: 20_000 * 1_000_000,
@@ -340,7 +340,7 @@ mod tests {
         control.arrive(DATA, 0, 1_000, us(9));
         // 1,008 bytes at 20 ps: 20.16 ns, 10 ns of them in the next interval.
         let start = Instant(us(10).0 - 10_160);
-        depart(&mut control, DATA, 1_000, (start, start + Span(20_400)));
+        depart(&mut control, DATA, 1_000, start, start + Span(20_400));
         assert_eq!(control.watched[0].queue_byte_ps, 1_000 * (1_000_000 - 10_160));
         control.advance(us(10));
         control.arrive(DATA, 0, 0, us(11));
@@ -375,7 +375,7 @@ mod tests {
                 control.note_mark(DATA);
                 let bytes = if is_incast { 8_000 } else { 1_000 };
                 let end = start + Span::from_us(if is_incast { 10 } else { 9 });
-                depart(&mut control, DATA, bytes, (start, end));
+                depart(&mut control, DATA, bytes, start, end);
             }
             assert_eq!(kmin_at(&control, us(round * 40 + 39)), 80_000);
             assert_eq!(kmin_at(&control, us(round * 40 + 40)), 100_000);
@@ -393,7 +393,7 @@ mod tests {
         control.arrive(DATA, 0, 600_000, Instant::ZERO);
         control.arrive(Priority(6), 1, 64, us(1));
         assert!(control.range_at(Priority(6), us(1)).is_none(), "it is not under control");
-        depart(&mut control, Priority(6), 64, (us(10), us(15)));
+        depart(&mut control, Priority(6), 64, us(10), us(15));
         assert_eq!(kmin_at(&control, us(20)), 80_000);
         control.leave(DATA, 600_000, us(25));
         let (change, text) = control.log().next().expect("it was lowered");
@@ -425,7 +425,7 @@ mod tests {
             control.advance(start);
             control.visit(&mut cycle);
             control.arrive(DATA, 1, bytes, start);
-            depart(&mut control, DATA, bytes, (middle, middle + Span::from_us(1)));
+            depart(&mut control, DATA, bytes, middle, middle + Span::from_us(1));
             control.advance(us(10 * interval + 10));
             cycle.compare(us(10 * interval + 10));
             control.visit(&mut cycle);
@@ -460,7 +460,7 @@ mod tests {
                 for control in [&mut lazy, &mut eager] {
                     if waiting > 0 && !marks {
                         let start = now.max(control.busy_until);
-                        depart(control, DATA, waiting, (start, now + Span(50 * bytes)));
+                        depart(control, DATA, waiting, start, now + Span(50 * bytes));
                     } else {
                         control.arrive(DATA, ingress, bytes, now.max(control.busy_until));
                         control.note_mark(DATA);

@@ -91,7 +91,8 @@ pub(super) struct Parts<'a> {
 pub(super) fn admit(
     buffer: &mut SharedBuffer,
     readouts: &mut Option<&mut Readouts>,
-    (frame, queue_bytes): (Passage, u64),
+    frame: Passage,
+    queue_bytes: u64,
     now: Instant,
 ) -> (Admission, Option<bool>) {
     if buffer.store_if_it_fits(frame, queue_bytes) {
@@ -235,7 +236,7 @@ impl Replay {
         let mut is_changed = parts.returns.is_some();
         let frame = Passage { ingress, egress, priority, charge };
         let queue_bytes = if parts.buffer.limits_queue(priority) { port.depth_of(priority, now) } else { 0 };
-        let (admission, was_pausing) = admit(parts.buffer, &mut parts.readouts, (frame, queue_bytes), now);
+        let (admission, was_pausing) = admit(parts.buffer, &mut parts.readouts, frame, queue_bytes, now);
         match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
@@ -293,12 +294,12 @@ impl Replay {
             pools.release(Passage::new(held, egress, charge));
             self.take_pause_changes(parts, now);
         } else if release(parts.buffer, held) {
-            self.end_pause(parts, (held.ingress, held.priority), now);
+            self.end_pause(parts, held.ingress, held.priority, now);
         }
     }
 
     /// Ends the pause of a group that no longer needs it.
-    fn end_pause(&mut self, parts: &mut Parts<'_>, (ingress, priority): (u16, Priority), now: Instant) {
+    fn end_pause(&mut self, parts: &mut Parts<'_>, ingress: u16, priority: Priority, now: Instant) {
         parts.requests.end(ingress, priority, now, parts.ports);
         parts.busy.insert(ingress);
         self.reschedule(parts.ports, ingress, Instant::NEVER, now);
@@ -314,7 +315,7 @@ impl Replay {
         } else {
             for (ingress, priority) in groups {
                 if parts.buffer.end_pause(ingress, priority) {
-                    self.end_pause(parts, (ingress, priority), now);
+                    self.end_pause(parts, ingress, priority, now);
                 }
             }
         }

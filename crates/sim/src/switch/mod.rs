@@ -397,8 +397,8 @@ impl Switch {
     /// Frames being read out at `now`: egress port, ingress port, occupied buffer space.
     fn being_read(&self, now: Instant) -> impl Iterator<Item = (usize, usize, u64)> {
         let ports = self.ports.iter().enumerate().filter(|_| self.readouts.is_some());
-        let read = move |(egress, port): (usize, &EgressPort)| Some((egress, port.being_read(now)?.0));
-        ports.filter_map(read).map(|(egress, held)| {
+        let read = ports.filter_map(move |(egress, port)| Some((egress, port.being_read(now)?.0)));
+        read.map(|(egress, held)| {
             debug_assert!(self.buffer.charge(held.frame_bytes) * self.ports.len() as u64 <= self.reading_max);
             (egress, usize::from(held.ingress), self.buffer.charge(held.frame_bytes))
         })

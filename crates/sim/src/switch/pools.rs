@@ -342,7 +342,7 @@ impl Pools {
         let has_memory = self.stored + charge <= self.size;
         let fits = fits_group && !group.is_pausing && has_memory && self.fits_queue(priority, queue, charge);
         if fits {
-            self.store(pool, index, (priority, charge));
+            self.store(pool, index, priority, charge);
             self.store_in_queue(priority, queue, charge);
         }
         fits
@@ -392,7 +392,7 @@ impl Pools {
         if !fits || self.stored + charge > self.size {
             return Admission::Dropped(DropCause::Tail);
         }
-        self.store(pool, group, (priority, charge));
+        self.store(pool, group, priority, charge);
         Admission::Stored
     }
 
@@ -406,7 +406,7 @@ impl Pools {
         let is_within = own.pool.admits(profile, group.used, charge) && !(own.is_over && takes > 0);
         let has_memory = self.stored + charge <= self.size;
         if is_within && !group.is_pausing && has_memory {
-            self.store(Some(pool), index, (priority, charge));
+            self.store(Some(pool), index, priority, charge);
             return Admission::Stored;
         }
         self.look_at_pool(pool, takes);
@@ -429,7 +429,7 @@ impl Pools {
     }
 
     /// Stores a frame of a group outside its headroom.
-    fn store(&mut self, pool: Option<usize>, group: usize, (priority, charge): (Priority, u64)) {
+    fn store(&mut self, pool: Option<usize>, group: usize, priority: Priority, charge: u64) {
         let before = self.groups[group].used;
         self.groups[group].used += charge;
         let Some(index) = pool else { return };

@@ -507,7 +507,7 @@ impl EgressPort {
         let Some(credits) = &self.credits else { return };
         let head = self.queues[priority.index()].frames.front().map(|first| first.packet().frame_bytes());
         let since = now.max(self.transmitter.free_at());
-        hold_without_credit(credits, &mut self.pause, (priority, head), (now, since));
+        hold_without_credit(credits, &mut self.pause, priority, head, now, since);
     }
 
     /// Queues a pause frame for the node at the other end.

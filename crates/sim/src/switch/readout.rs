@@ -524,7 +524,7 @@ mod tests {
                 self.readouts.advance(now, &mut self.buffer);
                 (self.buffer.admit_frame(frame, 0), Some(was_pausing))
             } else {
-                admit(&mut self.buffer, &mut Some(&mut self.readouts), (frame, 0), now)
+                admit(&mut self.buffer, &mut Some(&mut self.readouts), frame, 0, now)
             };
             self.log.push(format!("{now:?} {held:?} {admission:?}"));
             self.note_changes(now);

@@ -184,8 +184,8 @@ impl Sends {
             !self.recovery_counts.contains_key(&place) && !self.cnps.contains_key(&place),
             "its sender knows"
         );
-        let (key, times) = ((self.list.chunk_of(place), round), (self.posted.of(place), completed));
-        PlainSend::new(key, (sent.frames, sent.bytes), 0, times)
+        let key = (self.list.chunk_of(place), round);
+        PlainSend::new(key, sent.frames, sent.bytes, 0, self.posted.of(place), completed)
     }
 
     /// Drops the counts of a chunk that has ended.

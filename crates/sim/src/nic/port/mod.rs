@@ -249,8 +249,7 @@ impl NicPort {
     /// Blocks a priority if its frame has no credit.
     fn block_without_credit(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
         if let Some(credits) = self.options.as_ref().and_then(|options| options.credits.as_ref()) {
-            let next = (priority, Some(frame_bytes));
-            hold_without_credit(credits, &mut self.pause, next, (now, now));
+            hold_without_credit(credits, &mut self.pause, priority, Some(frame_bytes), now, now);
             self.update_in_use();
         }
     }

@@ -116,7 +116,7 @@ impl Host {
         let Some(storage) = &mut self.storage else { return };
         let (index, sent) = (connection_of(number), now + self.latency);
         if storage.connections[index].ready_at() <= now
-            && let Some(packet) = storage.next_packet(&self.config, index, (now, sent), &mut context.records)
+            && let Some(packet) = storage.next_packet(&self.config, index, now, sent, &mut context.records)
         {
             self.ports[port].transmit_data(&packet.leaving(sent), now, context);
         }

@@ -404,7 +404,8 @@ impl Storage {
         &mut self,
         config: &Config,
         index: usize,
-        (now, sent): (Instant, Instant),
+        now: Instant,
+        sent: Instant,
         records: &mut Vec<Record>,
     ) -> Option<Packet> {
         let leaving = self.connections[index].next_packet(config, now, sent, records)?;

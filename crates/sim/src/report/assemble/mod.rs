@@ -344,7 +344,8 @@ impl<'a> Assembler<'a> {
     /// are passed to `hand_out`; the last rows remain in `rows`.
     pub(crate) fn finish_rest(
         &mut self,
-        (sent, served): (impl Iterator<Item = SendReport>, impl Iterator<Item = SendReport>),
+        sent: impl Iterator<Item = SendReport>,
+        served: impl Iterator<Item = SendReport>,
         received: impl Iterator<Item = ReceiveReport>,
         ending: Ending,
         mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,

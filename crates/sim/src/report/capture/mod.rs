@@ -52,7 +52,7 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
     spec::check(spec)?;
     // TCP connections are numbered after the queue pairs, whose number does not depend on the capture.
     let first_tcp = build(spec, &BuildOptions::default())?.flows.queue_pair_count();
-    let (captured, tcp): (Vec<u32>, Vec<u32>) = queue_pairs.iter().partition(|&&pair| pair < first_tcp);
+    let (captured, tcp) = queue_pairs.iter().partition::<Vec<u32>, _>(|&&pair| pair < first_tcp);
     let options = BuildOptions {
         threads: 1,
         captured: captured.into_iter().collect(),

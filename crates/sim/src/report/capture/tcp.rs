@@ -51,7 +51,7 @@ impl<'a> TcpWriter<'a> {
             }
             TcpFrameKind::Ack { ack, echo } => (self.ack(each, frame.sent, &ack, echo), 0, (to, from)),
         };
-        let mut bytes = self.bytes(header, payload_bytes, (from, to), each);
+        let mut bytes = self.bytes(header, payload_bytes, from, to, each);
         super::tag(&mut bytes, self.spec, self.traffic(each).priority);
         CapturedFrame {
             at: frame.sent,
@@ -105,7 +105,8 @@ impl<'a> TcpWriter<'a> {
         &self,
         mut header: tcp::Repr,
         payload_bytes: usize,
-        (from, to): (AttachmentId, AttachmentId),
+        from: AttachmentId,
+        to: AttachmentId,
         each: &Connection,
     ) -> Vec<u8> {
         let traffic = self.traffic(each);

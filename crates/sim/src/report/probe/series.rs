@@ -12,7 +12,7 @@ use super::values::sample_alike;
 use crate::packet::Priority;
 use crate::record::Totals;
 use crate::report::paths::queue_pairs_of_ports;
-use crate::setup::{Connection, Direction, Fabric, FabricNode, Flows};
+use crate::setup::{Connection, Direction, Fabric, FabricNode, Flows, Layout, Location};
 use crate::switch::EgressPort;
 use crate::switch::scheduled::Scheduled;
 use engine::{Probe, Window};
@@ -76,7 +76,7 @@ impl Metric {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watched {
     /// Index of its node in the partition.
-    pub(super) place: u32,
+    pub(super) index: u32,
     /// Index of the port in the node state: among those of the chip if the switch is part of one.
     pub(super) number: u16,
     node: NodeId,
@@ -103,13 +103,8 @@ pub(crate) struct SeriesProbe {
 
 impl SeriesProbe {
     /// Assigns the values to sample to the partitions of their nodes.
-    pub(crate) fn assign(
-        spec: &RunSpec,
-        fabric: &Fabric,
-        (flows, connections): (&Flows, &[Connection]),
-        homes: &[(u32, u32)],
-        partitions: usize,
-    ) -> Vec<Self> {
+    pub(crate) fn assign(spec: &RunSpec, layout: &Layout<'_>) -> Vec<Self> {
+        let Layout { fabric, flows, connections, locations, partitions } = *layout;
         let empty = Self {
             times_to_come: SampleTimes::new(
                 spec.observe.series_points as usize,
@@ -120,7 +115,7 @@ impl SeriesProbe {
         };
         let mut probes = vec![empty; partitions];
         if spec.observe.series_points > 0 {
-            for (probe, totals) in probes.iter_mut().zip(SampledTotals::assign(spec, homes, partitions)) {
+            for (probe, totals) in probes.iter_mut().zip(SampledTotals::assign(spec, locations, partitions)) {
                 probe.totals = totals;
             }
             let graph = &fabric.graph;
@@ -129,9 +124,9 @@ impl SeriesProbe {
                 .chain(rates(spec, graph, flows))
                 .chain(tcp_deliveries(spec, graph, connections));
             for (node, port, metric) in places {
-                let (partition, place) = homes[node.index()];
+                let Location { partition, index } = locations[node.index()];
                 let number = fabric.chips.first_port(node) + port;
-                probes[partition as usize].watched.push(Watched { place, number, node, port, metric });
+                probes[partition as usize].watched.push(Watched { index, number, node, port, metric });
             }
         }
         probes.iter_mut().for_each(Self::arrange);
@@ -156,7 +151,7 @@ impl SeriesProbe {
     /// Counters of a sample that are not in any series.
     pub(super) fn counts(&self, nodes: &[FabricNode], totals: Totals) -> Counts {
         let ports = || self.watched.iter().filter(|watched| matches!(watched.metric, Metric::Queue));
-        let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.place as usize]);
+        let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.index as usize]);
         Counts {
             delivered_bytes: totals.progress,
             marked_frames: if self.counts_marks { ports().map(marked).sum() } else { 0 },
@@ -250,7 +245,7 @@ impl Series<'_> {
 
 /// Emits all series, ordered by metric, node and port, regardless of partitions. One batch at a time, to
 /// limit memory.
-pub(crate) fn hand_out_series<'a>(
+pub(crate) fn emit_series<'a>(
     probes: impl Iterator<Item = &'a SeriesProbe>,
     graph: &Graph,
     mut batch: impl FnMut(Vec<SeriesRow>) -> Result<(), Stopped>,
@@ -323,7 +318,7 @@ fn sampled_ports(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<(usize, 
     let joins_switches = |&(node, port): &(usize, usize)| {
         graph.node(graph.nodes[node].ports[port].peer).kind == NodeKind::Switch
     };
-    let (between, to_hosts): (Vec<_>, Vec<_>) = of_switches.into_iter().partition(joins_switches);
+    let (between, to_hosts) = of_switches.into_iter().partition::<Vec<_>, _>(joins_switches);
     let half = (most / 2).max(most.saturating_sub(to_hosts.len()));
     let chosen = between.iter().take(half).copied();
     let rest = most - chosen.len();
@@ -413,7 +408,7 @@ impl Probe<FabricNode> for SeriesProbe {
         let sees_all = self.totals.counts_losses || self.totals.sees_queues;
         let is_summed = |node| sees_all || matches!(node, &FabricNode::Host(_));
         let mut seen: Vec<bool> = nodes.iter().map(is_summed).collect();
-        self.watched.iter().for_each(|watched| seen[watched.place as usize] = true);
+        self.watched.iter().for_each(|watched| seen[watched.index as usize] = true);
         seen
     }
 }

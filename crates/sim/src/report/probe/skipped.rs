@@ -22,12 +22,12 @@ pub(crate) struct Sample {
 impl Sample {
     /// Difference from `earlier`; `None` if the two have different sets of values.
     pub(crate) fn since(&self, earlier: &Self) -> Option<Self> {
-        let step = |(now, before): (&Option<u64>, &Option<u64>)| match (now, before) {
+        let values = self.values.iter().zip(&earlier.values).map(|values| match values {
             (Some(now), Some(before)) => Some(Some(now.wrapping_sub(*before))),
             (None, None) => Some(None),
             _ => None,
-        };
-        let values = self.values.iter().zip(&earlier.values).map(step).collect::<Option<_>>()?;
+        });
+        let values = values.collect::<Option<_>>()?;
         let sums = self.sums.iter().zip(&earlier.sums).map(|(now, before)| now - before).collect();
         let queue = self.queue_max_bytes.zip(earlier.queue_max_bytes);
         let queue_max_bytes = queue.map(|(now, before)| now.wrapping_sub(before));

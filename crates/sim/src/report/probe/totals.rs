@@ -8,7 +8,7 @@ use super::SeriesProbe;
 use super::values::deepest_queue;
 use crate::record::Totals;
 use crate::report::summary::frames_lost;
-use crate::setup::FabricNode;
+use crate::setup::{FabricNode, Location};
 use record::SeriesRow;
 use spec::RunSpec;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub(super) struct SampledTotals {
 
 impl SampledTotals {
     /// The totals of each partition as configured by `spec`; losses only if there are failures.
-    pub(super) fn assign(spec: &RunSpec, homes: &[(u32, u32)], partitions: usize) -> Vec<Self> {
+    pub(super) fn assign(spec: &RunSpec, locations: &[Location], partitions: usize) -> Vec<Self> {
         let empty = Self {
             jobs: vec![Vec::new(); spec.jobs.len()],
             counts_losses: !spec.fabric.failures.is_empty(),
@@ -44,8 +44,8 @@ impl SampledTotals {
         }
         for (index, job) in spec.jobs.iter().enumerate() {
             for host in job.hosts.iter().collect::<BTreeSet<_>>() {
-                let (partition, place) = homes[*host as usize];
-                totals[partition as usize].jobs[index].push(place);
+                let location = locations[*host as usize];
+                totals[location.partition as usize].jobs[index].push(location.index);
             }
         }
         totals
@@ -67,7 +67,7 @@ impl SampledTotals {
 
     /// Appends the current sums: of each job, then losses. A single job has the total of all deliveries.
     pub(super) fn sums_into(&self, nodes: &[FabricNode], totals: Totals, sums: &mut Vec<u64>) {
-        let delivered = |&place: &u32| match &nodes[place as usize] {
+        let delivered = |&host: &u32| match &nodes[host as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,
         };

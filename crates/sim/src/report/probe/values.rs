@@ -30,7 +30,7 @@ pub(super) fn sample_alike(
 impl Watched {
     #[inline(always)]
     fn sample(&self, metric: Metric, nodes: &[FabricNode], now: Instant) -> Option<u64> {
-        match &nodes[self.place as usize] {
+        match &nodes[self.index as usize] {
             FabricNode::Host(host) => sample_host(host, self.number, metric, now),
             FabricNode::Switch(switch) => sample_port(&switch.ports()[usize::from(self.number)], metric, now),
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) => sample_leaf(leaf, self.number, metric, now),

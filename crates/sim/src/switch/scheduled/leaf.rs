@@ -97,11 +97,10 @@ impl Leaf {
         let hosts = plan.ports.len();
         let rates = plan.ports.iter().map(|(port, _)| port.wire.rate).collect();
         let mut links = SharedLinks::default();
-        let (ports, credits): (Vec<_>, Vec<_>) = plan
-            .ports
-            .into_iter()
+        let ports = plan.ports.into_iter();
+        let (ports, credits) = ports
             .map(|(port, credits)| (EgressPort::new(port, &mut links), Credits::new(credits)))
-            .unzip();
+            .unzip::<_, _, Vec<_>, Vec<_>>();
         Self {
             number: plan.number,
             voqs: Voqs::new(plan.directory.ports(), plan.credit_bytes),
