@@ -53,7 +53,7 @@ impl Rehearsal {
         };
         let mut moments: Vec<Moment> = skipped.map(moment).collect();
         moments.sort_by_key(|moment| moment.place);
-        let first = partition.probe().look(partition.nodes(), partition.totals(), now);
+        let first = partition.probe().sample_at(partition.nodes(), partition.totals(), now);
         Self { period, cycle, first, end, moments, next: 0 }
     }
 
@@ -72,7 +72,7 @@ impl Rehearsal {
         let is_active = partition.next_arrival() < now + partition.span();
         while let Some(moment) = self.moments.get_mut(self.next).filter(|moment| moment.place == now) {
             moment.seen =
-                is_active.then(|| partition.probe().look(partition.nodes(), partition.totals(), now));
+                is_active.then(|| partition.probe().sample_at(partition.nodes(), partition.totals(), now));
             self.next += 1;
         }
     }
@@ -101,7 +101,7 @@ impl Rehearsal {
     ) -> Option<Instant> {
         self.cycle.compare(now);
         budget.walk(&mut self.cycle, partition);
-        let step = partition.probe().look(partition.nodes(), partition.totals(), now).since(&self.first);
+        let step = partition.probe().sample_at(partition.nodes(), partition.totals(), now).since(&self.first);
         self.moments.sort_by_key(|moment| moment.at);
         // Where a sample cannot be made the run goes on as ever.
         let unknown = self.moments.iter().find(|moment| step.is_none() || moment.seen.is_none());

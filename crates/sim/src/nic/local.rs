@@ -4,7 +4,7 @@
 //! when sender and receiver are both notified. Leaves out contention for memory bandwidth among the ranks of
 //! a host, and caches that make small copies faster.
 
-use super::chunk_frames::Frames;
+use super::rc::Frames;
 use super::{Host, Timer};
 use crate::packet::Packet;
 use crate::record::{Context, Record};

@@ -4,39 +4,25 @@
 //! fixed latency on each side (here part of the links' latency) and, if the host is slower than the link, a
 //! receive buffer. Leaves out PCIe, memory and doorbells.
 
-mod arrivals;
-mod chunk_frames;
 mod intake;
-mod latencies;
-mod lazy_queue_pairs;
 mod ledger;
 mod local;
 mod port;
 mod posting;
-mod queue_pairs;
-mod receiver;
-mod receivers;
-mod receiving;
-mod reordering;
-mod resident_queue_pairs;
-mod sender;
-mod sending;
+mod rc;
 mod storage;
 mod tcp;
 mod timers;
 mod transfers;
-mod unrecovered_chunks;
 
 pub(crate) use intake::IntakePlan;
-pub(crate) use lazy_queue_pairs::QueuePairEnds;
 pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan, SchedulingPlan};
-pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
-pub(crate) use receivers::Receivers;
-pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
-pub(crate) use resident_queue_pairs::ResidentQueuePairs;
-pub(crate) use sender::{Sender, write_opcode};
+pub(crate) use rc::{
+    QueuePairEnd, QueuePairEnds, QueuePairSettings, REORDERING_BUCKETS, Receivers, Reordering,
+    ReplyPriorities, ResidentQueuePairs, Sender, write_opcode,
+};
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -49,12 +35,10 @@ pub(crate) use transfers::{
 use crate::link::delayed::Delayed;
 use crate::packet::{FRAMES_AHEAD, Packet};
 use crate::record::{Context, Record};
-use chunk_frames::ChunkFrames;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
-use lazy_queue_pairs::LazySenders;
-use sender::DataFrames;
+use rc::{ChunkFrames, DataFrames, LazySenders, UnrecoveredChunks};
 use spec::LateFrames;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -64,7 +48,6 @@ use timers::{Timer, Timers};
 use transfers::Transfers;
 use transport::{Config, Controller, Unsent};
 use units::{Instant, Rate, Span, State};
-use unrecovered_chunks::UnrecoveredChunks;
 
 /// Bytes at the start of a host (behind the node's kind) and of a port that most windows need.
 const HOST_BYTES: usize = 256;

@@ -1,7 +1,7 @@
 //! Posting of transfers: from arrivals and acknowledgements to the transfers that depend on them.
 
 use super::ledger::WorkIds;
-use super::sending::{make_ready, window_packets};
+use super::rc::{make_ready, window_packets};
 use super::{Host, Timer};
 use crate::packet::Packet;
 use crate::record::{Context, Record};

@@ -8,7 +8,7 @@ use crate::nic::Measured;
 use crate::packet::Packet;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::Switch;
-use crate::switch::ecn_control::EcnControl;
+use crate::switch::marking::ecn_control::EcnControl;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use engine::{Partition, Window};

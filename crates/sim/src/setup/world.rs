@@ -1,12 +1,12 @@
 //! Nodes, partitions and the wires between them.
 
+use super::hosts::nic::host_plan;
 use super::hosts::{HostMaker, queue_pair_settings};
 use super::partitioning::{Location, assign_partitions};
-use super::ports::host_plan;
-use super::scheduled::{ScheduledFabric, check_scheduled};
-use super::sides::sides;
-use super::storage::storage_plans;
+use super::switches::scheduled::{ScheduledFabric, check_scheduled};
 use super::switches::{balancers, check_buffers, check_pins, switch_plan};
+use super::traffic::storage::storage_plans;
+use super::two_phase::sides;
 use super::{Connection, Fabric, Flows, HostClock, connections, host_tcp};
 use crate::link::egress::Wire;
 use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};

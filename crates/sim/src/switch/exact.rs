@@ -1,17 +1,16 @@
 //! The exact path of a switch: replays a window in strict order of time. Used when a threshold is within
 //! reach or a pause is active.
 
-use super::arrival_batch::Merged;
-use super::buffer::{Admission, DropCause, SharedBuffer};
-use super::colour::Markers;
-use super::pfc::PauseRequests;
-use super::pools::{Passage, PauseChange};
+use super::admission::buffer::{Admission, DropCause, SharedBuffer};
+use super::admission::pfc::PauseRequests;
+use super::admission::pools::{Passage, PauseChange};
+use super::admission::readout::{OnLink, Readouts};
+use super::arrivals::Merged;
+use super::marking::colour::Markers;
+use super::marking::wred::Verdict;
 use super::port_set::PortSet;
 use super::queue::{EgressPort, Held, Stored, release};
-use super::readout::{OnLink, Readouts};
-use super::returns::Returns;
 use super::watchdog::{Look, Watchdog};
-use super::wred::Verdict;
 use crate::link::delayed::Delayed;
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
@@ -46,6 +45,28 @@ impl Departures {
     fn first(&self) -> Option<(Instant, u16)> {
         let &Reverse(entry) = self.entries.peek()?;
         Some((Instant(self.start.0 + (entry >> PORT_BITS)), entry as u16))
+    }
+}
+
+/// Priority queue of frames in transmission on an InfiniBand switch, at most one per egress port: their receive
+/// buffers can be granted again when their transmissions end.
+#[derive(Debug, Default)]
+pub(super) struct Returns(BinaryHeap<Reverse<(Instant, Held)>>);
+
+impl Returns {
+    /// Adds a frame whose transmission ends at `end`.
+    pub(super) fn push(&mut self, end: Instant, held: Held) {
+        self.0.push(Reverse((end, held)));
+    }
+
+    /// End of the next transmission.
+    pub(super) fn next_due(&self) -> Instant {
+        self.0.peek().map_or(Instant::NEVER, |&Reverse((end, _))| end)
+    }
+
+    /// Removes the next frame.
+    pub(super) fn pop(&mut self) -> Option<Held> {
+        self.0.pop().map(|Reverse((_, held))| held)
     }
 }
 

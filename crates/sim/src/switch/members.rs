@@ -3,7 +3,7 @@
 //! A chip has the ports of all its switches, one switch after the other, and one buffer. A frame is forwarded
 //! by the routes and the load balancer of the switch whose port received it.
 
-use super::arrival_batch::{Arrivals, NOWHERE};
+use super::arrivals::{Arrivals, NOWHERE};
 use super::forward::{Balancer, Ways};
 use std::ops::Range;
 use topology::Routes;

@@ -8,31 +8,18 @@
 //! in the buffer from its arrival, even while most of it has not arrived yet. Leaves out multicast and egress
 //! reserves.
 
-mod arrival_batch;
-mod arrival_order;
-pub(crate) mod buffer;
-pub(crate) mod colour;
-pub(crate) mod cut_through;
-pub(crate) mod ecn;
-pub(crate) mod ecn_control;
-pub(crate) mod ecn_law;
+pub(crate) mod admission;
+pub(crate) mod arrivals;
 mod exact;
 pub(crate) mod forward;
-mod lanes;
+pub(crate) mod marking;
 mod members;
-pub(crate) mod pfc;
-pub(crate) mod pools;
 mod port_set;
-mod queue;
-mod queued;
-pub(crate) mod readout;
-mod returns;
-pub(crate) mod schedule;
+pub(crate) mod queue;
 pub(crate) mod scheduled;
 pub(crate) mod watchdog;
-pub(crate) mod wred;
 
-pub(crate) use arrival_order::WINDOW_MAX;
+pub(crate) use arrivals::order::WINDOW_MAX;
 pub(crate) use members::Member;
 pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 
@@ -41,21 +28,20 @@ use crate::link::delayed::Delayed;
 use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
-use arrival_batch::Arrivals;
-use buffer::{BufferPlan, SharedBuffer};
-use colour::Markers;
-use cut_through::Incoming;
+use admission::buffer::{BufferPlan, SharedBuffer};
+use admission::pfc::{PausePlan, PauseRequests};
+use admission::pools::Pools;
+use admission::readout::{Readouts, Release};
+use arrivals::Arrivals;
+use arrivals::cut_through::Incoming;
 use engine::{Inbox, Window};
-use exact::{Parts, Replay};
+use exact::{Parts, Replay, Returns};
 use forward::{Choice, Ways};
+use marking::colour::Markers;
 use members::Members;
 use paths::Reroute;
-use pfc::{PausePlan, PauseRequests};
-use pools::Pools;
 use port_set::PortSet;
 use queue::{SENDING_PORTS_MAX, Stored};
-use readout::{Readouts, Release};
-use returns::Returns;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;

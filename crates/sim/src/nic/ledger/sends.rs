@@ -4,7 +4,7 @@ use super::columns::Numbers;
 use super::posted::Posted;
 use super::queues::{SendQueue, WorkId};
 use super::work::{WorkList, WorkMaker};
-use crate::nic::chunk_frames::Frames;
+use crate::nic::rc::Frames;
 use crate::record::{PlainSend, SendReport};
 use units::{Instant, NumberMap, State};
 

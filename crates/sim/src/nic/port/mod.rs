@@ -4,9 +4,8 @@
 //! round robin. Senders that their rate controller delays are in a heap by time.
 
 mod options;
-mod scheduling;
 
-pub(crate) use scheduling::SchedulingPlan;
+pub(crate) use options::SchedulingPlan;
 
 use super::tcp::{NextTcp, TcpAckWaiting};
 use crate::link::changes::LinkChanges;
@@ -17,8 +16,7 @@ use crate::packet::{Packet, Priority};
 use crate::record::Context;
 use engine::prefetch::LINE_BYTES;
 use engine::{Destination, Message, Ring};
-use options::PortOptions;
-use scheduling::Scheduling;
+use options::{PortOptions, Scheduling};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::offset_of;

@@ -2,10 +2,10 @@
 
 mod fabric_links;
 mod live;
+mod selection;
 mod series;
 mod skipped;
 mod tables;
-mod times;
 mod totals;
 mod values;
 

@@ -55,7 +55,7 @@ const fn add(value: u64, step: u64, periods: u64) -> u64 {
 impl SeriesProbe {
     /// Times of the samples until `end`, if every window of length `span` has an event.
     pub(crate) fn moments(&self, end: Instant, span: Span) -> Vec<Instant> {
-        let mut times = self.times_to_come;
+        let mut times = self.schedule;
         let mut moments = Vec::new();
         while times.due() <= end {
             let at = Instant(times.due().0.next_multiple_of(span.0));
@@ -69,7 +69,7 @@ impl SeriesProbe {
     }
 
     /// The sample at `now`.
-    pub(crate) fn look(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
+    pub(crate) fn sample_at(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, totals, &mut sums);
         Sample {
@@ -88,6 +88,6 @@ impl SeriesProbe {
         self.totals.sums.extend(sums);
         let queue = sample.queue_max_bytes.zip(step.queue_max_bytes);
         self.totals.queues.extend(queue.map(|(bytes, step)| add(bytes, step, periods)));
-        self.tell(at, sample.counts.after(periods, step.counts));
+        self.update_live(at, sample.counts.after(periods, step.counts));
     }
 }

@@ -7,16 +7,16 @@ use crate::switch::EgressPort;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use units::Instant;
 
-/// Appends the values at `now` of `alike`, which have the same metric on different ports. The loops of the
+/// Appends the values at `now` of `watched`, which have the same metric on different ports. The loops of the
 /// most frequent metrics are specialised.
-pub(super) fn sample_alike(
-    alike: &[Watched],
+pub(super) fn sample_metric(
+    watched: &[Watched],
     nodes: &[FabricNode],
     now: Instant,
     values: &mut Vec<Option<u64>>,
 ) {
-    let all = alike.iter();
-    match alike[0].metric {
+    let all = watched.iter();
+    match watched[0].metric {
         Metric::Queue => values.extend(all.map(|watched| watched.sample(Metric::Queue, nodes, now))),
         Metric::Sent => values.extend(all.map(|watched| watched.sample(Metric::Sent, nodes, now))),
         Metric::Paused(_) => values.extend(all.map(|watched| {

@@ -4,7 +4,7 @@
 use super::Forward;
 use crate::link::Dropped;
 use crate::packet::Packet;
-use crate::switch::arrival_batch::{Arrivals, NOWHERE};
+use crate::switch::arrivals::{Arrivals, NOWHERE};
 use crate::switch::queue::Stored;
 use engine::prefetch::prefetch_item;
 use topology::SwitchRoutes;

@@ -11,7 +11,7 @@ mod weighted;
 
 pub(super) use direct::Ways;
 
-use super::arrival_batch::Arrivals;
+use super::arrivals::Arrivals;
 use crate::packet::Packet;
 use adaptive::Adaptive;
 use d_mod_k::DModK;

@@ -4,8 +4,8 @@
 use super::{EgressPort, Queue, Queued, READS, Sending, Stored};
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
-use crate::switch::arrival_batch::PortArrivals;
-use crate::switch::buffer::SharedBuffer;
+use crate::switch::admission::buffer::SharedBuffer;
+use crate::switch::arrivals::PortArrivals;
 use engine::Outlet;
 use units::Instant;
 

@@ -7,7 +7,7 @@
 //! host stops requesting data from the fabric.
 
 use crate::packet::Priority;
-use crate::switch::schedule::Scheduler;
+use crate::switch::queue::schedule::Scheduler;
 use engine::Ring;
 use units::{Instant, Rate};
 
