@@ -20,7 +20,7 @@ use std::time::{Duration, Instant as WallInstant};
 use units::{Instant, Span};
 
 /// Windows between two checks of the wall clock.
-const WINDOWS_PER_LOOK: u32 = 64;
+const WINDOWS_PER_CHECK: u32 = 64;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -212,7 +212,7 @@ struct Driver<'a> {
     assembler: Assembler<'a>,
     observer: &'a mut dyn Observer<Progress>,
     total_bytes: u64,
-    windows_until_look: u32,
+    windows_until_check: u32,
     last_report: WallInstant,
     live: LiveView,
     stopped: bool,
@@ -228,7 +228,7 @@ struct Driver<'a> {
     /// Length of a window, and the end of the last one.
     span: Span,
     now: Instant,
-    apart: TwoPhaseRule,
+    two_phase: TwoPhaseRule,
 }
 
 impl<'a> Driver<'a> {
@@ -249,7 +249,7 @@ impl<'a> Driver<'a> {
             assembler,
             observer,
             total_bytes,
-            windows_until_look: WINDOWS_PER_LOOK,
+            windows_until_check: WINDOWS_PER_CHECK,
             last_report: WallInstant::now(),
             live,
             stopped: false,
@@ -266,7 +266,7 @@ impl<'a> Driver<'a> {
             ),
             span: world.fabric.span,
             now: Instant::ZERO,
-            apart: TwoPhaseRule::new(spec, &world.fabric, flows, patience),
+            two_phase: TwoPhaseRule::new(spec, &world.fabric, flows, patience),
         }
     }
 
@@ -286,20 +286,20 @@ impl<'a> Driver<'a> {
     }
 
     fn report(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
-        self.windows_until_look = WINDOWS_PER_LOOK;
+        self.windows_until_check = WINDOWS_PER_CHECK;
         if self.last_report.elapsed() < PROGRESS_INTERVAL {
             return Ok(());
         }
         self.last_report = WallInstant::now();
-        self.tell(window, totals)
+        self.report_progress(window, totals)
     }
 
     /// Sends the last report of a run, unless the observer has ended it.
     fn report_end(&mut self, last: Window, totals: Totals) {
-        self.stopped = self.stopped || self.tell(last, totals).is_err();
+        self.stopped = self.stopped || self.report_progress(last, totals).is_err();
     }
 
-    fn tell(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
+    fn report_progress(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
         self.observer.progress(Progress {
             delivered_bytes: totals.progress.min(self.total_bytes),
             total_bytes: self.total_bytes,
@@ -314,11 +314,11 @@ impl<'a> Driver<'a> {
 
     fn step(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> Result<(), Stopped> {
         if !records.is_empty() {
-            let hand_out = |rows| self.observer.batch(Batch::Chunks(rows));
-            self.assembler.take(records, hand_out)?;
+            let emit = |rows| self.observer.batch(Batch::Chunks(rows));
+            self.assembler.take(records, emit)?;
         }
-        self.windows_until_look -= 1;
-        if self.windows_until_look == 0 { self.report(window, totals) } else { Ok(()) }
+        self.windows_until_check -= 1;
+        if self.windows_until_check == 0 { self.report(window, totals) } else { Ok(()) }
     }
 }
 
@@ -329,13 +329,13 @@ impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
     }
 
     fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
-        self.fast_forward.look(now, partition)
+        self.fast_forward.read_state(now, partition)
     }
 
     #[inline]
     fn apart_until(&self, totals: Totals) -> Instant {
         let has_failed = !self.assembler.failed_queue_pairs.is_empty();
-        if !has_failed && self.apart.allows(totals, self.assembler.open, self.now) {
+        if !has_failed && self.two_phase.allows(totals, self.assembler.open, self.now) {
             self.fast_forward.rests_until()
         } else {
             Instant::ZERO

@@ -84,7 +84,7 @@ pub(crate) struct HostPlan {
     /// Senders created at the start.
     pub(crate) senders: ResidentQueuePairs<Sender>,
     /// Parameters of queue pairs that are created on demand.
-    pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
+    pub(crate) lazy: Option<Arc<dyn QueuePairEnds>>,
     /// Number of links on each sender's path, if a rate controller depends on it.
     pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
@@ -146,7 +146,7 @@ pub(crate) struct Host {
     unconfirmed: UnrecoveredChunks,
     /// Creates senders on demand, unless all are created at the start.
     #[state(skip)]
-    later: Option<Box<LazySenders>>,
+    lazy: Option<Box<LazySenders>>,
     /// Present if pause frames are sent, or take effect, with a delay.
     pause_delays: Option<Box<PauseDelays>>,
 }
@@ -187,7 +187,7 @@ impl Host {
         let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         let settings = &plan.settings;
-        let later = plan.later.map(|ends| Box::new(LazySenders::new(ends, settings)));
+        let lazy = plan.lazy.map(|ends| Box::new(LazySenders::new(ends, settings)));
         Self {
             timers: timers.chain(starts).collect(),
             storage,
@@ -209,7 +209,7 @@ impl Host {
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
             unconfirmed: UnrecoveredChunks::default(),
-            later,
+            lazy,
             pause_delays: PauseDelays::new(plan.pause_delays),
         }
     }
@@ -310,7 +310,7 @@ impl Host {
     fn is_untouched(&self) -> bool {
         self.received_frames == 0
             && self.senders.is_empty()
-            && self.later.is_none()
+            && self.lazy.is_none()
             && self.storage.is_none()
             && self.throughput.is_empty()
             && !self.ports.iter().any(|port| port.transmitter().may_change())
@@ -403,7 +403,7 @@ impl Host {
         let mut before = None;
         for packet in inbox.iter().take(PACKETS_AHEAD) {
             let needs = (packet.queue_pair, packet.position().is_some());
-            if before != Some(needs) || packet.asks() {
+            if before != Some(needs) || packet.requests_ack() {
                 self.prefetch_queue_pair(packet);
             }
             before = Some(needs);
@@ -417,7 +417,7 @@ impl Host {
         let queue_pair = packet.queue_pair as usize;
         if packet.position().is_some() {
             self.receivers.prefetch(packet);
-            if packet.asks() {
+            if packet.requests_ack() {
                 self.transfers.prefetch_inbound(queue_pair);
             }
         } else {

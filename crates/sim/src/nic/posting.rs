@@ -23,7 +23,7 @@ impl Host {
                 self.rearm_senders(process);
             }
             if let Some((job, round)) = self.transfers.round_after_barrier(process) {
-                context.records.push(Record::RoundBegun { job, round, at: now });
+                context.records.push(Record::RoundStarted { job, round, at: now });
             }
             self.take_in_arrived(now);
             self.start_transfers(started, now, context);
@@ -89,7 +89,7 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        if !self.transfers.acknowledge_alike(sends.len()) {
+        if !self.transfers.acknowledge_uniform(sends.len()) {
             for send in sends {
                 let outgoing = self.sends.outgoing_of(send);
                 if let Some(next) = self.transfers.acknowledge_part(outgoing) {

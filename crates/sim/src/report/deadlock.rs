@@ -40,8 +40,8 @@ pub(crate) fn deadlock_events(
     now: Instant,
 ) -> Vec<EventRow> {
     let waits = Waits::of(world, partitions, now);
-    let circles = circles(&blocked(&waits.waits));
-    circles.iter().flatten().map(|&queue| waits.event(queue, since)).collect()
+    let cycles = cycles(&blocked(&waits.waits));
+    cycles.iter().flatten().map(|&queue| waits.event(queue, since)).collect()
 }
 
 impl<'a> Waits<'a> {
@@ -52,12 +52,12 @@ impl<'a> Waits<'a> {
             FabricNode::Host(_) | FabricNode::Scheduled(_) => None,
         });
         let kind = if world.fabric.credits.is_some() { "credit_deadlock" } else { "pfc_deadlock" };
-        let mut found =
+        let mut waits =
             Self { graph: &world.fabric.graph, kind, switches: switches.collect(), waits: BTreeMap::new() };
 
-        let paused: Vec<Queue> = found.paused_queues(now).collect();
-        found.waits = paused.into_iter().map(|queue| (queue, found.waits_for(queue))).collect();
-        found
+        let paused: Vec<Queue> = waits.paused_queues(now).collect();
+        waits.waits = paused.into_iter().map(|queue| (queue, waits.waits_for(queue))).collect();
+        waits
     }
 
     /// Egress queues that contain frames and may not send at `now`.
@@ -115,19 +115,19 @@ fn blocked<Q: Ord + Copy>(waits: &BTreeMap<Q, Vec<Q>>) -> BTreeMap<Q, Vec<Q>> {
 }
 
 /// Cycles of blocked queues; follows the first wait-for edge of each queue.
-fn circles<Q: Ord + Copy>(blocked: &BTreeMap<Q, Vec<Q>>) -> Vec<Vec<Q>> {
-    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+fn cycles<Q: Ord + Copy>(blocked: &BTreeMap<Q, Vec<Q>>) -> Vec<Vec<Q>> {
+    let (mut visited, mut cycles) = (BTreeSet::new(), Vec::new());
     for &start in blocked.keys() {
         let (mut path, mut queue) = (Vec::new(), start);
-        while seen.insert(queue) {
+        while visited.insert(queue) {
             path.push(queue);
             queue = blocked[&queue][0];
         }
         if let Some(first) = path.iter().position(|&each| each == queue) {
-            found.push(path.split_off(first));
+            cycles.push(path.split_off(first));
         }
     }
-    found
+    cycles
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_waits_in_a_circle_is_found_in_order_and_what_leads_there_is_not() {
         let waits = waits(&[(1, &[4]), (2, &[1]), (4, &[2]), (9, &[1])]);
-        assert_eq!(circles(&blocked(&waits)), [[1, 4, 2]]);
+        assert_eq!(cycles(&blocked(&waits)), [[1, 4, 2]]);
     }
 
     #[test]
@@ -158,6 +158,6 @@ mod tests {
     #[test]
     fn circles_apart_are_both_found() {
         let waits = waits(&[(1, &[2]), (2, &[1]), (5, &[6]), (6, &[5])]);
-        assert_eq!(circles(&blocked(&waits)), [[1, 2], [5, 6]]);
+        assert_eq!(cycles(&blocked(&waits)), [[1, 2], [5, 6]]);
     }
 }

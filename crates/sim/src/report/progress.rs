@@ -44,7 +44,7 @@ pub(crate) struct JobProgress {
     /// Rows made.
     pub(crate) rows: u64,
     /// One past the last round of which a chunk was posted.
-    begun: u32,
+    rounds_started: u32,
     /// Complete rounds before the first incomplete one.
     pub(crate) rounds: u32,
     /// Completion of the last chunk of those.
@@ -73,7 +73,7 @@ struct OpenRound {
     /// Incomplete chunks.
     left: u64,
     /// Time at which the first rank started the round, after a barrier.
-    begun: Instant,
+    start: Instant,
     /// Latest completion so far.
     last: Instant,
     /// The longest time of a chunk.
@@ -103,7 +103,7 @@ impl JobProgress {
             failed: 0,
             failed_control: 0,
             rows: 0,
-            begun: 0,
+            rounds_started: 0,
             rounds: 0,
             rounds_end: Instant::ZERO,
             barrier_rounds: Vec::new(),
@@ -168,13 +168,13 @@ impl JobProgress {
     }
 
     /// Rounds in which every chunk has a row, posted or not.
-    pub(crate) fn rounds_begun(&self) -> u32 {
-        if self.is_background() { 0 } else { self.begun.max(1) }
+    pub(crate) fn rounds_started(&self) -> u32 {
+        if self.is_background() { 0 } else { self.rounds_started.max(1) }
     }
 
     /// A chunk of `round` was posted.
     pub(crate) fn post_chunk(&mut self, round: u32) {
-        self.begun = self.begun.max(round + 1);
+        self.rounds_started = self.rounds_started.max(round + 1);
     }
 
     /// A chunk of `round` completed. Without recovery a round may complete before an earlier one that lost a
@@ -201,11 +201,11 @@ impl JobProgress {
     }
 
     /// A rank started a round after a barrier.
-    pub(crate) fn begin_round(&mut self, round: u32, at: Instant) {
+    pub(crate) fn start_round(&mut self, round: u32, at: Instant) {
         // All chunks of a round may have arrived before a rank that only receives in it has left the barrier.
         if round >= self.rounds {
             let open = self.open_round(round);
-            open.begun = open.begun.min(at);
+            open.start = open.start.min(at);
         }
     }
 
@@ -214,7 +214,7 @@ impl JobProgress {
         let index = (round - self.rounds) as usize;
         let new = OpenRound {
             left: self.plan.chunks,
-            begun: Instant::NEVER,
+            start: Instant::NEVER,
             last: Instant::ZERO,
             slowest: Span::ZERO,
         };
@@ -230,8 +230,8 @@ impl JobProgress {
         if !self.plan.has_barriers {
             self.note_round(self.rounds, round.slowest);
         } else if self.rounds >= self.plan.warm_up_rounds {
-            let begun = if self.rounds == 0 { self.plan.start } else { round.begun };
-            let took = self.rounds_end.since(begun);
+            let start = if self.rounds == 0 { self.plan.start } else { round.start };
+            let took = self.rounds_end.since(start);
             invariants::check_round(self.rounds, took, round.slowest);
             self.barrier_rounds.push(took);
         }

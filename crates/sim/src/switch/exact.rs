@@ -10,7 +10,7 @@ use super::marking::colour::Markers;
 use super::marking::wred::Verdict;
 use super::port_set::PortSet;
 use super::queue::{EgressPort, Held, Stored, release};
-use super::watchdog::{Look, Watchdog};
+use super::watchdog::{Checked, Watchdog};
 use crate::link::delayed::Delayed;
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
@@ -55,8 +55,8 @@ pub(super) struct Returns(BinaryHeap<Reverse<(Instant, Held)>>);
 
 impl Returns {
     /// Adds a frame whose transmission ends at `end`.
-    pub(super) fn push(&mut self, end: Instant, held: Held) {
-        self.0.push(Reverse((end, held)));
+    pub(super) fn push(&mut self, end: Instant, frame: Held) {
+        self.0.push(Reverse((end, frame)));
     }
 
     /// End of the next transmission.
@@ -66,7 +66,7 @@ impl Returns {
 
     /// Removes the next frame.
     pub(super) fn pop(&mut self) -> Option<Held> {
-        self.0.pop().map(|Reverse((_, held))| held)
+        self.0.pop().map(|Reverse((_, frame))| frame)
     }
 }
 
@@ -75,7 +75,7 @@ impl Returns {
 enum Due {
     Request,
     Reaction,
-    Look,
+    Check,
     Free,
     Read,
     Departure,
@@ -121,7 +121,7 @@ pub(super) fn admit(
     }
     let was_pausing = buffer.is_pausing(frame.ingress, frame.priority);
     if let Some(readouts) = readouts
-        && !buffer.goes_to_headroom(frame.ingress, frame.priority)
+        && !buffer.uses_headroom(frame.ingress, frame.priority)
     {
         readouts.advance(now, buffer);
     }
@@ -166,20 +166,20 @@ impl Replay {
     /// Time and kind of the next event.
     #[inline(always)]
     fn next_due(&mut self, parts: &mut Parts<'_>) -> (Instant, Due) {
-        let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
+        let check = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
         let free = parts.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
         let read = parts.readouts.as_ref().map_or(Instant::NEVER, |readouts| readouts.next_due());
         let departure = self.next_departure(parts.ports);
         let mut next = (parts.requests.next_due(), Due::Request);
-        for later in [
+        for event in [
             (parts.reactions.next_due(), Due::Reaction),
-            (look, Due::Look),
+            (check, Due::Check),
             (free, Due::Free),
             (read, Due::Read),
             (departure, Due::Departure),
         ] {
-            if later.0 < next.0 {
-                next = later;
+            if event.0 < next.0 {
+                next = event;
             }
         }
         next
@@ -198,7 +198,7 @@ impl Replay {
                     self.take_effect(parts, port, &pause.arriving(now), now);
                 }
             }
-            Due::Look => self.look(parts, now),
+            Due::Check => self.check_storm(parts, now),
             Due::Free => self.free(parts, now),
             Due::Read => self.read(parts, now),
             Due::Departure => self.depart(parts, now, context),
@@ -266,7 +266,7 @@ impl Replay {
                     port.mark_chosen(&mut stored.packet);
                 }
                 port.enqueue(stored);
-                port.look_at_credit(priority, now);
+                port.update_credit(priority, now);
                 is_changed |= self.reschedule(parts.ports, egress, before, now);
             }
         }
@@ -279,8 +279,8 @@ impl Replay {
             is_changed |= self.take_pause_changes(parts, now);
         }
         if let (Some(was_pausing), Some(readouts)) = (was_pausing, &mut parts.readouts) {
-            let has_begun = !was_pausing && parts.buffer.is_pausing(ingress, priority);
-            if has_begun || parts.buffer.pools().is_some() {
+            let starts_pause = !was_pausing && parts.buffer.is_pausing(ingress, priority);
+            if starts_pause || parts.buffer.pools().is_some() {
                 readouts.watch(parts.buffer);
                 is_changed = true;
             }
@@ -294,9 +294,9 @@ impl Replay {
     fn take_pause_changes(&mut self, parts: &mut Parts<'_>, now: Instant) -> bool {
         let mut is_changed = false;
         while let Some(change) = parts.buffer.pools_mut().and_then(|pools| pools.next_change()) {
-            let PauseChange { ingress, priority, asks } = change;
-            if asks {
-                parts.requests.ask_once(ingress, priority, now, parts.ports);
+            let PauseChange { ingress, priority, is_start } = change;
+            if is_start {
+                parts.requests.request_once(ingress, priority, now, parts.ports);
             } else {
                 parts.requests.end(ingress, priority, now, parts.ports);
             }
@@ -309,13 +309,13 @@ impl Replay {
 
     /// Removes a frame sent or lost by `egress` from the buffer, and ends the pauses that this makes
     /// unnecessary.
-    fn give_back(&mut self, parts: &mut Parts<'_>, egress: u16, held: Held, now: Instant) {
-        let charge = parts.buffer.charge(held.frame_bytes);
+    fn release(&mut self, parts: &mut Parts<'_>, egress: u16, frame: Held, now: Instant) {
+        let charge = parts.buffer.charge(frame.frame_bytes);
         if let Some(pools) = parts.buffer.pools_mut() {
-            pools.release(Passage::new(held, egress, charge));
+            pools.release(Passage::new(frame, egress, charge));
             self.take_pause_changes(parts, now);
-        } else if release(parts.buffer, held) {
-            self.end_pause(parts, held.ingress, held.priority, now);
+        } else if release(parts.buffer, frame) {
+            self.end_pause(parts, frame.ingress, frame.priority, now);
         }
     }
 
@@ -366,15 +366,15 @@ impl Replay {
     }
 
     /// Runs the watchdog on the queue that is due.
-    fn look(&mut self, parts: &mut Parts<'_>, now: Instant) {
+    fn check_storm(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Some(watchdog) = &mut parts.watchdog else { return };
-        let Look { port, flushed } = watchdog.look(now, parts.ports);
+        let Checked { port, flushed } = watchdog.check(now, parts.ports);
         let has_flushed = !flushed.is_empty();
         if has_flushed && let Some(readouts) = &mut parts.readouts {
             readouts.advance(now, parts.buffer);
         }
         for lost in flushed {
-            self.give_back(parts, port, lost, now);
+            self.release(parts, port, lost, now);
         }
         if has_flushed && let Some(readouts) = &mut parts.readouts {
             readouts.watch(parts.buffer);
@@ -391,7 +391,7 @@ impl Replay {
                 returns.push(parts.ports[usize::from(egress)].transmitter().free_at(), sent);
             }
             match &mut parts.readouts {
-                None => self.give_back(parts, egress, sent, now),
+                None => self.release(parts, egress, sent, now),
                 Some(readouts) => {
                     let byte_time = parts.ports[usize::from(egress)].transmitter().byte_time();
                     let frame = OnLink { start: now, byte_time, frame_bytes: sent.frame_bytes };

@@ -36,7 +36,7 @@ use arrivals::Arrivals;
 use arrivals::cut_through::Incoming;
 use engine::{Inbox, Window};
 use exact::{Parts, Replay, Returns};
-use forward::{Choice, Ways};
+use forward::{Choice, EgressSelection};
 use marking::colour::Markers;
 use members::Members;
 use paths::Reroute;
@@ -437,13 +437,13 @@ impl Switch {
     /// Selects the egress port of every arrival.
     #[inline]
     fn direct(&mut self, arrivals: &mut Arrivals) {
-        let ways = Ways {
+        let selection = EgressSelection {
             has_large_routes: self.has_large_routes,
             loads: &mut self.loads,
             stranded: &mut self.stranded,
         };
-        self.members.direct(arrivals, &self.routes, ways);
-        arrivals.tell_ports(&mut self.busy);
+        self.members.direct(arrivals, &self.routes, selection);
+        arrivals.mark_ports(&mut self.busy);
     }
 
     /// The fast path: serves each port independently. Returns the earliest next transmission.
@@ -531,11 +531,11 @@ impl Switch {
         }
         let free = self.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
         let read = self.readouts.as_ref().map_or(Instant::NEVER, |readouts| readouts.next_due());
-        next.min(free).min(read).min(self.next_look())
+        next.min(free).min(read).min(self.next_check())
     }
 
     /// When the watchdog next checks a queue; never if nothing is paused.
-    fn next_look(&mut self) -> Instant {
+    fn next_check(&mut self) -> Instant {
         let Some(watchdog) = &mut self.watchdog else { return Instant::NEVER };
         if !self.is_pause_active {
             watchdog.forget();

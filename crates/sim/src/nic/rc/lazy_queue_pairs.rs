@@ -45,9 +45,9 @@ impl Host {
     #[cold]
     #[inline(never)]
     pub(in crate::nic) fn make_senders(&mut self, last: u32) {
-        let Self { senders, pacers, sends, later, .. } = self;
+        let Self { senders, pacers, sends, lazy, .. } = self;
         let LazySenders { ends, controllers } =
-            &**later.as_ref().expect("a sender that is made later has what it is made from");
+            &**lazy.as_ref().expect("a sender that is made lazy has what it is made from");
         while senders.end() <= last {
             let done = senders.count_done(|number, sender| sender.is_done(number, sends));
             senders.take_first(done).for_each(drop);
@@ -78,17 +78,17 @@ impl LazyReceivers {
     /// packets of a receiver's first chunk.
     pub(in crate::nic) fn make(
         &mut self,
-        standing: &mut ResidentQueuePairs<Receiver>,
+        resident: &mut ResidentQueuePairs<Receiver>,
         last: u32,
         now: Instant,
         packets: impl Fn(u32) -> u64,
     ) {
-        while standing.end() <= last {
-            let done = standing.count_done(|_, receiver| receiver.is_done(now));
-            let late = standing.take_first(done).filter(|(_, receiver)| receiver.late().frames > 0);
+        while resident.end() <= last {
+            let done = resident.count_done(|_, receiver| receiver.is_done(now));
+            let late = resident.take_first(done).filter(|(_, receiver)| receiver.late().frames > 0);
             self.recalled.extend(late);
-            let number = standing.end();
-            standing.push(Receiver::new(&self.ends.receiver(number), Some(packets(number))));
+            let number = resident.end();
+            resident.push(Receiver::new(&self.ends.receiver(number), Some(packets(number))));
         }
     }
 
@@ -109,21 +109,21 @@ impl LazyReceivers {
 /// A receiver that is resident or recalled.
 #[inline]
 pub(in crate::nic) fn receiver<'a>(
-    standing: &'a ResidentQueuePairs<Receiver>,
-    later: Option<&'a LazyReceivers>,
+    resident: &'a ResidentQueuePairs<Receiver>,
+    lazy: Option<&'a LazyReceivers>,
     number: u32,
 ) -> &'a Receiver {
-    let recalled = || later.and_then(|later| later.recalled.get(&number));
-    standing.get(number).or_else(recalled).expect("a receiver is there when something comes for it")
+    let recalled = || lazy.and_then(|lazy| lazy.recalled.get(&number));
+    resident.get(number).or_else(recalled).expect("a receiver of an arriving packet exists")
 }
 
 /// Same, mutable.
 #[inline]
 pub(in crate::nic) fn receiver_mut<'a>(
-    standing: &'a mut ResidentQueuePairs<Receiver>,
-    later: Option<&'a mut LazyReceivers>,
+    resident: &'a mut ResidentQueuePairs<Receiver>,
+    lazy: Option<&'a mut LazyReceivers>,
     number: u32,
 ) -> &'a mut Receiver {
-    let recalled = || later.and_then(|later| later.recalled.get_mut(&number));
-    standing.get_mut(number).or_else(recalled).expect("a receiver is there when something comes for it")
+    let recalled = || lazy.and_then(|lazy| lazy.recalled.get_mut(&number));
+    resident.get_mut(number).or_else(recalled).expect("a receiver of an arriving packet exists")
 }

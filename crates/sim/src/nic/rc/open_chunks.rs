@@ -86,13 +86,13 @@ pub(in crate::nic) struct Arrivals {
     /// One past the last sequence of the opened chunks.
     opened_end: u64,
     // Needed less often.
-    later: VecDeque<OpenChunk>,
+    younger: VecDeque<OpenChunk>,
     /// Chunks not opened yet.
     queue: ReceiveQueue,
 }
 
 /// Bytes at the start of [`Arrivals`] that most packets need.
-pub(in crate::nic) const HOT_BYTES: usize = offset_of!(Arrivals, later);
+pub(in crate::nic) const HOT_BYTES: usize = offset_of!(Arrivals, younger);
 
 const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "what most packets need lies together");
 
@@ -105,7 +105,7 @@ impl Arrivals {
             delivers_in_order: recovery.is_selective(),
             oldest: OpenChunk::NONE,
             opened_end: 0,
-            later: VecDeque::new(),
+            younger: VecDeque::new(),
             queue,
         }
     }
@@ -135,9 +135,12 @@ impl Arrivals {
         while self.opened_end <= sequence {
             self.open_next(config, receives);
         }
-        let index = self.later.partition_point(|chunk| chunk.packets.end <= sequence);
-        let chunk =
-            if sequence < self.oldest.packets.end { &mut self.oldest } else { self.later.get_mut(index)? };
+        let index = self.younger.partition_point(|chunk| chunk.packets.end <= sequence);
+        let chunk = if sequence < self.oldest.packets.end {
+            &mut self.oldest
+        } else {
+            self.younger.get_mut(index)?
+        };
         chunk.packets.contains(&sequence).then_some(chunk)
     }
 
@@ -154,13 +157,13 @@ impl Arrivals {
         if self.oldest.is_none() {
             self.oldest = chunk;
         } else {
-            self.later.push_back(chunk);
+            self.younger.push_back(chunk);
         }
     }
 
     /// The open chunks, oldest first.
     fn open(&self) -> impl Iterator<Item = &OpenChunk> {
-        Some(&self.oldest).filter(|oldest| !oldest.is_none()).into_iter().chain(&self.later)
+        Some(&self.oldest).filter(|oldest| !oldest.is_none()).into_iter().chain(&self.younger)
     }
 
     /// Packets that have not arrived although later ones have; 0 or more while none is lost.
@@ -172,7 +175,8 @@ impl Arrivals {
     /// a gap. It covers exactly the chunks that end in it and are complete.
     pub(in crate::nic) fn vouched(&self) -> u32 {
         let of_run = |end: u64| Vouched::packets(self.seen.saturating_sub(end));
-        let mut newest_first = self.later.iter().rev().chain([&self.oldest]).filter(|chunk| !chunk.is_none());
+        let mut newest_first =
+            self.younger.iter().rev().chain([&self.oldest]).filter(|chunk| !chunk.is_none());
         let Some(newest) = newest_first.next() else { return Vouched::ALL };
         if newest.arrived() < newest.packets.end.min(self.seen) - newest.packets.start {
             return of_run(newest.packets.end);
@@ -191,13 +195,13 @@ impl Arrivals {
     /// Removes the next delivered chunk.
     pub(in crate::nic) fn next_delivered(&mut self) -> Option<Delivery> {
         let chunk = if self.oldest.left == 0 {
-            let next = self.later.pop_front().unwrap_or(OpenChunk::NONE);
+            let next = self.younger.pop_front().unwrap_or(OpenChunk::NONE);
             std::mem::replace(&mut self.oldest, next)
         } else if self.delivers_in_order {
             return None;
         } else {
-            let index = self.later.iter().position(|chunk| chunk.left == 0)?;
-            self.later.remove(index)?
+            let index = self.younger.iter().position(|chunk| chunk.left == 0)?;
+            self.younger.remove(index)?
         };
         Some(Delivery { report: chunk.report, inbound: chunk.inbound })
     }

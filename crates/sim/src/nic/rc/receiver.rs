@@ -201,7 +201,7 @@ impl Receiver {
         now: Instant,
         latency: Span,
     ) -> DataOutcome {
-        let arrival = self.responder.on_packet(config, packet.psn(), position, packet.asks());
+        let arrival = self.responder.on_packet(config, packet.psn(), position, packet.requests_ack());
         let mut outcome = DataOutcome {
             reply: arrival.reply,
             notifies: packet.is_marked() && self.notice_mark(settings, now),

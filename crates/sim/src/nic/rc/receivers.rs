@@ -43,7 +43,7 @@ pub(crate) struct Receivers {
     #[state(skip)]
     receives: Receives,
     /// Creates receivers on demand, unless all are created at the start.
-    later: Option<Box<LazyReceivers>>,
+    lazy: Option<Box<LazyReceivers>>,
 }
 
 impl Receivers {
@@ -79,51 +79,51 @@ impl Receivers {
             reordering: reordering.into(),
             settings: ReceiverSettings::new(settings),
             receives,
-            later: None,
+            lazy: None,
         }
     }
 
     /// Receivers that are created when they are needed, with parameters from `ends`. Only with go-back-N
     /// recovery, in-order delivery and one chunk per queue pair.
-    pub(crate) fn later(
+    pub(crate) fn lazy(
         ends: Arc<dyn QueuePairEnds>,
         receives: Receives,
         settings: &QueuePairSettings,
     ) -> Self {
-        let later = Some(Box::new(LazyReceivers::new(ends)));
-        Self { later, ..Self::new(std::iter::empty(), receives, settings) }
+        let lazy = Some(Box::new(LazyReceivers::new(ends)));
+        Self { lazy, ..Self::new(std::iter::empty(), receives, settings) }
     }
 
     /// Creates or recalls a receiver that is not resident.
     #[cold]
     #[inline(never)]
     fn prepare(&mut self, config: &Config, number: u32, now: Instant) {
-        let Self { receivers, receives, later, .. } = self;
-        let later = later.as_mut().expect("all are there, or are made later");
+        let Self { receivers, receives, lazy, .. } = self;
+        let lazy = lazy.as_mut().expect("all exist, or are created on demand");
         let bytes_of = |number| receives.first_bytes(number).expect("each has a chunk");
         if number >= receivers.end() {
-            later.make(receivers, number, now, |number| config.packets(bytes_of(number)));
+            lazy.make(receivers, number, now, |number| config.packets(bytes_of(number)));
         } else {
             let bytes = bytes_of(number);
-            later.recall(number, config.packets(bytes), config.messages(bytes), now);
+            lazy.recall(number, config.packets(bytes), config.messages(bytes), now);
         }
     }
 
     /// A receiver that is resident or recalled.
     #[inline]
     fn of(&self, number: u32) -> &Receiver {
-        receiver(&self.receivers, self.later.as_deref(), number)
+        receiver(&self.receivers, self.lazy.as_deref(), number)
     }
 
     /// All resident and recalled receivers, by number.
     fn numbered(&self) -> impl Iterator<Item = (u32, &Receiver)> {
-        let recalled = self.later.iter().flat_map(|later| later.recalled());
+        let recalled = self.lazy.iter().flat_map(|lazy| lazy.recalled());
         recalled.chain(self.receivers.numbered())
     }
 
     /// The port of a receiver for which data has arrived by `now`.
     pub(in crate::nic) fn port(&mut self, config: &Config, receiver: u32, now: Instant) -> usize {
-        if self.later.is_some() && !self.receivers.has(receiver) {
+        if self.lazy.is_some() && !self.receivers.has(receiver) {
             self.prepare(config, receiver, now);
         }
         self.of(receiver).port.into()
@@ -168,8 +168,8 @@ impl Receivers {
     #[cold]
     pub(in crate::nic) fn notice_pressure(&mut self, receiver: u32, now: Instant) -> bool {
         let is_in_order = self.are_in_order();
-        let Self { receivers, settings, later, .. } = self;
-        receiver_mut(receivers, later.as_deref_mut(), receiver).notice_pressure(settings, is_in_order, now)
+        let Self { receivers, settings, lazy, .. } = self;
+        receiver_mut(receivers, lazy.as_deref_mut(), receiver).notice_pressure(settings, is_in_order, now)
     }
 
     /// The congestion notification of a receiver, and its port.
@@ -207,7 +207,7 @@ impl Receivers {
     pub(in crate::nic) fn prefetch(&self, packet: &Packet) {
         let receiver = packet.queue_pair as usize;
         self.prefetch_receiver(receiver);
-        if packet.asks() {
+        if packet.requests_ack() {
             self.receives.prefetch(receiver);
         }
     }
@@ -253,8 +253,8 @@ impl Receivers {
             if !self.receivers.has(number) {
                 self.prepare(config, number, now);
             }
-            let Self { receivers, settings, later, .. } = self;
-            let state = receiver_mut(receivers, later.as_deref_mut(), number);
+            let Self { receivers, settings, lazy, .. } = self;
+            let state = receiver_mut(receivers, lazy.as_deref_mut(), number);
             let outcome = state.take_in_order(config, settings, packet, position, now, latency);
             if outcome.disposition != Disposition::Accepted {
                 self.count_dropped(config, packet, &outcome);
@@ -267,10 +267,10 @@ impl Receivers {
     /// Counts a packet that was not accepted, if packets are accepted in order only.
     #[cold]
     fn count_dropped(&mut self, config: &Config, packet: &Packet, outcome: &DataOutcome) {
-        let Self { receivers, receives, later, .. } = self;
+        let Self { receivers, receives, lazy, .. } = self;
         let chunk = |before| receives.after(packet.queue_pair, before);
         let packets_of = |before| chunk(before).map_or(0, |chunk| config.packets(receives.bytes(&chunk)));
-        let state = receiver_mut(receivers, later.as_deref_mut(), packet.queue_pair);
+        let state = receiver_mut(receivers, lazy.as_deref_mut(), packet.queue_pair);
         state.count_dropped(dropped(packet, outcome), packets_of);
     }
 
@@ -288,8 +288,8 @@ impl Receivers {
         let Self { receivers, settings, receives, arrivals, placements, .. } = self;
         let receiver = &mut receivers[packet.queue_pair];
         let arrival = match placements.get_mut(index) {
-            Some(placement) => placement.on_packet(config, packet.psn(), packet.asks()),
-            None => receiver.responder.on_packet(config, packet.psn(), position, packet.asks()),
+            Some(placement) => placement.on_packet(config, packet.psn(), packet.requests_ack()),
+            None => receiver.responder.on_packet(config, packet.psn(), position, packet.requests_ack()),
         };
         let is_marked = packet.is_marked();
         let mut outcome = DataOutcome {

@@ -162,7 +162,7 @@ impl Host {
             .intake
             .as_mut()
             .filter(|intake| intake.next_renewal() == now)
-            .and_then(|intake| intake.ask(now));
+            .and_then(|intake| intake.request_pause(now));
         self.answer_pressure(pause, now);
     }
 
@@ -229,7 +229,7 @@ impl Host {
         {
             let round = report.round;
             context.records.push(Record::delivered(&report));
-            if !self.transfers.deliver_alike(round) {
+            if !self.transfers.deliver_uniform(round) {
                 let mut started = std::mem::take(&mut self.transfers.started);
                 self.transfers.deliver_part(inbound, round, &mut started);
                 self.start_transfers(started, now, context);
@@ -258,7 +258,7 @@ impl Host {
         let Some(state) = self.senders.get_mut(packet.queue_pair) else { return };
         state.count(&mut self.sends, Sends::count_nak);
         self.follow_up(packet, context, Sender::on_nak);
-        self.tell_loss(packet.queue_pair, Loss::Nak, packet.at());
+        self.notify_loss(packet.queue_pair, Loss::Nak, packet.at());
     }
 
     /// A congestion notification arrived.

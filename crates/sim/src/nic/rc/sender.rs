@@ -87,10 +87,10 @@ pub(crate) struct Sender {
     #[state(skip)]
     course: Course,
     /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::COUNTED`].
-    standing: u8,
+    flags: u8,
 }
 
-const _: () = assert!(size_of::<Sender>() == 64, "a million of them are looked at in turn");
+const _: () = assert!(size_of::<Sender>() == 64, "a million of them are visited one after the other");
 const _: () =
     assert!(spec::CHUNK_PACKETS_MAX == Requester::PACKETS_MAX, "a spec with longer chunks is refused");
 
@@ -120,7 +120,7 @@ impl Sender {
                 (false, true) => Course::Captured,
                 (false, false) => Course::Sent,
             },
-            standing: 0,
+            flags: 0,
         }
     }
 
@@ -137,21 +137,21 @@ impl Sender {
 
     /// Its timer entry has been removed.
     pub(in crate::nic) const fn take_timer(&mut self) {
-        self.standing &= !Self::TIMED;
+        self.flags &= !Self::TIMED;
     }
 
     /// Whether a timer entry is needed, since packets are outstanding and there is none. Marks it as created.
     #[inline]
     pub(in crate::nic) fn needs_timer(&mut self) -> bool {
-        let needs = self.standing & Self::TIMED == 0 && self.deadline() != Instant::NEVER;
-        self.standing |= u8::from(needs) * Self::TIMED;
+        let needs = self.flags & Self::TIMED == 0 && self.deadline() != Instant::NEVER;
+        self.flags |= u8::from(needs) * Self::TIMED;
         needs
     }
 
     /// Counts a NAK, timeout or CNP at its oldest open chunk; false if none is open.
     pub(in crate::nic) fn count(&mut self, sends: &mut Sends, count: fn(&mut Sends, WorkId)) -> bool {
         let Some(oldest) = self.queue.oldest() else { return false };
-        self.standing |= Self::COUNTED;
+        self.flags |= Self::COUNTED;
         count(sends, oldest);
         true
     }
@@ -159,7 +159,7 @@ impl Sender {
     /// Whether NAKs, timeouts, retransmissions or CNPs may be counted at its open chunks.
     #[inline]
     pub(in crate::nic) const fn is_counted(&self) -> bool {
-        self.standing & Self::COUNTED != 0
+        self.flags & Self::COUNTED != 0
     }
 
     /// See [`Requester::is_at_last_retry`].
@@ -259,14 +259,14 @@ impl Sender {
 
     #[inline]
     const fn is_in_round(&self) -> bool {
-        self.standing & Self::IN_ROUND != 0
+        self.flags & Self::IN_ROUND != 0
     }
 
     /// Whether the sender now enters its port's round; `window_packets` is the window of its rate controller.
     #[inline]
     pub(in crate::nic) fn enters_round(&mut self, config: &Config, window_packets: u32) -> bool {
         let enters = !self.is_in_round() && self.requester.can_transmit(config, window_packets);
-        self.standing |= u8::from(enters) * Self::IN_ROUND;
+        self.flags |= u8::from(enters) * Self::IN_ROUND;
         enters
     }
 
@@ -275,7 +275,7 @@ impl Sender {
     pub(in crate::nic) fn stays_in_round(&mut self, config: &Config, window_packets: u32) -> bool {
         let stays = self.requester.can_transmit(config, window_packets);
         if !stays {
-            self.standing &= !Self::IN_ROUND;
+            self.flags &= !Self::IN_ROUND;
         }
         stays
     }
@@ -304,14 +304,14 @@ impl Sender {
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {
             // Packets sent once follow from the progress of the requester.
-            self.standing |= Self::COUNTED;
+            self.flags |= Self::COUNTED;
             sends.count_resent(self.queue.at(next.work), frame_bytes);
         }
         if self.course != Course::Sent {
             self.report(number, config, next, sent, sends, context);
         }
         let packet = Packet::new(Kind::Data(next.position), priority, next.psn, frame_bytes, self.path);
-        Some(packet.asking(next.ack_request).padded(next.payload_bytes))
+        Some(packet.with_ack_request(next.ack_request).padded(next.payload_bytes))
     }
 
     #[cold]
@@ -328,7 +328,7 @@ impl Sender {
         let transmit = self.requester.transmit(config, &next, bytes_of);
         if self.course == Course::Watched {
             if transmit.offset_bytes.is_multiple_of(config.message_bytes) {
-                context.records.push(Record::MessageBegun(sent));
+                context.records.push(Record::MessageStarted(sent));
             }
             return;
         }
@@ -365,7 +365,7 @@ impl Sender {
     pub(in crate::nic) const fn complete(&mut self, count: u32) -> WorkIds {
         let completed = self.queue.end_oldest(count);
         if count > 0 && self.queue.is_empty() {
-            self.standing &= !Self::COUNTED;
+            self.flags &= !Self::COUNTED;
         }
         completed
     }
@@ -392,7 +392,7 @@ impl Sender {
     /// Its queue pair has failed: closes all chunks.
     pub(in crate::nic) const fn fail(&mut self) {
         self.queue.end_all();
-        self.standing &= !Self::COUNTED;
+        self.flags &= !Self::COUNTED;
     }
 
     /// All posted packets were sent.

@@ -157,7 +157,7 @@ impl Host {
         state.take_timer();
         let outcome = state.on_timeout(&self.config, &self.sends, now);
         if outcome != TimeoutOutcome::NotDue && state.count(&mut self.sends, Sends::count_timeout) {
-            self.tell_loss(sender, Loss::Timeout, now);
+            self.notify_loss(sender, Loss::Timeout, now);
         }
         if outcome == TimeoutOutcome::Failed {
             self.fail_sender(sender, now, context);
@@ -170,7 +170,7 @@ impl Host {
 
     /// Notifies the rate controller of a sender of a loss.
     #[cold]
-    pub(in crate::nic) fn tell_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
+    pub(in crate::nic) fn notify_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
         if let Some(pacer) = self.pacers.get_mut(sender) {
             pacer.on_loss(now, loss);
         }

@@ -66,7 +66,7 @@ pub(in crate::nic) struct UnrecoveredChunks {
     of_senders: BTreeMap<u32, Vec<(Acknowledged, Open)>>,
     /// Chunks so far behind that wrapped sequence numbers could match them.
     #[state(skip)]
-    gone: Vec<SendReport>,
+    dropped: Vec<SendReport>,
 }
 
 /// A chunk in the ledger, and its report so far.
@@ -87,7 +87,7 @@ impl UnrecoveredChunks {
         let whole = chunks.extract_if(.., |(chunk, _)| chunk.is_whole(vouched));
         let confirmed = whole.map(|(_, open)| open).collect();
         let far = |chunk: &Acknowledged| vouched.psn.distance_from(chunk.last) > Self::BEHIND_MAX;
-        self.gone.extend(chunks.extract_if(.., |(chunk, _)| far(chunk)).map(|(_, (_, report))| report));
+        self.dropped.extend(chunks.extract_if(.., |(chunk, _)| far(chunk)).map(|(_, (_, report))| report));
         if chunks.is_empty() {
             self.of_senders.remove(&sender);
         }
@@ -96,7 +96,7 @@ impl UnrecoveredChunks {
 
     /// Reports of these chunks.
     pub(in crate::nic) fn reports(&self) -> impl Iterator<Item = SendReport> {
-        self.of_senders.values().flatten().map(|(_, (_, report))| *report).chain(self.gone.iter().copied())
+        self.of_senders.values().flatten().map(|(_, (_, report))| *report).chain(self.dropped.iter().copied())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::connection::Connection;
 use super::tag::{Tag, connection_number, connection_of};
-use super::{Came, Storage};
+use super::{Inbound, Storage};
 use crate::nic::port::Control;
 use crate::nic::{Host, Timer};
 use crate::packet::Packet;
@@ -23,10 +23,10 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         let Some(storage) = &mut self.storage else { return };
-        let (tag, carried) = Tag::of(packet.queue_pair);
+        let (tag, kind) = Tag::of(packet.queue_pair);
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
-        let came = Came { packet, position, tag, carried, now, latency, is_notified: false };
-        let taken = storage.take(&self.config, came, &mut context.records);
+        let inbound = Inbound { packet, position, tag, kind, now, latency, is_notified: false };
+        let taken = storage.take(&self.config, inbound, &mut context.records);
         self.delivered_bytes += u64::from(taken.payload_bytes);
         context.totals.delivered += u64::from(taken.payload_bytes);
         if !storage.is_background {

@@ -186,10 +186,10 @@ impl TcpSource {
         if (self.writes.start..self.writes.stop).contains(&now) {
             closed_loop.issued.resize(outstanding as usize, now);
         }
-        let wanted = (closed_loop.completed + closed_loop.issued.len() as u64) * self.writes.bytes
+        let unwritten = (closed_loop.completed + closed_loop.issued.len() as u64) * self.writes.bytes
             - self.sender.written();
         let mss = u64::from(self.plan.config.mss_bytes);
-        self.sender.write(wanted.min(self.sender.room(&self.plan.config)) / mss * mss);
+        self.sender.write(unwritten.min(self.sender.room(&self.plan.config)) / mss * mss);
     }
 
     /// The application writes the due data that fits.
@@ -201,9 +201,9 @@ impl TcpSource {
         if !(self.writes.start..self.writes.stop).contains(&now) {
             return;
         }
-        let wanted = self.writes.offered(now).map_or(room, |offered| offered - self.sender.written());
+        let unwritten = self.writes.offered(now).map_or(room, |offered| offered - self.sender.written());
         let mss = u64::from(self.plan.config.mss_bytes);
-        self.sender.write(wanted.min(room) / mss * mss);
+        self.sender.write(unwritten.min(room) / mss * mss);
     }
 
     /// Time of the next write, unless the application is blocked.

@@ -142,11 +142,11 @@ impl<'a> Assembler<'a> {
 
     /// Processes the records of one or two windows. Rows are ordered by (completion, chunk), regardless of
     /// the order of the records. Exception: reports of a failed queue pair must follow its failure, and are
-    /// first in its window. Full batches are passed to `hand_out`.
+    /// first in its window. Full batches are passed to `emit`.
     pub(crate) fn take(
         &mut self,
         records: &mut Vec<Record>,
-        hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+        emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let mut order = std::mem::take(&mut self.order);
         let (mut index, mut failed) = (0, Instant::ZERO);
@@ -160,7 +160,7 @@ impl<'a> Assembler<'a> {
                         self.deliveries.insert(report);
                     }
                 }
-                Record::DeliveredOtherwise(report) => {
+                Record::DeliveredFull(report) => {
                     if self.is_payload(report.chunk) {
                         self.deliveries.insert_other(**report);
                     }
@@ -169,12 +169,10 @@ impl<'a> Assembler<'a> {
                     order.push(order_key(report.key().0, Some(report.completed), failed, index as u32));
                 }
                 Record::Sent(report) => self.note_control(&report.report()),
-                Record::SentOtherwise(report)
-                    if self.is_payload(report.chunk) || report.completed().is_none() =>
-                {
+                Record::SentFull(report) if self.is_payload(report.chunk) || report.completed().is_none() => {
                     order.push(order_key(report.chunk, report.completed(), failed, index as u32));
                 }
-                Record::SentOtherwise(report) => self.note_control(report),
+                Record::SentFull(report) => self.note_control(report),
                 Record::QueuePairFailed { queue_pair, at } => {
                     failed = Instant(at.0 - at.0 % self.span.0);
                     self.failed_queue_pairs.push((*at, *queue_pair));
@@ -183,7 +181,7 @@ impl<'a> Assembler<'a> {
             }
             index += 1;
         }
-        let outcome = self.finish_in_order(records, &mut order, hand_out);
+        let outcome = self.finish_in_order(records, &mut order, emit);
         records.clear();
         order.clear();
         self.order = order;
@@ -205,17 +203,17 @@ impl<'a> Assembler<'a> {
                 job.end_client();
                 self.open -= u64::from(!job.is_background());
             }
-            Record::RoundBegun { job, round, at } => self.jobs[*job as usize].begin_round(*round, *at),
+            Record::RoundStarted { job, round, at } => self.jobs[*job as usize].start_round(*round, *at),
             Record::RoundEnded { job, round, took } => self.jobs[*job as usize].note_round(*round, *took),
             Record::Frame(frame) => self.frames.push(**frame),
             Record::TcpClosed => self.open_tcp -= 1,
             Record::TcpFrame(frame) => self.tcp_frames.push(**frame),
             Record::Delivered(_)
-            | Record::DeliveredOtherwise(_)
+            | Record::DeliveredFull(_)
             | Record::Sent(_)
-            | Record::SentOtherwise(_)
+            | Record::SentFull(_)
             | Record::QueuePairFailed { .. }
-            | Record::MessageBegun(_) => {}
+            | Record::MessageStarted(_) => {}
         }
     }
 
@@ -224,7 +222,7 @@ impl<'a> Assembler<'a> {
         &mut self,
         records: &[Record],
         order: &mut [u128],
-        mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+        mut emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         order.sort_unstable();
         let index_of = |key: &u128| *key as u32 as usize;
@@ -243,12 +241,12 @@ impl<'a> Assembler<'a> {
                     Some(received) => self.finish_plain(sent, &received),
                     None => self.finish_other(&sent.report()),
                 },
-                Some(Record::SentOtherwise(sent)) if self.is_payload(sent.chunk) => self.finish_other(sent),
-                Some(Record::SentOtherwise(sent)) => self.note_control(sent),
+                Some(Record::SentFull(sent)) if self.is_payload(sent.chunk) => self.finish_other(sent),
+                Some(Record::SentFull(sent)) => self.note_control(sent),
                 _ => {}
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
-                hand_out(self.take_rows())?;
+                emit(self.take_rows())?;
             }
         }
         Ok(())
@@ -341,14 +339,14 @@ impl<'a> Assembler<'a> {
 
     /// Makes rows of the chunks that never ended, of every round that started. `sent`, `received` and
     /// `served` are the reports of their hosts. An aborted job has rows only for posted chunks. Full batches
-    /// are passed to `hand_out`; the last rows remain in `rows`.
+    /// are passed to `emit`; the last rows remain in `rows`.
     pub(crate) fn finish_rest(
         &mut self,
         sent: impl Iterator<Item = SendReport>,
         served: impl Iterator<Item = SendReport>,
         received: impl Iterator<Item = ReceiveReport>,
         ending: Ending,
-        mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+        mut emit: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
         let sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
@@ -376,12 +374,12 @@ impl<'a> Assembler<'a> {
                 posted += 1;
                 self.finish_open(round, *report, ending);
             }
-            let begun = self.job_of(chunk).rounds_begun();
-            for round in posted..flows.passes(chunk, begun) {
+            let started = self.job_of(chunk).rounds_started();
+            for round in posted..flows.passes(chunk, started) {
                 self.push_row(chunk, round, None, &ReceiveReport::new(chunk, round));
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
-                hand_out(self.take_rows())?;
+                emit(self.take_rows())?;
             }
         }
         Ok(())

@@ -54,18 +54,18 @@ const fn add(value: u64, step: u64, periods: u64) -> u64 {
 
 impl SeriesProbe {
     /// Times of the samples until `end`, if every window of length `span` has an event.
-    pub(crate) fn moments(&self, end: Instant, span: Span) -> Vec<Instant> {
-        let mut times = self.schedule;
-        let mut moments = Vec::new();
-        while times.due() <= end {
-            let at = Instant(times.due().0.next_multiple_of(span.0));
+    pub(crate) fn sample_times(&self, end: Instant, span: Span) -> Vec<Instant> {
+        let mut schedule = self.schedule;
+        let mut times = Vec::new();
+        while schedule.due() <= end {
+            let at = Instant(schedule.due().0.next_multiple_of(span.0));
             if at > end {
                 break;
             }
-            times.take(at);
-            moments.push(at);
+            schedule.take(at);
+            times.push(at);
         }
-        moments
+        times
     }
 
     /// The sample at `now`.

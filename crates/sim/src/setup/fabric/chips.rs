@@ -21,11 +21,11 @@ impl Chips {
     /// When a switch does not exist, is ideal or is in two chips, or a chip has fewer than two switches or
     /// too many ports.
     pub(crate) fn new(specs: &[ChipSpec], graph: &Graph) -> Result<Self, SpecError> {
-        let mut found = Self::default();
+        let mut chips = Self::default();
         for (number, chip) in specs.iter().enumerate() {
-            found.add(number, chip, specs, graph)?;
+            chips.add(number, chip, specs, graph)?;
         }
-        Ok(found)
+        Ok(chips)
     }
 
     fn add(

@@ -48,9 +48,9 @@ impl Settings {
             nearest.map(|(_, number)| (node, *number))
         };
         let own = switches(graph).filter_map(own).collect();
-        let found = Self { all, own };
-        found.check_chips(graph, chips)?;
-        Ok(found)
+        let settings = Self { all, own };
+        settings.check_chips(graph, chips)?;
+        Ok(settings)
     }
 
     fn check_chips(&self, graph: &Graph, chips: &Chips) -> Result<(), SpecError> {

@@ -33,7 +33,7 @@ pub(crate) struct HostFlows {
     pub(crate) settings: QueuePairSettings,
     pub(crate) senders: ResidentQueuePairs<Sender>,
     /// Source of senders that are created on demand.
-    pub(crate) later: Option<Arc<dyn QueuePairEnds>>,
+    pub(crate) lazy: Option<Arc<dyn QueuePairEnds>>,
     pub(crate) sends: Sends,
     /// Hops to the peer of each sender; empty unless the rate controller uses them.
     pub(crate) links: Vec<u32>,
@@ -81,14 +81,14 @@ impl<'a> HostMaker<'a> {
         let sends = self.sends(of_host, &mut transfers);
         let receives = self.receives(of_host, settings.config.recovery, &mut transfers);
         if of_host.from.come_in_laps() && of_host.job.is_some_and(|job| self.made_later[job as usize]) {
-            let later = LazyEnds::new(self.fabric, self.flows, self.places.pairs(), of_host);
-            let later: Arc<dyn QueuePairEnds> = Arc::new(later);
+            let lazy = LazyEnds::new(self.fabric, self.flows, self.places.pairs(), of_host);
+            let lazy: Arc<dyn QueuePairEnds> = Arc::new(lazy);
             return HostFlows {
                 links: Vec::new(),
                 senders: ResidentQueuePairs::default(),
-                later: Some(Arc::clone(&later)),
+                lazy: Some(Arc::clone(&lazy)),
                 sends,
-                receivers: Receivers::later(later, receives, &settings),
+                receivers: Receivers::lazy(lazy, receives, &settings),
                 settings,
                 transfers,
                 storage,
@@ -108,7 +108,7 @@ impl<'a> HostMaker<'a> {
         HostFlows {
             links,
             senders: Sender::all(senders, &sends),
-            later: None,
+            lazy: None,
             sends,
             receivers: Receivers::new(receivers, receives, &settings),
             settings,

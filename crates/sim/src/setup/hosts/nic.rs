@@ -43,7 +43,7 @@ pub(in crate::setup) fn host_plan(
         throughput,
         settings: flows.settings,
         senders: flows.senders,
-        later: flows.later,
+        lazy: flows.lazy,
         links: flows.links,
         sends: flows.sends,
         receivers: flows.receivers,

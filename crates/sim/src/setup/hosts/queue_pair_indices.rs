@@ -32,7 +32,7 @@ pub(in crate::setup) struct AtHost {
 impl PairPlaces {
     pub(in crate::setup) fn new(flows: &Flows, jobs: usize) -> Self {
         let room = |counts: &[u32]| -> Vec<Vec<AtHost>> {
-            counts.iter().map(|&count| Vec::with_capacity(apart(count as usize))).collect()
+            counts.iter().map(|&count| Vec::with_capacity(staggered_capacity(count as usize))).collect()
         };
         let [mut from, mut to] = flows.counts_at_hosts().map(room);
         for job in 0..jobs {
@@ -152,7 +152,7 @@ impl ExactSizeIterator for LapByLap<'_> {}
 
 /// Capacity for `count` queue pairs and a few more: an odd number of cache lines, so that lists that are
 /// filled in parallel start at different page offsets and do not evict each other from the cache.
-const fn apart(count: usize) -> usize {
+const fn staggered_capacity(count: usize) -> usize {
     let lines = count * size_of::<AtHost>() / LINE_BYTES + 1;
     (lines | 1) * LINE_BYTES / size_of::<AtHost>()
 }

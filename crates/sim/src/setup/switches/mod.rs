@@ -7,7 +7,7 @@ pub(super) mod scheduled;
 use super::{Direction, Fabric, Flows, host_ports};
 use crate::link::egress::Wire;
 use crate::packet::{Packet, Priority};
-use crate::switch::admission::buffer::{BufferPlan, LosslessPlan, default_headroom_bytes, set_aside};
+use crate::switch::admission::buffer::{BufferPlan, LosslessPlan, default_headroom_bytes, unshared_bytes};
 use crate::switch::admission::pfc::PausePlan;
 use crate::switch::admission::readout::Release;
 use crate::switch::forward::{Balancer, ForwardPlan, balancing, choice, needs_loads};
@@ -30,7 +30,7 @@ use wire::size::{MIN_FRAME_BYTES, data_frame_bytes};
 
 /// The load balancer of each switch, in order.
 pub(crate) fn balancers(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Balancer> {
-    let ways_below = ways_below(&fabric.graph);
+    let paths_below = paths_below(&fabric.graph);
     let switches = fabric.graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     let destination = |queue_pair| {
         let [_, attachment] = flows.attachments(&flows.queue_pair(queue_pair), Direction::Forward);
@@ -43,7 +43,7 @@ pub(crate) fn balancers(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<B
                 seed: Seed(spec.seed),
                 switch,
                 name: &node.name,
-                ways_below: ways_below[usize::from(node.tier)],
+                paths_below: paths_below[usize::from(node.tier)],
                 spec: balancing(spec),
                 destination: &destination,
             })
@@ -53,7 +53,7 @@ pub(crate) fn balancers(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<B
 
 /// Number of paths from a host up to a switch of each tier, in a tree: the product of the uplinks of a switch
 /// of each tier below it.
-fn ways_below(graph: &Graph) -> Vec<u64> {
+fn paths_below(graph: &Graph) -> Vec<u64> {
     let mut uplinks = vec![1];
     for node in &graph.nodes[graph.hosts()..] {
         let is_up = |port: &&topology::Port| graph.node(port.peer).tier > node.tier;
@@ -61,7 +61,7 @@ fn ways_below(graph: &Graph) -> Vec<u64> {
         uplinks.resize(uplinks.len().max(tier + 1), 1);
         uplinks[tier] = uplinks[tier].max(node.ports.iter().filter(is_up).count() as u64);
     }
-    let times = |ways: &mut u64, uplinks: &u64| Some(std::mem::replace(ways, *ways * uplinks));
+    let times = |paths: &mut u64, uplinks: &u64| Some(std::mem::replace(paths, *paths * uplinks));
     uplinks.iter().scan(1, times).collect()
 }
 
@@ -248,7 +248,7 @@ pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecE
             let node = fabric.graph.node(nodes[0]);
             lossless.headroom_bytes.truncate(host_ports(&fabric.graph, node));
         }
-        let needed = set_aside(&lossless);
+        let needed = unshared_bytes(&lossless);
         if needed >= size {
             return Err(SpecError::Value {
                 field: format!("{}.pfc.headroom_bytes", fabric.settings.field(nodes[0])),

@@ -99,8 +99,8 @@ pub(in crate::setup) fn check_pools(
         let (reserves, headroom) = (plan.ingress_reserves(own), plan.headroom(own));
         let size = own.pool.size_bytes;
         if reserves >= size {
-            let what = if own.headroom_in_size { "reserves and headroom" } else { "reserves" };
-            let found = format!("{reserves} bytes of {what} for {whose}");
+            let kinds = if own.headroom_in_size { "reserves and headroom" } else { "reserves" };
+            let found = format!("{reserves} bytes of {kinds} for {whose}");
             return refuse(
                 format!("ingress[{place}].size_bytes"),
                 found,

@@ -7,7 +7,7 @@ use crate::switch::EgressPlan;
 use crate::switch::admission::readout::Release;
 use crate::switch::scheduled::{
     Bundle, BundlePlan, CellFormat, CreditPlan, Directory, Element, GatePlan, LEAVES_MAX, LINKS_MAX,
-    LeafPlan, OutletPlan, Scheduled, UplinkPlan, Way,
+    LeafPlan, LeafRoute, OutletPlan, Scheduled, UplinkPlan,
 };
 use engine::Destination;
 use spec::{LeafSpine, RunSpec, ScheduledSpec, SpecError, TopologySpec};
@@ -161,9 +161,9 @@ impl<'a> ScheduledFabric<'a> {
     }
 
     fn uplink(&self, node: NodeId, hosts: usize, wires: &[Wire]) -> UplinkPlan {
-        let way = |leaf: usize| {
+        let route = |leaf: usize| {
             let port = hosts + self.element_of(leaf) * self.links_per_element();
-            Way { data: wires[port].to, control: self.control(node, port, wires[port]) }
+            LeafRoute { data: wires[port].to, control: self.control(node, port, wires[port]) }
         };
         let bundle = self.bundle_plan(wires.len() - hosts, wires[hosts]);
         let first_links = Seed(self.spec.seed).stream("switch.cells", node.0.into());
@@ -171,7 +171,7 @@ impl<'a> ScheduledFabric<'a> {
             gate: self.gate(bundle, wires[hosts], Some(first_links)),
             format: self.format(),
             control_bytes: self.scheduled.control_cell_bytes,
-            ways: (0..self.leaves).map(way).collect(),
+            routes: (0..self.leaves).map(route).collect(),
         }
     }
 

@@ -215,9 +215,9 @@ impl Reads {
         };
         for start in (0..bytes).step_by(transport.message_bytes as usize) {
             let before = self.outstanding.pop_front().unwrap_or_default();
-            let asked = cross(&mut self.back, before, request);
+            let requested = cross(&mut self.back, before, request);
             let message_bytes = (bytes - start).min(transport.message_bytes);
-            let fetched = send_message(transport, &mut self.there, asked, message_bytes, frame);
+            let fetched = send_message(transport, &mut self.there, requested, message_bytes, frame);
             self.outstanding.push_back(fetched);
         }
     }

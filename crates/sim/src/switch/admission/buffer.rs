@@ -126,11 +126,11 @@ pub(crate) struct SharedBuffer {
 impl SharedBuffer {
     /// A buffer for `ports` ingress ports. Its size includes reserves and headrooms.
     pub(crate) fn new(plan: BufferPlan, ports: usize) -> Self {
-        let set_aside = plan.lossless.as_ref().map_or(0, set_aside);
+        let unshared = plan.lossless.as_ref().map_or(0, unshared_bytes);
         let groups = if plan.lossless.is_some() { ports * Priority::COUNT } else { 0 };
         Self {
             cell_bytes: plan.cell_bytes,
-            shared_size: plan.size_bytes.saturating_sub(set_aside),
+            shared_size: plan.size_bytes.saturating_sub(unshared),
             shared_used: 0,
             lossy_alpha: plan.lossy_alpha,
             lossless: plan.lossless,
@@ -275,7 +275,7 @@ impl SharedBuffer {
     /// Whether a frame of a group can only use its headroom and no frame of the group is in transmission.
     /// Then the accounts need not be up to date.
     #[inline]
-    pub(in crate::switch) fn goes_to_headroom(&self, ingress: u16, priority: Priority) -> bool {
+    pub(in crate::switch) fn uses_headroom(&self, ingress: u16, priority: Priority) -> bool {
         let group = self.groups.get(self.group_index(ingress, priority));
         self.pools.is_none() && group.is_some_and(|group| group.is_pausing && group.reading == 0)
     }
@@ -521,12 +521,10 @@ impl SharedBuffer {
 }
 
 /// Buffer space that is not shared: reserves and headrooms [bytes].
-pub(crate) fn set_aside(lossless: &LosslessPlan) -> u64 {
+pub(crate) fn unshared_bytes(lossless: &LosslessPlan) -> u64 {
     let priorities = u64::from(lossless.priorities.count_ones());
     lossless.headroom_bytes.iter().map(|headroom| (headroom + lossless.reserved_bytes) * priorities).sum()
 }
-
-impl SharedBuffer {}
 
 /// Visits the groups that store frames or pause: most do neither.
 fn visit_occupied(groups: &mut [Group], cycle: &mut Cycle) {

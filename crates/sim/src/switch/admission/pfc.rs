@@ -62,25 +62,25 @@ impl PauseRequests {
         now: Instant,
         ports: &mut [EgressPort],
     ) -> bool {
-        buffer.is_pausing(port, priority) && self.ask_once(port, priority, now, ports)
+        buffer.is_pausing(port, priority) && self.request_once(port, priority, now, ports)
     }
 
     /// Requests a pause if it is not requested yet; returns whether it did.
-    pub(in crate::switch) fn ask_once(
+    pub(in crate::switch) fn request_once(
         &mut self,
         port: u16,
         priority: Priority,
         now: Instant,
         ports: &mut [EgressPort],
     ) -> bool {
-        let asks = self.due(port, priority) == Instant::NEVER;
-        if asks {
-            self.ask(port, priority, now, ports);
+        let is_new = self.due(port, priority) == Instant::NEVER;
+        if is_new {
+            self.request(port, priority, now, ports);
         }
-        asks
+        is_new
     }
 
-    fn ask(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
+    fn request(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
         self.respond(port, Packet::pause(priority, self.quanta), now, ports);
         // One quantum is 512 bit times: 64 bytes. Half of the pause may pass before it is renewed.
         let half = Span(self.rates[usize::from(port)].span_of(u64::from(self.quanta) * 64).0 / 2);
@@ -142,8 +142,9 @@ impl PauseRequests {
     fn rebuild_renewals(&mut self) {
         self.renewals.clear();
         for (port, priorities) in (0..).zip(&self.due) {
-            let asked = priorities.iter().enumerate().filter(|(_, at)| **at != Instant::NEVER);
-            self.renewals.extend(asked.map(|(priority, at)| Reverse((*at, port, Priority(priority as u8)))));
+            let pausing = priorities.iter().enumerate().filter(|(_, at)| **at != Instant::NEVER);
+            self.renewals
+                .extend(pausing.map(|(priority, at)| Reverse((*at, port, Priority(priority as u8)))));
         }
     }
 
@@ -159,7 +160,7 @@ impl PauseRequests {
     /// Renews the pause that is due; returns its port.
     fn renew(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
         let Some(Reverse((_, port, priority))) = self.renewals.pop() else { return 0 };
-        self.ask(port, priority, now, ports);
+        self.request(port, priority, now, ports);
         port
     }
 }
@@ -227,7 +228,7 @@ mod tests {
         requests.end(1, LOSSLESS, Instant(30), &mut ports);
         assert_eq!(requests.next_due(), Instant::NEVER);
         // The group may request a pause again while the peer is still paused.
-        assert!(requests.ask_once(1, LOSSLESS, Instant(40), &mut ports));
+        assert!(requests.request_once(1, LOSSLESS, Instant(40), &mut ports));
         assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000), (3, 1_000)]);
     }
 

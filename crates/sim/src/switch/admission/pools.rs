@@ -211,12 +211,12 @@ struct Group {
     is_pausing: bool,
 }
 
-/// A group starts (`asks`) or stops requesting a pause.
+/// A group starts (`is_start`) or stops requesting a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct PauseChange {
     pub(in crate::switch) ingress: u16,
     pub(in crate::switch) priority: Priority,
-    pub(in crate::switch) asks: bool,
+    pub(in crate::switch) is_start: bool,
 }
 
 /// Accounting data of a frame in the switch.
@@ -409,7 +409,7 @@ impl Pools {
             self.store(Some(pool), index, priority, charge);
             return Admission::Stored;
         }
-        self.look_at_pool(pool, takes);
+        self.check_pool(pool, takes);
         let room = self.lossless.headroom_bytes[usize::from(ingress)];
         let own = &mut self.ingress[pool];
         let fits = group.headroom_used + charge <= room
@@ -423,7 +423,7 @@ impl Pools {
         // requests none: no frame would ever leave it and end the pause.
         let Group { used, headroom_used, .. } = self.groups[index];
         if used + headroom_used > 0 {
-            self.ask(ingress, priority);
+            self.request_pause(ingress, priority);
         }
         if fits { Admission::Stored } else { Admission::Dropped(DropCause::Headroom) }
     }
@@ -435,12 +435,12 @@ impl Pools {
         let Some(index) = pool else { return };
         let profile = self.profile(index, priority);
         self.ingress[index].pool.change(profile, before, before + charge);
-        self.look_at_pool(index, 0);
+        self.check_pool(index, 0);
     }
 
     /// Lets the groups of a pool request a pause if the pool now exceeds its threshold, or has no room for
     /// `more`.
-    fn look_at_pool(&mut self, pool: usize, more: u64) {
+    fn check_pool(&mut self, pool: usize, more: u64) {
         let own = &mut self.ingress[pool];
         if !own.is_over && own.is_crossed(more) {
             own.is_over = true;
@@ -456,7 +456,7 @@ impl Pools {
         for (ingress, priority) in self.lossless_groups(pool) {
             let holds = shared(self.lossless.profile, self.groups[self.index(ingress, priority)].used) > 0;
             if holds || (pauses_hosts && self.to_host[usize::from(ingress)]) {
-                self.ask(ingress, priority);
+                self.request_pause(ingress, priority);
             }
         }
     }
@@ -469,11 +469,11 @@ impl Pools {
         (0..ports).flat_map(move |port| priorities.clone().map(move |priority| (port, priority)))
     }
 
-    fn ask(&mut self, ingress: u16, priority: Priority) {
+    fn request_pause(&mut self, ingress: u16, priority: Priority) {
         let index = self.index(ingress, priority);
         if !std::mem::replace(&mut self.groups[index].is_pausing, true) {
             self.pausing += 1;
-            self.changes.push_back(PauseChange { ingress, priority, asks: true });
+            self.changes.push_back(PauseChange { ingress, priority, is_start: true });
         }
     }
 
@@ -580,7 +580,7 @@ impl Pools {
         if ends && group.headroom_used == 0 {
             self.groups[index].is_pausing = false;
             self.pausing -= 1;
-            self.changes.push_back(PauseChange { ingress, priority, asks: false });
+            self.changes.push_back(PauseChange { ingress, priority, is_start: false });
         }
     }
 
@@ -674,7 +674,7 @@ mod tests {
     /// Groups that have started (true) or stopped (false) requesting a pause.
     fn changes(pools: &mut Pools) -> Vec<(u16, bool)> {
         assert_eq!(pools.fault(), None);
-        std::iter::from_fn(|| pools.next_change()).map(|change| (change.ingress, change.asks)).collect()
+        std::iter::from_fn(|| pools.next_change()).map(|change| (change.ingress, change.is_start)).collect()
     }
 
     #[test]
@@ -781,16 +781,16 @@ mod tests {
                 } else if pools.admit(frame) == Admission::Stored {
                     frames.push(frame);
                 }
-                while let Some(PauseChange { ingress, asks, .. }) = pools.next_change() {
-                    let is_new = if asks { asked.insert(ingress) } else { asked.remove(&ingress) };
+                while let Some(PauseChange { ingress, is_start, .. }) = pools.next_change() {
+                    let is_new = if is_start { asked.insert(ingress) } else { asked.remove(&ingress) };
                     prop_assert!(is_new);
                 }
                 prop_assert_eq!(pools.fault(), None);
                 prop_assert_eq!(pools.stored(), frames.iter().map(|frame| frame.charge).sum::<u64>());
             }
             frames.drain(..).for_each(|frame| pools.release(frame));
-            while let Some(PauseChange { ingress, asks, .. }) = pools.next_change() {
-                prop_assert!(!asks && asked.remove(&ingress));
+            while let Some(PauseChange { ingress, is_start, .. }) = pools.next_change() {
+                prop_assert!(!is_start && asked.remove(&ingress));
             }
             prop_assert_eq!(pools.fault(), None);
             prop_assert!(asked.is_empty() && pools.stored() == 0, "an empty buffer needs no pause");

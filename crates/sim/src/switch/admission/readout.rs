@@ -522,8 +522,8 @@ mod tests {
         fn note_changes(&mut self, now: Instant) {
             let mut changes = Vec::new();
             while let Some(change) = self.buffer.pools_mut().and_then(|pools| pools.next_change()) {
-                let PauseChange { ingress, priority, asks } = change;
-                changes.push((ingress, priority, asks));
+                let PauseChange { ingress, priority, is_start } = change;
+                changes.push((ingress, priority, is_start));
             }
             changes.sort_unstable();
             self.log.extend(changes.into_iter().map(|change| format!("{now:?} {change:?}")));

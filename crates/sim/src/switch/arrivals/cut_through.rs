@@ -63,7 +63,7 @@ impl Incoming {
     ) -> Vec<Stored> {
         let due: Vec<_> = self.waiting.extract_if(.., |(stored, _)| stored.packet.at() < end).collect();
         for egress in 0..self.rates.len() as u16 {
-            self.put_aside(end, egress, arrivals);
+            self.defer(end, egress, arrivals);
         }
         for &(stored, egress) in &due {
             arrivals.push(stored, egress);
@@ -75,7 +75,7 @@ impl Incoming {
         due.into_iter().map(|(stored, _)| stored).collect()
     }
 
-    fn put_aside(&mut self, end: Instant, egress: u16, arrivals: &mut Arrivals) {
+    fn defer(&mut self, end: Instant, egress: u16, arrivals: &mut Arrivals) {
         let Self { framing, rates, waiting } = self;
         let faster = rates[usize::from(egress)].bps();
         arrivals.retain(egress.into(), |stored| {

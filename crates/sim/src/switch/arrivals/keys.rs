@@ -58,7 +58,7 @@ impl Lanes {
 
     /// Adds all ports with keys to `ports`.
     #[inline]
-    pub(in crate::switch) fn tell_ports(&self, ports: &mut PortSet) {
+    pub(in crate::switch) fn mark_ports(&self, ports: &mut PortSet) {
         ports.insert_counted(&self.counts);
     }
 

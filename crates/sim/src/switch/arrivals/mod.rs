@@ -59,27 +59,27 @@ impl Arrivals {
         self.frames.extend(filler.into_iter().cycle().take(count - self.frames.len()));
     }
 
-    /// Selects the egress port of every received frame except those for the switch itself. `way` is called
+    /// Selects the egress port of every received frame except those for the switch itself. `egress_of` is called
     /// with the frame, all frames and its index; it returns the egress port or [`NOWHERE`].
     #[inline]
-    pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored], usize) -> usize) {
+    pub(super) fn select_egress(&mut self, mut egress_of: impl FnMut(&Stored, &[Stored], usize) -> usize) {
         let Self { origin, frames, count, lanes, control, .. } = self;
         let (frames, mut lanes) = (&frames[..*count], lanes.open());
-        let mut turns = ArrivalKeys::new(*origin);
+        let mut keys = ArrivalKeys::new(*origin);
         for (place, stored) in frames.iter().enumerate() {
-            let turn = turns.next(stored.packet.at());
+            let key = keys.next(stored.packet.at());
             if stored.packet.is_link_control() {
-                control.push(turn);
+                control.push(key);
             } else {
-                lanes.push(way(stored, frames, place), turn);
+                lanes.push(egress_of(stored, frames, place), key);
             }
         }
     }
 
     /// Adds all ports with arrivals to `ports`.
     #[inline]
-    pub(super) fn tell_ports(&self, ports: &mut PortSet) {
-        self.lanes.tell_ports(ports);
+    pub(super) fn mark_ports(&self, ports: &mut PortSet) {
+        self.lanes.mark_ports(ports);
     }
 
     /// Number of received frames, whatever their egress port.
@@ -96,8 +96,8 @@ impl Arrivals {
 
     /// Adds a frame for port `egress`, in any order of ingress ports.
     pub(super) fn push(&mut self, stored: Stored, egress: u16) {
-        let turn = ArrivalKey::new(stored.packet.at(), self.origin, self.count);
-        self.lanes.open().push(egress.into(), turn);
+        let key = ArrivalKey::new(stored.packet.at(), self.origin, self.count);
+        self.lanes.open().push(egress.into(), key);
         match self.frames.get_mut(self.count) {
             Some(place) => *place = stored,
             None => self.frames.push(stored),
@@ -118,17 +118,17 @@ impl Arrivals {
 
     /// Frames for port `egress`, in order of ingress ports unless they were sorted.
     pub(super) fn iter(&self, egress: usize) -> impl Iterator<Item = &Stored> {
-        self.lanes.of(egress).iter().map(|turn| &self.frames[turn.place()])
+        self.lanes.of(egress).iter().map(|key| &self.frames[key.place()])
     }
 
     /// Removes the frames for port `egress` that `keep`, which may change them, rejects.
     pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Stored) -> bool) {
         let Self { origin, frames, lanes, .. } = self;
-        lanes.retain(egress, |turn| {
-            let stored = &mut frames[turn.place()];
+        lanes.retain(egress, |key| {
+            let stored = &mut frames[key.place()];
             let stays = keep(stored);
             if stays {
-                *turn = ArrivalKey::new(stored.packet.at(), *origin, turn.place());
+                *key = ArrivalKey::new(stored.packet.at(), *origin, key.place());
             }
             stays
         });
@@ -137,7 +137,7 @@ impl Arrivals {
     /// Sorts the frames for port `egress` if they were added in any order.
     pub(super) fn sort_mixed(&mut self, egress: usize) {
         let Self { origin, frames, lanes, .. } = self;
-        lanes.of_mut(egress).sort_by_key(|turn| (turn.at(*origin), frames[turn.place()].ingress));
+        lanes.of_mut(egress).sort_by_key(|key| (key.at(*origin), frames[key.place()].ingress));
     }
 
     /// Sorts the frames for port `egress` if ports were received in order.
@@ -150,7 +150,7 @@ impl Arrivals {
     #[inline]
     pub(super) fn lineup(&mut self, egress: usize) -> PortArrivals<'_> {
         let Self { origin, frames, lanes, .. } = self;
-        PortArrivals { origin: *origin, before: origin.before(), turns: lanes.of(egress), frames }
+        PortArrivals { origin: *origin, before: origin.before(), keys: lanes.of(egress), frames }
     }
 
     /// Removes the frames for port `egress`, which has been served.
@@ -167,24 +167,24 @@ impl Arrivals {
         merged.clone_from(control);
         egress.resize(*count, 0);
         for port in ports {
-            let turns = lanes.of(port.into());
-            turns.iter().for_each(|turn| egress[turn.place()] = port);
-            merged.extend_from_slice(turns);
+            let keys = lanes.of(port.into());
+            keys.iter().for_each(|key| egress[key.place()] = port);
+            merged.extend_from_slice(keys);
             lanes.clear(port.into());
         }
         if is_mixed {
-            merged.sort_by_key(|turn| (turn.at(*origin), frames[turn.place()].ingress));
+            merged.sort_by_key(|key| (key.at(*origin), frames[key.place()].ingress));
         } else {
             sort(merged);
         }
-        Merged { origin: *origin, turns: merged, frames, egress }
+        Merged { origin: *origin, keys: merged, frames, egress }
     }
 }
 
 /// All arrivals of a switch, in order of (time, ingress port).
 pub(super) struct Merged<'a> {
     origin: Origin,
-    turns: &'a [ArrivalKey],
+    keys: &'a [ArrivalKey],
     frames: &'a mut [Stored],
     egress: &'a [u16],
 }
@@ -193,16 +193,16 @@ impl Merged<'_> {
     /// Time of the next arrival; never after the last.
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
-        self.turns.first().map_or(Instant::NEVER, |turn| turn.at(self.origin))
+        self.keys.first().map_or(Instant::NEVER, |key| key.at(self.origin))
     }
 
     /// Removes the next frame and returns it with its egress port, which is meaningless for frames for the
     /// switch itself.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(&mut Stored, u16)> {
-        let (turn, others) = self.turns.split_first()?;
-        self.turns = others;
-        Some((&mut self.frames[turn.place()], self.egress[turn.place()]))
+        let (key, others) = self.keys.split_first()?;
+        self.keys = others;
+        Some((&mut self.frames[key.place()], self.egress[key.place()]))
     }
 }
 
@@ -211,20 +211,20 @@ pub(crate) struct PortArrivals<'a> {
     origin: Origin,
     /// The origin for [`ArrivalKey::after`].
     before: Origin,
-    turns: &'a [ArrivalKey],
+    keys: &'a [ArrivalKey],
     frames: &'a mut [Stored],
 }
 
 impl PortArrivals<'_> {
     #[inline]
     pub(super) const fn len(&self) -> usize {
-        self.turns.len()
+        self.keys.len()
     }
 
     /// Arrival time of the frame at `index`; never beyond the last.
     #[inline]
     pub(super) fn at(&self, index: usize) -> Instant {
-        self.turns.get(index).map_or(Instant::NEVER, |turn| turn.at(self.origin))
+        self.keys.get(index).map_or(Instant::NEVER, |key| key.at(self.origin))
     }
 
     /// The sort key that follows those of all arrivals up to `now`, a time in the window.
@@ -233,37 +233,37 @@ impl PortArrivals<'_> {
         ArrivalKey::after(now, self.before)
     }
 
-    /// Whether there is a frame at `index` whose key is less than `turn`.
+    /// Whether there is a frame at `index` whose key is less than `key`.
     #[inline]
-    pub(super) fn is_before(&self, index: usize, turn: ArrivalKey) -> bool {
-        self.turns.get(index).is_some_and(|own| *own < turn)
+    pub(super) fn is_before(&self, index: usize, key: ArrivalKey) -> bool {
+        self.keys.get(index).is_some_and(|own| *own < key)
     }
 
     #[inline]
     pub(super) fn frame(&self, index: usize) -> &Stored {
-        let place = self.turns[index].place();
-        debug_assert!(place < self.frames.len(), "a turn has the place of a frame");
+        let place = self.keys[index].place();
+        debug_assert!(place < self.frames.len(), "a key has the place of a frame");
         // SAFETY: keys are made with indices into the frames, see `Arrivals::frames`.
         unsafe { self.frames.get_unchecked(place) }
     }
 
     #[inline]
     pub(super) fn frame_mut(&mut self, index: usize) -> &mut Stored {
-        &mut self.frames[self.turns[index].place()]
+        &mut self.frames[self.keys[index].place()]
     }
 
     /// Reborrows the same arrivals.
     #[inline]
     pub(super) const fn again(&mut self) -> PortArrivals<'_> {
-        PortArrivals { origin: self.origin, before: self.before, turns: self.turns, frames: self.frames }
+        PortArrivals { origin: self.origin, before: self.before, keys: self.keys, frames: self.frames }
     }
 
     /// Splits off the first `count` arrivals.
     #[inline]
     pub(super) fn take_first(&mut self, count: usize) -> PortArrivals<'_> {
-        let (turns, others) = self.turns.split_at(count);
-        self.turns = others;
-        PortArrivals { origin: self.origin, before: self.before, turns, frames: self.frames }
+        let (keys, others) = self.keys.split_at(count);
+        self.keys = others;
+        PortArrivals { origin: self.origin, before: self.before, keys, frames: self.frames }
     }
 }
 

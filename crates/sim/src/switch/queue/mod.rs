@@ -487,7 +487,7 @@ impl EgressPort {
             return;
         };
         credits.receive(packet);
-        self.look_at_credit(packet.priority(), packet.at());
+        self.update_credit(packet.priority(), packet.at());
     }
 
     /// Accounts for a frame received on this port in the buffer of its lane.
@@ -505,7 +505,7 @@ impl EgressPort {
     }
 
     /// Blocks or unblocks a priority, depending on whether its first frame has credit.
-    pub(super) fn look_at_credit(&mut self, priority: Priority, now: Instant) {
+    pub(super) fn update_credit(&mut self, priority: Priority, now: Instant) {
         let Some(credits) = &self.credits else { return };
         let head = self.queues[priority.index()].frames.front().map(|first| first.packet().frame_bytes());
         let since = now.max(self.transmitter.free_at());
@@ -592,7 +592,7 @@ impl EgressPort {
 
     /// Records in the control, if thresholds move, that a frame has started to leave at `now`.
     #[cold]
-    fn tell_of_departure(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
+    fn note_departure(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
         if let Some(control) = &mut self.control {
             let frame = OnLink { start: now, byte_time: self.transmitter.byte_time(), frame_bytes };
             control.depart(priority, frame, self.transmitter.free_at());
@@ -629,7 +629,7 @@ impl EgressPort {
         self.pause.expire(start);
         let sent = self.send_from(self.occupied & !self.pause.mask(), start, context);
         if self.credits.is_some() {
-            self.look_at_credit(sent.priority, start);
+            self.update_credit(sent.priority, start);
         }
         Some(sent)
     }
@@ -663,7 +663,7 @@ impl EgressPort {
             self.occupied &= !priority.bit();
         }
         if !self.is_plain() {
-            self.tell_of_departure(priority, sent.frame_bytes, start);
+            self.note_departure(priority, sent.frame_bytes, start);
         }
         sent
     }

@@ -220,7 +220,7 @@ impl EgressPort {
         }
         self.transmitter.transmit(&stored.packet, now, outlet);
         if !IS_PLAIN {
-            self.tell_of_departure(stored.packet.priority(), frame_bytes, now);
+            self.note_departure(stored.packet.priority(), frame_bytes, now);
         }
     }
 
@@ -323,7 +323,7 @@ impl EgressPort {
             waiting.end(priority);
         }
         if !IS_PLAIN {
-            self.tell_of_departure(priority, frame_bytes, now);
+            self.note_departure(priority, frame_bytes, now);
         }
     }
 

@@ -98,7 +98,7 @@ impl Element {
     fn pass<R>(&mut self, packet: Packet, context: &mut Context<Packet, R>) {
         let now = packet.at();
         if packet.is_link_control() {
-            let (leaf, _) = Control::way(&packet);
+            let (leaf, _) = Control::route(&packet);
             if let Some(outlet) = &mut self.outlets[leaf] {
                 outlet.gate.release(now, context);
                 outlet.gate.offer_control(packet, outlet.control, context);

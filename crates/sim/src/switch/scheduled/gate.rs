@@ -136,7 +136,7 @@ impl Gate {
         if self.plan.first_links.is_some() {
             packet = Control::on_link(packet, self.plan.bundle.take_control_link());
         }
-        let (_, link) = Control::way(&packet);
+        let (_, link) = Control::route(&packet);
         let done = self.plan.bundle.carry_control(packet.at(), link);
         context.send(to, packet.arriving(done + self.plan.latency));
     }

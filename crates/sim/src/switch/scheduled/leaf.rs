@@ -12,7 +12,7 @@ use super::gate::{Gate, GatePlan};
 use super::reassembly::Reassembly;
 use super::tasks::{Task, Tasks};
 use super::voq::{Voqs, credit_cost};
-use super::{Directory, Way};
+use super::{Directory, LeafRoute};
 use crate::link::egress::SharedLinks;
 use crate::packet::{Packet, Priority};
 use crate::record::Context;
@@ -51,7 +51,7 @@ pub(crate) struct UplinkPlan {
     pub(crate) format: CellFormat,
     pub(crate) control_bytes: u32,
     /// Destinations of messages for each leaf.
-    pub(crate) ways: Vec<Way>,
+    pub(crate) routes: Vec<LeafRoute>,
 }
 
 /// The fabric links of a leaf.
@@ -60,13 +60,13 @@ struct Uplink {
     gate: Gate,
     format: CellFormat,
     control_bytes: u32,
-    ways: Vec<Way>,
+    routes: Vec<LeafRoute>,
 }
 
 impl Uplink {
     fn new(plan: UplinkPlan) -> Self {
-        let UplinkPlan { gate, format, control_bytes, ways } = plan;
-        Self { gate: Gate::new(gate), format, control_bytes, ways }
+        let UplinkPlan { gate, format, control_bytes, routes } = plan;
+        Self { gate: Gate::new(gate), format, control_bytes, routes }
     }
 }
 
@@ -369,7 +369,7 @@ impl Leaf {
         }
         let Some(uplink) = &mut self.uplink else { return };
         let message = control.message(leaf, uplink.control_bytes).arriving(now);
-        uplink.gate.offer_control(message, uplink.ways[usize::from(leaf)].control, context);
+        uplink.gate.offer_control(message, uplink.routes[usize::from(leaf)].control, context);
         self.schedule_release(now);
     }
 
@@ -449,7 +449,7 @@ impl Leaf {
         let mut cutter = Cutter::new(uplink.format, bytes);
         for &Stored { mut packet, .. } in burst {
             packet.entropy = cutter.cut(packet.frame_bytes()).pack();
-            uplink.gate.offer_data(packet.arriving(now), now, uplink.ways[usize::from(leaf)].data, context);
+            uplink.gate.offer_data(packet.arriving(now), now, uplink.routes[usize::from(leaf)].data, context);
         }
         self.schedule_release(now);
     }

@@ -48,7 +48,7 @@ use units::{AttachmentId, Instant};
 
 /// Destinations of data and control messages for a leaf: the element that represents all links down to it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct LeafRoute {
     pub(crate) data: Destination,
     pub(crate) control: Destination,
 }

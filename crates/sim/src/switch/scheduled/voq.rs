@@ -29,13 +29,14 @@ struct Voq {
     bytes: u64,
     max_bytes: u64,
     /// Bytes received and not requested; bytes requested and not granted.
-    unasked: u64,
-    asked: u64,
+    unrequested: u64,
+    requested: u64,
     /// Credits granted and not used; negative by the excess of the last packet.
     balance: i64,
 }
 
-const EMPTY: Voq = Voq { first: NONE, last: NONE, bytes: 0, max_bytes: 0, unasked: 0, asked: 0, balance: 0 };
+const EMPTY: Voq =
+    Voq { first: NONE, last: NONE, bytes: 0, max_bytes: 0, unrequested: 0, requested: 0, balance: 0 };
 
 /// A packet in the pool.
 #[derive(Clone, Copy, Debug)]
@@ -115,10 +116,10 @@ impl Voqs {
         queue.last = place;
         queue.bytes += u64::from(stored.packet.frame_bytes());
         queue.max_bytes = queue.max_bytes.max(queue.bytes);
-        queue.unasked += credit_cost(stored.packet.frame_bytes());
+        queue.unrequested += credit_cost(stored.packet.frame_bytes());
         self.packets += 1;
-        let is_time = queue.asked < self.credit_bytes || queue.unasked >= self.credit_bytes;
-        is_time.then(|| queue.ask())
+        let is_time = queue.requested < self.credit_bytes || queue.unrequested >= self.credit_bytes;
+        is_time.then(|| queue.request())
     }
 
     fn place(&mut self, waiting: Waiting) -> u32 {
@@ -136,10 +137,10 @@ impl Voqs {
     pub(super) fn grant(&mut self, port: AttachmentId, priority: Priority, bytes: u64) -> Option<u64> {
         let credit_bytes = self.credit_bytes;
         let queue = &mut self.queues[Self::index(port, priority)];
-        debug_assert!(bytes <= queue.asked, "no more is granted than was asked for");
-        queue.asked -= bytes;
+        debug_assert!(bytes <= queue.requested, "no more is granted than was requested");
+        queue.requested -= bytes;
         queue.balance += bytes as i64;
-        (queue.unasked > 0 && queue.asked < credit_bytes).then(|| queue.ask())
+        (queue.unrequested > 0 && queue.requested < credit_bytes).then(|| queue.request())
     }
 
     /// Removes the next packet, if there are credits left for it.
@@ -162,9 +163,9 @@ impl Voqs {
 }
 
 impl Voq {
-    fn ask(&mut self) -> u64 {
-        let bytes = std::mem::take(&mut self.unasked);
-        self.asked += bytes;
+    fn request(&mut self) -> u64 {
+        let bytes = std::mem::take(&mut self.unrequested);
+        self.requested += bytes;
         bytes
     }
 }
@@ -209,16 +210,16 @@ mod tests {
             credit in 500_u32..9_000,
         ) {
             let mut voqs = Voqs::new(3, credit);
-            let mut asked = [0_u64; 3];
+            let mut requested = [0_u64; 3];
             let mut left = vec![Vec::new(); 3];
             for (number, &(port, bytes)) in packets.iter().enumerate() {
-                asked[port as usize] += voqs.push(packet(number as u32, port, bytes)).unwrap_or(0);
+                requested[port as usize] += voqs.push(packet(number as u32, port, bytes)).unwrap_or(0);
             }
             for port in 0..3 {
-                while asked[port] > 0 {
-                    let grant = asked[port].min(credit.into());
+                while requested[port] > 0 {
+                    let grant = requested[port].min(credit.into());
                     let id = AttachmentId(port as u32);
-                    asked[port] = asked[port] - grant + voqs.grant(id, PRIORITY, grant).unwrap_or(0);
+                    requested[port] = requested[port] - grant + voqs.grant(id, PRIORITY, grant).unwrap_or(0);
                     while let Some(stored) = voqs.pop(id, PRIORITY) {
                         left[port].push(stored.packet.psn().value());
                     }
