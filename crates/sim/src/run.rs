@@ -1,4 +1,5 @@
-//! Runs a spec: builds the fabric, runs the windows, emits tables as they fill.
+//! Runs a spec: builds the world, processes its windows with the hooks of a run (reports, progress, stall detection,
+//! fast-forward), emits tables as they fill, and returns the summary.
 
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};

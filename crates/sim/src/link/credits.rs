@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_run_out_and_come_back_once_the_buffer_is_free_and_the_interval_over() {
+    fn credits_run_out_and_are_granted_again_once_the_buffer_is_free_and_the_interval_over() {
         let (mut sender, mut receiver) = ends(130);
         for _ in 0..2 {
             sender.spend(&frame(4_124));

@@ -1,7 +1,7 @@
 //! The sending side of a port: serialisation onto its link, and the counters of that direction.
 
 use crate::link::Dropped;
-use crate::link::changes::{Carried, LinkChanges};
+use crate::link::changes::{LinkChanges, Transmitted};
 use crate::packet::Packet;
 use engine::{Destination, Outlet};
 use std::borrow::Borrow;
@@ -92,8 +92,8 @@ impl SharedLinks {
     /// The link for `wire`, shared unless it has changes.
     pub(crate) fn link(&mut self, wire: Wire, changes: Option<LinkChanges>) -> Arc<Link> {
         let link = Link::new(wire, changes);
-        if let Some(known) = self.0.iter().find(|known| link.stays_like(known)) {
-            return Arc::clone(known);
+        if let Some(existing) = self.0.iter().find(|existing| link.stays_like(existing)) {
+            return Arc::clone(existing);
         }
         let link = Arc::new(link);
         if link.changes.is_none() {
@@ -249,7 +249,7 @@ impl<L: HoldLink> Transmitter<L> {
     /// Time for which the link was occupied until `end`, including preamble and gaps.
     pub(crate) fn busy(&self, end: Instant) -> Span {
         let Link { changes, byte_time, framing, .. } = self.link();
-        let before = changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
+        let before = changes.as_ref().map_or_else(Transmitted::default, |changes| changes.before());
         let busy = before.busy
             + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes);
         // The sum of all frames is rounded differently from each of them.

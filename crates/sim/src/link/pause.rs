@@ -44,7 +44,7 @@ impl PauseState {
     }
 
     /// Whether a pause frame was ever received, or a priority blocked.
-    pub(crate) const fn has_held(&self) -> bool {
+    pub(crate) const fn was_blocked(&self) -> bool {
         self.history.is_some()
     }
 

@@ -143,7 +143,7 @@ pub(crate) struct Host {
     #[state(only_if = Option::is_none)]
     tcp: Option<Box<HostTcp>>,
     /// Without recovery: acknowledged chunks that may be incomplete.
-    unconfirmed: UnrecoveredChunks,
+    unrecovered: UnrecoveredChunks,
     /// Creates senders on demand, unless all are created at the start.
     #[state(skip)]
     lazy: Option<Box<LazySenders>>,
@@ -208,7 +208,7 @@ impl Host {
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
-            unconfirmed: UnrecoveredChunks::default(),
+            unrecovered: UnrecoveredChunks::default(),
             lazy,
             pause_delays: PauseDelays::new(plan.pause_delays),
         }

@@ -1,4 +1,5 @@
-//! Posting of transfers: from arrivals and acknowledgements to the transfers that depend on them.
+//! Posting of transfers at a host: starts rounds and the transfers that depend on arrivals and acknowledgements,
+//! and posts their chunks to the senders.
 
 use super::ledger::WorkIds;
 use super::rc::{make_ready, window_packets};
@@ -31,7 +32,7 @@ impl Host {
         }
         self.transfers.started = started;
         let (job, ended) = self.transfers.take_ended_rounds();
-        let ended = ended.into_iter().map(|(round, took)| Record::RoundEnded { job, round, took });
+        let ended = ended.into_iter().map(|(round, duration)| Record::RoundEnded { job, round, duration });
         context.records.extend(ended);
     }
 

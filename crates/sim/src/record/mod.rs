@@ -46,7 +46,7 @@ pub(crate) enum Record {
         /// From 0.
         round: u32,
         /// Duration of the round at the rank.
-        took: Span,
+        duration: Span,
     },
     /// A queue pair ran out of retries.
     QueuePairFailed { queue_pair: u32, at: Instant },

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_circle_is_found_in_order_and_what_leads_there_is_not() {
+    fn a_cycle_is_found_in_order_without_the_queues_that_lead_to_it() {
         let waits = waits(&[(1, &[4]), (2, &[1]), (4, &[2]), (9, &[1])]);
         assert_eq!(cycles(&blocked(&waits)), [[1, 4, 2]]);
     }
@@ -150,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_with_a_way_out_is_no_deadlock() {
+    fn a_cycle_with_an_exit_is_no_deadlock() {
         // Some of the frames that 2 waits for are in 7, which sends.
         assert!(blocked(&waits(&[(1, &[2]), (2, &[1, 7])])).is_empty());
     }
 
     #[test]
-    fn circles_apart_are_both_found() {
+    fn separate_cycles_are_both_found() {
         let waits = waits(&[(1, &[2]), (2, &[1]), (5, &[6]), (6, &[5])]);
         assert_eq!(cycles(&blocked(&waits)), [[1, 2], [5, 6]]);
     }

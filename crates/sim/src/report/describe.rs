@@ -1,4 +1,4 @@
-//! Description of a spec without running it: nodes, links, queue pairs.
+//! Description of a spec without running it: nodes, links, queue pairs and TCP connections.
 
 use super::capture::lid;
 use crate::setup::{Direction, Fabric, Flows, connections};

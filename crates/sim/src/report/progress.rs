@@ -1,4 +1,4 @@
-//! Progress of each job: its chunks by outcome, and its rounds.
+//! Progress of each job: chunks by outcome, start and end of rounds, durations of measured rounds, first failure.
 
 use super::invariants;
 use crate::nic::Measured;
@@ -88,11 +88,11 @@ pub(crate) struct Failure {
 }
 
 /// Adds the duration of a round.
-fn add_time(times: &mut Option<RoundTimes>, took: Span) {
-    let times = times.get_or_insert(RoundTimes { sum_ps: 0, min_ps: took.0, max_ps: took.0 });
-    times.sum_ps += took.0;
-    times.min_ps = times.min_ps.min(took.0);
-    times.max_ps = times.max_ps.max(took.0);
+fn add_time(times: &mut Option<RoundTimes>, duration: Span) {
+    let times = times.get_or_insert(RoundTimes { sum_ps: 0, min_ps: duration.0, max_ps: duration.0 });
+    times.sum_ps += duration.0;
+    times.min_ps = times.min_ps.min(duration.0);
+    times.max_ps = times.max_ps.max(duration.0);
 }
 
 impl JobProgress {
@@ -231,26 +231,26 @@ impl JobProgress {
             self.note_round(self.rounds, round.slowest);
         } else if self.rounds >= self.plan.warm_up_rounds {
             let start = if self.rounds == 0 { self.plan.start } else { round.start };
-            let took = self.rounds_end.since(start);
-            invariants::check_round(self.rounds, took, round.slowest);
-            self.barrier_rounds.push(took);
+            let duration = self.rounds_end.since(start);
+            invariants::check_round(self.rounds, duration, round.slowest);
+            self.barrier_rounds.push(duration);
         }
         self.rounds += 1;
     }
 
     /// Records the duration of one of several back-to-back rounds at a rank, or of a chunk of it.
-    pub(crate) fn note_round(&mut self, round: u32, took: Span) {
+    pub(crate) fn note_round(&mut self, round: u32, duration: Span) {
         if self.rank_times.len() <= round as usize {
             self.rank_times.resize(round as usize + 1, Span::ZERO);
         }
         let slowest = &mut self.rank_times[round as usize];
-        *slowest = took.max(*slowest);
+        *slowest = duration.max(*slowest);
     }
 
     /// Durations of the complete measured rounds; `ranks` are the measurements of the ranks.
     pub(crate) fn round_times(&self, ranks: &[Measured]) -> Option<RoundTimes> {
         let mut times = None;
-        self.measured_rounds(ranks).for_each(|(_, took)| add_time(&mut times, took));
+        self.measured_rounds(ranks).for_each(|(_, duration)| add_time(&mut times, duration));
         if self.plan.has_barriers || self.is_one_round() {
             return times;
         }
@@ -267,13 +267,13 @@ impl JobProgress {
         if job.round_bytes.is_none() {
             return sizes;
         }
-        for (round, took) in self.measured_rounds(ranks) {
+        for (round, duration) in self.measured_rounds(ranks) {
             let data_bytes = job.bytes_of_round(round);
             let index = sizes.iter().position(|each| each.data_bytes == data_bytes).unwrap_or_else(|| {
                 sizes.push(SizeTimes { data_bytes, ..SizeTimes::default() });
                 sizes.len() - 1
             });
-            sizes[index].add(took.0);
+            sizes[index].add(duration.0);
         }
         sizes
     }
@@ -284,15 +284,15 @@ impl JobProgress {
             move |round| ranks.iter().filter_map(move |rank| rank.open.filter(|open| open.0 == round));
         let first = self.plan.warm_up_rounds;
         (first..self.rounds.max(first)).map(move |round| {
-            let took = if self.plan.has_barriers {
+            let duration = if self.plan.has_barriers {
                 self.barrier_rounds[(round - first) as usize]
             } else if self.is_one_round() {
                 self.rounds_end.since(self.plan.start)
             } else {
-                let open = still_open(round).map(|(_, took)| took).max().unwrap_or_default();
+                let open = still_open(round).map(|(_, duration)| duration).max().unwrap_or_default();
                 open.max(self.rank_times[round as usize])
             };
-            (round, took)
+            (round, duration)
         })
     }
 

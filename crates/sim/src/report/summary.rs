@@ -1,4 +1,5 @@
-//! Summary of a run.
+//! Summary of a run: outcome of jobs and TCP traffic, frame counts by fate, late frames; events of storms, stalls and
+//! threshold changes.
 
 use super::connections::tcp_summaries;
 use super::probe::SeriesProbe;
@@ -226,7 +227,7 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     }
     let chunk = flows.chunk(first.chunk);
     let pair = flows.queue_pair(chunk.queue_pair);
-    let place = format!(
+    let location = format!(
         "first: rank {} to rank {}, step {}, queue pair {}",
         pair.src,
         pair.dst,
@@ -235,9 +236,9 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     );
     let ended = format!("{} of {chunks} chunks failed and {waiting} never completed", progress.failed);
     match first.loss {
-        None => format!("{ended}; {place} used up its {} retries", spec.transport.retry_count),
+        None => format!("{ended}; {location} used up its {} retries", spec.transport.retry_count),
         Some((sent, lost)) => format!(
-            "{} of {} frames lost on {} queue pair{} without recovery: {ended}; {place} lost {lost} of its {sent} frames",
+            "{} of {} frames lost on {} queue pair{} without recovery: {ended}; {location} lost {lost} of its {sent} frames",
             progress.frames_lost,
             progress.frames_sent,
             progress.losers,
@@ -329,12 +330,12 @@ pub(crate) fn threshold_events(
 }
 
 fn storm_event(node: &str, port: usize, event: &StormEvent) -> EventRow {
-    let place = format!("port {port} at priority {}", event.priority.0);
+    let location = format!("port {port} at priority {}", event.priority.0);
     let (kind, detail) = match event.change {
         StormChange::Detected { bytes } => {
-            ("pfc_storm", format!("{place}: paused with {bytes} bytes waiting"))
+            ("pfc_storm", format!("{location}: paused with {bytes} bytes waiting"))
         }
-        StormChange::Restored => ("pfc_restored", format!("{place}: pauses are obeyed again")),
+        StormChange::Restored => ("pfc_restored", format!("{location}: pauses are obeyed again")),
     };
     EventRow { time_ps: event.at.0, kind, node: node.to_owned(), detail }
 }

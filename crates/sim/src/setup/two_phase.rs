@@ -98,8 +98,8 @@ impl TwoPhaseRule {
     /// misses more than a host can receive in a step.
     #[inline]
     pub(crate) fn allows(&self, totals: Totals, open: u64, now: Instant) -> bool {
-        let to_come = self.total_bytes.saturating_sub(totals.progress);
-        to_come > self.host_bytes * self.hosts.min(open)
+        let missing = self.total_bytes.saturating_sub(totals.progress);
+        missing > self.host_bytes * self.hosts.min(open)
             && totals.last_retry_until < now
             && now.0.saturating_sub(totals.progress_at.0) < self.idle_max.0
     }
@@ -140,7 +140,7 @@ mod tests {
     use topology::{Builder, CableSpec, Custom, CustomLink, CustomSwitch, LinkSpec, SingleSwitch};
 
     #[test]
-    fn sides_take_turns_while_much_is_to_come_and_comes() {
+    fn sides_alternate_while_much_is_missing_and_still_arrives() {
         let rule = TwoPhaseRule { total_bytes: 1_000, hosts: 10, host_bytes: 10, idle_max: Span(50) };
         let allows = |progress, open, now| {
             let totals = Totals { progress, progress_at: Instant(1_000), ..Totals::default() };
@@ -154,7 +154,7 @@ mod tests {
             rule.allows(totals, 9, Instant(now))
         };
         assert!(!at_last_retry(1_010) && at_last_retry(1_011));
-        assert!(!allows(2_000, 99, 1_000), "more than was to come");
+        assert!(!allows(2_000, 99, 1_000), "more than was planned");
         assert_eq!(bytes_in(Rate::from_gbps(400), Span::from_us(1)), 50_000);
     }
 
@@ -184,7 +184,7 @@ mod tests {
     fn every_link_leads_to_the_other_side() {
         let single = graph(&SingleSwitch { hosts: 3, host_link: LINK });
         for graph in [single, ring(4), ring(6)] {
-            let sides = sides_of(&graph).expect("all ways between hosts are even");
+            let sides = sides_of(&graph).expect("all paths between hosts are even");
             for (node, side) in graph.nodes.iter().zip(&sides) {
                 assert!(node.ports.iter().all(|port| sides[port.peer.index()] == side.other()));
             }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_ways_leave_no_sides() {
+    fn odd_paths_leave_no_sides() {
         assert_eq!((sides_of(&ring(3)), sides_of(&ring(5))), (None, None));
         let pair = graph(&Custom {
             switches: ["a", "b"].map(|name| CustomSwitch { name: name.into(), hosts: 2 }).into(),

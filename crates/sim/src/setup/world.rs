@@ -1,4 +1,4 @@
-//! Nodes, partitions and the wires between them.
+//! The world of a run: builds the nodes of each partition in parallel and connects their ports by wires.
 
 use super::hosts::nic::host_plan;
 use super::hosts::{HostMaker, queue_pair_settings};

@@ -1,5 +1,5 @@
-//! The exact path of a switch: replays a window in strict order of time. Used when a threshold is within
-//! reach or a pause is active.
+//! The exact path of a switch: replays a window in strict order of time with a heap of departures. Used when a
+//! threshold is within reach or a pause is active.
 
 use super::admission::buffer::{Admission, DropCause, SharedBuffer};
 use super::admission::pfc::PauseRequests;
@@ -9,7 +9,7 @@ use super::arrivals::Merged;
 use super::marking::colour::Markers;
 use super::marking::wred::Verdict;
 use super::port_set::PortSet;
-use super::queue::{EgressPort, Held, Stored, release};
+use super::queue::{BufferedFrame, EgressPort, Stored, release};
 use super::watchdog::{Checked, Watchdog};
 use crate::link::delayed::Delayed;
 use crate::packet::{Packet, Priority};
@@ -51,11 +51,11 @@ impl Departures {
 /// Priority queue of frames in transmission on an InfiniBand switch, at most one per egress port: their receive
 /// buffers can be granted again when their transmissions end.
 #[derive(Debug, Default)]
-pub(super) struct Returns(BinaryHeap<Reverse<(Instant, Held)>>);
+pub(super) struct Returns(BinaryHeap<Reverse<(Instant, BufferedFrame)>>);
 
 impl Returns {
     /// Adds a frame whose transmission ends at `end`.
-    pub(super) fn push(&mut self, end: Instant, frame: Held) {
+    pub(super) fn push(&mut self, end: Instant, frame: BufferedFrame) {
         self.0.push(Reverse((end, frame)));
     }
 
@@ -65,7 +65,7 @@ impl Returns {
     }
 
     /// Removes the next frame.
-    pub(super) fn pop(&mut self) -> Option<Held> {
+    pub(super) fn pop(&mut self) -> Option<BufferedFrame> {
         self.0.pop().map(|Reverse((_, frame))| frame)
     }
 }
@@ -159,7 +159,7 @@ impl Replay {
                 (due_at, due) = self.next_due(&mut parts);
             }
         }
-        debug_assert_eq!(arrivals.next_at(), Instant::NEVER, "every arrival lies in the window");
+        debug_assert_eq!(arrivals.next_at(), Instant::NEVER, "every arrival is in the window");
         self.departures.entries.clear();
     }
 
@@ -309,7 +309,7 @@ impl Replay {
 
     /// Removes a frame sent or lost by `egress` from the buffer, and ends the pauses that this makes
     /// unnecessary.
-    fn release(&mut self, parts: &mut Parts<'_>, egress: u16, frame: Held, now: Instant) {
+    fn release(&mut self, parts: &mut Parts<'_>, egress: u16, frame: BufferedFrame, now: Instant) {
         let charge = parts.buffer.charge(frame.frame_bytes);
         if let Some(pools) = parts.buffer.pools_mut() {
             pools.release(Passage::new(frame, egress, charge));

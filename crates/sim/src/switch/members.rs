@@ -77,7 +77,7 @@ impl Members {
             let after = members.partition_point(|(first, _)| *first <= usize::from(stored.ingress));
             let (first, member) = &mut members[after - 1];
             let hops = routes.of(member.node).next_hops(stored.packet.destination());
-            let place = match hops {
+            let index = match hops {
                 [] => {
                     stranded[usize::from(stored.ingress)].count(&stored.packet);
                     return NOWHERE;
@@ -88,7 +88,7 @@ impl Members {
                     member.balancer.choose(&stored.packet, hops, loads)
                 }
             };
-            let port = *first + usize::from(hops[place]);
+            let port = *first + usize::from(hops[index]);
             if let Some(load) = loads.get_mut(port).filter(|_| hops.len() > 1) {
                 *load += u64::from(stored.packet.frame_bytes());
             }

@@ -154,7 +154,7 @@ pub(crate) struct Scratch {
     /// Buffer space that the arrivals on each ingress port occupy.
     charges: Vec<u64>,
     /// Ports with work to do, in ascending order.
-    turn: Vec<u16>,
+    busy_ports: Vec<u16>,
     replay: Replay,
     /// Buffer of scheduled switches.
     pub(crate) scheduled: scheduled::Arrivals,
@@ -320,7 +320,7 @@ impl Switch {
         let is_large = context.is_large();
         self.take_arrivals(window, &mut scratch.arrivals, is_large, context.inboxes(inboxes));
         self.direct(&mut scratch.arrivals);
-        let charge = self.settle(window.end, &mut scratch.arrivals);
+        let charge = self.complete_arrivals(window.end, &mut scratch.arrivals);
         let next = if self.is_calm(window.start, charge, scratch) {
             self.paths.fast += 1;
             if let Some(readouts) = &mut self.readouts {
@@ -343,10 +343,10 @@ impl Switch {
     /// With cut-through, defers frames whose last bits have not arrived. Returns the buffer space that the
     /// arrivals occupy, if it was computed.
     #[inline]
-    fn settle(&mut self, end: Instant, arrivals: &mut Arrivals) -> Option<u64> {
+    fn complete_arrivals(&mut self, end: Instant, arrivals: &mut Arrivals) -> Option<u64> {
         let incoming = self.incoming.as_mut()?;
         let mut charge = charge_of(arrivals, &self.buffer, self.ports.len());
-        for stored in incoming.settle(end, arrivals, &mut self.busy) {
+        for stored in incoming.complete_arrivals(end, arrivals, &mut self.busy) {
             charge += self.buffer.charge(stored.packet.frame_bytes());
         }
         Some(charge)
@@ -376,25 +376,27 @@ impl Switch {
     fn is_far_exactly(&self, start: Instant, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         let arriving =
             arriving.unwrap_or_else(|| charge_of(&scratch.arrivals, &self.buffer, self.ports.len()));
-        let held = arriving + self.being_read(start).map(|(_, _, charge)| charge).sum::<u64>();
-        self.buffer.is_far_from_thresholds(held) || self.is_far_port_by_port(start, held, scratch)
+        let occupied = arriving + self.being_read(start).map(|(_, _, charge)| charge).sum::<u64>();
+        self.buffer.is_far_from_thresholds(occupied) || self.is_far_port_by_port(start, occupied, scratch)
     }
 
     /// Frames being read out at `now`: egress port, ingress port, occupied buffer space.
     fn being_read(&self, now: Instant) -> impl Iterator<Item = (usize, usize, u64)> {
         let ports = self.ports.iter().enumerate().filter(|_| self.readouts.is_some());
         let read = ports.filter_map(move |(egress, port)| Some((egress, port.being_read(now)?.0)));
-        read.map(|(egress, held)| {
-            debug_assert!(self.buffer.charge(held.frame_bytes) * self.ports.len() as u64 <= self.reading_max);
-            (egress, usize::from(held.ingress), self.buffer.charge(held.frame_bytes))
+        read.map(|(egress, frame)| {
+            debug_assert!(
+                self.buffer.charge(frame.frame_bytes) * self.ports.len() as u64 <= self.reading_max
+            );
+            (egress, usize::from(frame.ingress), self.buffer.charge(frame.frame_bytes))
         })
     }
 
     /// Detailed check for switches whose buffer is well filled in total: no group of a port with arrivals and
     /// no queue that receives frames reaches its threshold. Other groups and queues only shrink in this
     /// window.
-    fn is_far_port_by_port(&self, start: Instant, held: u64, scratch: &mut Scratch) -> bool {
-        let Some(limits) = self.buffer.limits_with(held) else { return false };
+    fn is_far_port_by_port(&self, start: Instant, occupied: u64, scratch: &mut Scratch) -> bool {
+        let Some(limits) = self.buffer.limits_with(occupied) else { return false };
         let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
         let Scratch { arrivals, charges, .. } = scratch;
         charges.clear();
@@ -414,7 +416,7 @@ impl Switch {
             charges[ingress] += charge;
         }
         let mut ingress = (0..).zip(charges);
-        ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
+        ingress.all(|(port, charge)| *charge == 0 || self.buffer.bytes_from(port) + *charge <= limits.group)
     }
 
     /// Receives the arrivals of `window`, port by port. If load balancing draws per packet, and the window
@@ -454,18 +456,18 @@ impl Switch {
         scratch: &mut Scratch,
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        let Scratch { arrivals, turn, .. } = scratch;
+        let Scratch { arrivals, busy_ports, .. } = scratch;
         let mut next = Instant::NEVER;
-        self.busy.list(turn);
-        for (place, &current) in turn.iter().enumerate() {
+        self.busy.list(busy_ports);
+        for (index, &current) in busy_ports.iter().enumerate() {
             if context.is_large() {
-                self.prefetch_ports(&turn[place..], arrivals, context);
+                self.prefetch_ports(&busy_ports[index..], arrivals, context);
             }
             let (port, egress) = (&mut self.ports[usize::from(current)], usize::from(current));
             if self.incoming.is_none() {
                 arrivals.sort(egress);
             }
-            port.serve(arrivals.lineup(egress), &mut self.buffer, end, context);
+            port.serve(arrivals.port_arrivals(egress), &mut self.buffer, end, context);
             arrivals.clear(egress);
             let sends = port.next_send_unpaused();
             next = next.min(sends);
@@ -476,12 +478,12 @@ impl Switch {
         next
     }
 
-    /// Prefetches the state of the ports that follow the first of `turn`, the nearest first.
+    /// Prefetches the state of the ports that follow the first of `busy_ports`, the nearest first.
     #[inline]
-    fn prefetch_ports<R>(&self, turn: &[u16], arrivals: &Arrivals, context: &Context<Packet, R>) {
-        let port = |ahead: usize| turn.get(ahead).map(|&index| &self.ports[usize::from(index)]);
+    fn prefetch_ports<R>(&self, busy_ports: &[u16], arrivals: &Arrivals, context: &Context<Packet, R>) {
+        let port = |ahead: usize| busy_ports.get(ahead).map(|&index| &self.ports[usize::from(index)]);
         if let Some(near) = port(1) {
-            near.prefetch_frames(arrivals.count_for(turn[1].into()), context);
+            near.prefetch_frames(arrivals.count_for(busy_ports[1].into()), context);
         }
         if let Some(next) = port(2) {
             next.prefetch_queues(context);
@@ -502,7 +504,7 @@ impl Switch {
         if let Some(readouts) = &mut self.readouts {
             readouts.resume(window.start, &self.ports, &mut self.buffer);
         }
-        let Scratch { arrivals, replay, turn, .. } = scratch;
+        let Scratch { arrivals, replay, busy_ports, .. } = scratch;
         let arrivals = arrivals.merge(self.busy.iter(), self.incoming.is_some());
         let parts = Parts {
             ports: &mut self.ports,
@@ -519,8 +521,8 @@ impl Switch {
         let reaction = self.reactions.next_due();
         self.is_pause_active = self.requests.is_responding() || reaction != Instant::NEVER;
         let mut next = self.requests.next_due().min(reaction);
-        self.busy.list(turn);
-        for &current in &*turn {
+        self.busy.list(busy_ports);
+        for &current in &*busy_ports {
             let port = &self.ports[usize::from(current)];
             let sends = port.next_send();
             next = next.min(sends);
@@ -580,7 +582,7 @@ impl Switch {
         self.buffer.shared_used()
     }
 
-    /// Applies what is due by `now` and was left until it is needed: new routes, frames read from the buffer.
+    /// Applies the deferred updates that are due by `now`: new routes, frames read from the buffer.
     pub(crate) fn catch_up(&mut self, now: Instant) {
         self.take_routes(now);
         if let Some(readouts) = &mut self.readouts {

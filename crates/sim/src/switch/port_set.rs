@@ -1,4 +1,4 @@
-//! Set of ports of a switch, as a bitmap.
+//! Set of ports of a switch, as a bitmap, with listing in ascending order.
 
 /// A set of ports.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn members_come_in_ascending_order() {
+    fn members_are_in_ascending_order() {
         let mut set = PortSet::new(200);
         [199, 0, 63, 64, 127, 100].into_iter().for_each(|port| set.insert(port));
         set.remove(100);

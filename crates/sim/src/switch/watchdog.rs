@@ -5,7 +5,7 @@
 //! arriving, are dropped or sent regardless. SONiC polls counters; here the times are exact. Leaves out the
 //! ingress side, which some chips drop as well, and hosts.
 
-use super::queue::{EgressPort, Held};
+use super::queue::{BufferedFrame, EgressPort};
 use crate::packet::Priority;
 use spec::WatchdogSpec;
 use std::cmp::Reverse;
@@ -35,7 +35,7 @@ pub(crate) enum StormChange {
 pub(super) struct Checked {
     pub(super) port: u16,
     /// Frames that are lost.
-    pub(super) flushed: Vec<Held>,
+    pub(super) flushed: Vec<BufferedFrame>,
 }
 
 /// The watchdog of a switch.
@@ -132,12 +132,12 @@ impl Watchdog {
         priority: Priority,
         now: Instant,
         port: &mut EgressPort,
-    ) -> (Option<Instant>, Vec<Held>) {
+    ) -> (Option<Instant>, Vec<BufferedFrame>) {
         if !port.pause().is_paused(priority, now) {
             return (None, Vec::new());
         }
         // An empty queue may fill at any time from now on.
-        let storm_at = port.held_since(priority, now).unwrap_or(now) + Span(self.spec.detection_ps);
+        let storm_at = port.paused_since(priority, now).unwrap_or(now) + Span(self.spec.detection_ps);
         if storm_at > now {
             return (Some(storm_at), Vec::new());
         }
@@ -180,7 +180,7 @@ mod tests {
         ports[0].enqueue(&mut frame(LOSSLESS, 0, Instant(600)));
         pause(&mut watchdog, &mut ports[0], 700);
         assert_eq!(watchdog.next_due(), Instant(1_100));
-        assert!(watchdog.check(Instant(1_100), &mut ports).flushed.is_empty(), "the frame came at 600");
+        assert!(watchdog.check(Instant(1_100), &mut ports).flushed.is_empty(), "the frame arrived at 600");
         assert_eq!(watchdog.next_due(), Instant(1_600));
         assert_eq!(watchdog.check(Instant(1_600), &mut ports).flushed.len(), 1);
         assert!(ports[0].is_dropping(LOSSLESS) && ports[0].queued_bytes() == 0);

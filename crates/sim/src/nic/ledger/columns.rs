@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_is_not_stored() {
+    fn computable_numbers_are_not_stored() {
         let steps = [vec![7, 8, 9], vec![7, 9, 11], vec![7, 5, 3], vec![7, 7], vec![7], vec![]];
         let others = [vec![7, 9, 8], vec![7, 8, 9, 11], vec![7, 7, 8]];
         let steps = steps.into_iter().map(|numbers| (numbers, false));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_for_all_is_stored_once() {
+    fn a_value_common_to_all_is_stored_once() {
         for (bytes, is_stored) in [(vec![7, 7, 7], false), (vec![7, 8, 7], true), (vec![], false)] {
             let mut chunks = ChunkBytesMaker::default();
             (0..).zip(&bytes).for_each(|(chunk, &bytes)| chunks.push(chunk, bytes));

@@ -1,4 +1,5 @@
-//! Progress of a queue pair with its work, at either end.
+//! Send queue and receive queue of a queue pair: ranges of work items of the ledger that are posted, acknowledged
+//! or received.
 
 use super::receives::Receives;
 use super::sends::Sends;
@@ -35,8 +36,8 @@ impl WorkIds {
 
 impl From<WorkId> for WorkIds {
     #[inline]
-    fn from(WorkId(place): WorkId) -> Self {
-        Self(place..place + 1)
+    fn from(WorkId(index): WorkId) -> Self {
+        Self(index..index + 1)
     }
 }
 

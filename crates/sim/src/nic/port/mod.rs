@@ -181,7 +181,7 @@ impl NicPort {
     /// The next senders to serve in the current order.
     #[inline]
     pub(in crate::nic) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
-        (0..SENDERS_AHEAD).map_while(|place| self.round.get(place).copied())
+        (0..SENDERS_AHEAD).map_while(|index| self.round.get(index).copied())
     }
 
     /// The sender up to [`SENDERS_AHEAD`] positions behind the next one to serve; `None` if there is only
@@ -471,8 +471,8 @@ impl NicPort {
     /// paused: PFC is for lossless priorities.
     fn pop_tcp(&mut self, has_payload: bool) -> Option<NextTcp> {
         let lane = &mut self.options_mut().tcp;
-        if has_payload && !lane.has_turn {
-            lane.has_turn = true;
+        if has_payload && !lane.is_next {
+            lane.is_next = true;
             return None;
         }
         lane.pop()

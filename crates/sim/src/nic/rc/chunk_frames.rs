@@ -1,4 +1,4 @@
-//! Number and total size of the frames of a chunk.
+//! Number and total size of the frames of a chunk, with the result for the most frequent size cached.
 
 use super::sender::write_opcode;
 use transport::{Config, Position};
@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_what_a_requester_sends(
+        fn they_equal_the_frames_of_a_requester(
             mtu_bytes in prop::sample::select(vec![256_u32, 1_024, 4_096]),
             message_bytes in 1_u64..20_000,
             bytes in 0_u64..100_000,

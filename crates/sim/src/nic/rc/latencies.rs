@@ -1,4 +1,4 @@
-//! Latencies of the packets of a chunk.
+//! Latencies of the packets of the chunk that a receiver receives: sum, minimum and maximum, in few bits.
 
 use units::{Span, State};
 

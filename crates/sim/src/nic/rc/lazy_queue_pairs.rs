@@ -46,8 +46,7 @@ impl Host {
     #[inline(never)]
     pub(in crate::nic) fn make_senders(&mut self, last: u32) {
         let Self { senders, pacers, sends, lazy, .. } = self;
-        let LazySenders { ends, controllers } =
-            &**lazy.as_ref().expect("a sender that is made lazy has what it is made from");
+        let LazySenders { ends, controllers } = &**lazy.as_ref().expect("a lazy sender has its parameters");
         while senders.end() <= last {
             let done = senders.count_done(|number, sender| sender.is_done(number, sends));
             senders.take_first(done).for_each(drop);

@@ -73,10 +73,10 @@ impl OpenChunk {
 #[derive(Debug, State)]
 #[state(equal = Self::missing)]
 #[repr(C, align(64))]
-pub(in crate::nic) struct Arrivals {
+pub(in crate::nic) struct OpenChunks {
     /// One past the highest sequence received.
     #[state(count)]
-    seen: u64,
+    received_end: u64,
     #[state(skip)]
     initial_psn: Psn,
     #[state(skip)]
@@ -91,16 +91,16 @@ pub(in crate::nic) struct Arrivals {
     queue: ReceiveQueue,
 }
 
-/// Bytes at the start of [`Arrivals`] that most packets need.
-pub(in crate::nic) const HOT_BYTES: usize = offset_of!(Arrivals, younger);
+/// Bytes at the start of [`OpenChunks`] that most packets need.
+pub(in crate::nic) const HOT_BYTES: usize = offset_of!(OpenChunks, younger);
 
-const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "what most packets need lies together");
+const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "most packets need two cache lines");
 
-impl Arrivals {
+impl OpenChunks {
     /// The empty state of a receiver with recovery `recovery`.
     pub(in crate::nic) fn new(recovery: Recovery, initial_psn: Psn, queue: ReceiveQueue) -> Self {
         Self {
-            seen: 0,
+            received_end: 0,
             initial_psn,
             delivers_in_order: recovery.is_selective(),
             oldest: OpenChunk::NONE,
@@ -118,20 +118,20 @@ impl Arrivals {
         psn: Psn,
         receives: &Receives,
     ) -> Option<&mut OpenChunk> {
-        let ahead = i64::from(psn.distance_from(self.initial_psn.add(self.seen as u32)));
+        let distance = i64::from(psn.distance_from(self.initial_psn.add(self.received_end as u32)));
         // Wraps beyond the last chunk if the packet precedes the first.
-        let sequence = self.seen.wrapping_add_signed(ahead);
+        let sequence = self.received_end.wrapping_add_signed(distance);
         if self.oldest.packets.contains(&sequence) {
-            self.seen = self.seen.max(sequence + 1);
+            self.received_end = self.received_end.max(sequence + 1);
             return Some(&mut self.oldest);
         }
-        self.find(config, self.seen.checked_add_signed(ahead)?, receives)
+        self.find(config, self.received_end.checked_add_signed(distance)?, receives)
     }
 
     /// Same, for a packet outside the oldest open chunk.
     #[inline(never)]
     fn find(&mut self, config: &Config, sequence: u64, receives: &Receives) -> Option<&mut OpenChunk> {
-        self.seen = self.seen.max(sequence + 1);
+        self.received_end = self.received_end.max(sequence + 1);
         while self.opened_end <= sequence {
             self.open_next(config, receives);
         }
@@ -168,17 +168,17 @@ impl Arrivals {
 
     /// Packets that have not arrived although later ones have; 0 or more while none is lost.
     fn missing(&self) -> u64 {
-        self.seen.wrapping_sub(self.open().map(OpenChunk::arrived).sum())
+        self.received_end.wrapping_sub(self.open().map(OpenChunk::arrived).sum())
     }
 
     /// Length of the gapless run of received packets that ends with the highest one; [`Vouched::ALL`] without
     /// a gap. It covers exactly the chunks that end in it and are complete.
     pub(in crate::nic) fn vouched(&self) -> u32 {
-        let of_run = |end: u64| Vouched::packets(self.seen.saturating_sub(end));
+        let of_run = |end: u64| Vouched::packets(self.received_end.saturating_sub(end));
         let mut newest_first =
             self.younger.iter().rev().chain([&self.oldest]).filter(|chunk| !chunk.is_none());
         let Some(newest) = newest_first.next() else { return Vouched::ALL };
-        if newest.arrived() < newest.packets.end.min(self.seen) - newest.packets.start {
+        if newest.arrived() < newest.packets.end.min(self.received_end) - newest.packets.start {
             return of_run(newest.packets.end);
         }
         // Chunks still open before the newest one have a gap.
@@ -238,7 +238,7 @@ mod tests {
         /// first one to the highest received have arrived, and a delivered chunk is covered by its own
         /// acknowledgement.
         #[test]
-        fn what_is_vouched_for_has_arrived(
+        fn packets_vouched_for_have_arrived(
             chunks in prop::collection::vec(1_u64..6, 1..6),
             keys in prop::collection::vec(0..100_u32, 25),
             is_lost in prop::collection::vec(prop::bool::weighted(0.1), 25),
@@ -250,7 +250,7 @@ mod tests {
             }
             work.end_share();
             let receives = Receives::from(work);
-            let mut arrivals = Arrivals::new(Recovery::None, initial, receives.queue(0));
+            let mut arrivals = OpenChunks::new(Recovery::None, initial, receives.queue(0));
             let total: u64 = chunks.iter().sum();
             let mut order: Vec<u64> = (0..total).filter(|&packet| !is_lost[packet as usize]).collect();
             order.sort_by_key(|&packet| u64::from(keys[packet as usize]) + 3 * packet);
@@ -260,7 +260,7 @@ mod tests {
                 highest = highest.max(packet);
                 let chunk = arrivals.chunk_of(&config, initial.add(packet as u32), &receives).unwrap();
                 let is_delivered = chunk.count_placed(Span(1));
-                let told = Vouched { psn: initial.add(highest as u32), packets: arrivals.vouched() };
+                let vouched = Vouched { psn: initial.add(highest as u32), packets: arrivals.vouched() };
                 let own = if is_delivered { arrivals.vouched_of_delivered() } else { None };
                 let mut first = 0;
                 for &packets in &chunks {
@@ -268,7 +268,7 @@ mod tests {
                     let last = initial.add(end as u32 - 1);
                     let chunk = Acknowledged { last, packets };
                     let is_there = end <= highest + 1 && arrived[first as usize..=highest as usize].iter().all(|&is| is);
-                    prop_assert_eq!(chunk.is_whole(told), is_there, "{:?} of {}", told, first);
+                    prop_assert_eq!(chunk.is_whole(vouched), is_there, "{:?} of {}", vouched, first);
                     let is_own = is_delivered && (first..end).contains(&packet);
                     prop_assert_eq!(own.is_some_and(|own| chunk.is_whole(own)), is_own);
                     first = end;

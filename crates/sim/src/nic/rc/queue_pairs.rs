@@ -1,4 +1,4 @@
-//! Parameters of the queue pairs of a host.
+//! Parameters of queue pairs: common settings of a host, priorities of replies, one end of a queue pair.
 
 use crate::packet::{Path, Priority};
 use std::sync::Arc;

@@ -92,7 +92,7 @@ struct Rare {
     /// Counts of the chunk being received.
     counts: Counts,
     /// Counts of later chunks (frames beyond a gap), ascending by the number of chunks before them.
-    ahead: Vec<(u32, Counts)>,
+    later_chunks: Vec<(u32, Counts)>,
     #[state(skip)]
     late: LateFrames,
     cnps: CnpLimiter,
@@ -282,19 +282,19 @@ impl Receiver {
         match self.chunk_of_dropped(frame.psn, packets_of) {
             None => self.rare().add_late(frame),
             Some(chunk) if chunk == self.ended => self.rare().counts.add_dropped(frame),
-            Some(chunk) => self.rare().ahead_of(chunk).add_dropped(frame),
+            Some(chunk) => self.rare().counts_of(chunk).add_dropped(frame),
         }
     }
 
     /// The number of chunks before that of a packet that was not accepted; `None` if it has been delivered.
     fn chunk_of_dropped(&self, psn: Psn, packets_of: impl Fn(u32) -> u64) -> Option<u32> {
-        let ahead = i64::from(psn.distance_from(self.responder.expected()));
-        if ahead < 0 {
+        let distance = i64::from(psn.distance_from(self.responder.expected()));
+        if distance < 0 {
             let received = packets_of(self.ended) - u64::from(self.packets_left);
-            return (ahead.unsigned_abs() <= received).then_some(self.ended);
+            return (distance.unsigned_abs() <= received).then_some(self.ended);
         }
         let (mut chunk, mut end) = (self.ended, i64::from(self.packets_left));
-        while ahead >= end {
+        while distance >= end {
             chunk += 1;
             end += packets_of(chunk) as i64;
         }
@@ -335,9 +335,9 @@ impl Receiver {
 
     /// For each chunk behind the one being received: the number of chunks before it, and a report of its
     /// frames beyond a gap.
-    pub(in crate::nic) fn ahead(&self) -> impl Iterator<Item = (u32, ReceiveReport)> {
-        let ahead = self.rare.iter().flat_map(|rare| &rare.ahead);
-        ahead.map(|(chunk, counts)| {
+    pub(in crate::nic) fn later_chunks(&self) -> impl Iterator<Item = (u32, ReceiveReport)> {
+        let chunks = self.rare.iter().flat_map(|rare| &rare.later_chunks);
+        chunks.map(|(chunk, counts)| {
             let mut report = ReceiveReport::new(0, 0);
             counts.add_to(&mut report);
             (*chunk, report)
@@ -365,7 +365,7 @@ impl Receiver {
 impl Rare {
     const NEW: Self = Self {
         counts: Counts::NONE,
-        ahead: Vec::new(),
+        later_chunks: Vec::new(),
         late: LateFrames { frames: 0, ecn_ce_rx: 0, cnp_tx: 0 },
         cnps: CnpLimiter::NEW,
     };
@@ -383,19 +383,22 @@ impl Rare {
     }
 
     /// The counts of a chunk behind the one being received.
-    fn ahead_of(&mut self, chunk: u32) -> &mut Counts {
-        let place = self.ahead.partition_point(|(other, _)| *other < chunk);
-        if self.ahead.get(place).is_none_or(|(other, _)| *other != chunk) {
-            self.ahead.insert(place, (chunk, Counts::NONE));
+    fn counts_of(&mut self, chunk: u32) -> &mut Counts {
+        let index = self.later_chunks.partition_point(|(other, _)| *other < chunk);
+        if self.later_chunks.get(index).is_none_or(|(other, _)| *other != chunk) {
+            self.later_chunks.insert(index, (chunk, Counts::NONE));
         }
-        &mut self.ahead[place].1
+        &mut self.later_chunks[index].1
     }
 
     /// Starts at `now` to receive the chunk with `chunk` chunks before it; returns true if none of this state
     /// is needed any more.
     fn begin(&mut self, chunk: u32, now: Instant) -> bool {
-        let is_next = self.ahead.first().is_some_and(|(next, _)| *next == chunk);
-        self.counts = if is_next { self.ahead.remove(0).1 } else { Counts::NONE };
-        !is_next && self.ahead.is_empty() && self.late == LateFrames::default() && self.cnps.is_idle(now)
+        let is_next = self.later_chunks.first().is_some_and(|(next, _)| *next == chunk);
+        self.counts = if is_next { self.later_chunks.remove(0).1 } else { Counts::NONE };
+        !is_next
+            && self.later_chunks.is_empty()
+            && self.late == LateFrames::default()
+            && self.cnps.is_idle(now)
     }
 }

@@ -1,8 +1,9 @@
-//! The receivers of a host and the chunks that they receive.
+//! All receivers of a host: dispatches data packets to the responder, placement and open chunks of their queue
+//! pair, and reports delivered chunks.
 
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::lazy_queue_pairs::{LazyReceivers, QueuePairEnds, receiver, receiver_mut};
-use super::open_chunks::{self, Arrivals};
+use super::open_chunks::{self, OpenChunks};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings};
 use super::reordering::Reordering;
@@ -32,7 +33,7 @@ pub(crate) struct Receivers {
     // Needed by each packet.
     receivers: ResidentQueuePairs<Receiver>,
     /// Track the chunks instead of the receivers, unless packets are accepted in order only.
-    arrivals: Box<[Arrivals]>,
+    open_chunks: Box<[OpenChunks]>,
     /// With selective recovery: replace the responders.
     placements: Box<[Placement]>,
     /// If packets may overtake each other.
@@ -56,14 +57,14 @@ impl Receivers {
         let Config { recovery, .. } = *settings.config;
         let room = |is_used: bool| if is_used { plans.len() } else { 0 };
         let mut receivers = Vec::with_capacity(plans.len());
-        let mut arrivals = Vec::with_capacity(room(recovery != Recovery::GoBackN));
+        let mut open_chunks = Vec::with_capacity(room(recovery != Recovery::GoBackN));
         let mut placements = Vec::with_capacity(room(recovery.is_selective()));
         let mut reordering = Vec::with_capacity(room(settings.may_reorder));
         for (number, plan) in (0..).zip(plans) {
             let first_packets = receives.first_bytes(number).map(|bytes| settings.config.packets(bytes));
             receivers.push(Receiver::new(&plan, first_packets));
             if recovery != Recovery::GoBackN {
-                arrivals.push(Arrivals::new(recovery, plan.initial_psn, receives.queue(number)));
+                open_chunks.push(OpenChunks::new(recovery, plan.initial_psn, receives.queue(number)));
             }
             if let Recovery::Selective { ooo_window_packets } = recovery {
                 placements.push(Placement::new(plan.initial_psn, ooo_window_packets));
@@ -74,7 +75,7 @@ impl Receivers {
         }
         Self {
             receivers: receivers.into_iter().collect(),
-            arrivals: arrivals.into(),
+            open_chunks: open_chunks.into(),
             placements: placements.into(),
             reordering: reordering.into(),
             settings: ReceiverSettings::new(settings),
@@ -132,7 +133,7 @@ impl Receivers {
     /// The reply of a receiver, and its port.
     #[inline]
     pub(in crate::nic) fn reply(&self, receiver: u32, reply: Reply) -> (usize, Control) {
-        let vouched = self.is_unrecovered().then(|| self.arrivals[receiver as usize].vouched());
+        let vouched = self.is_unrecovered().then(|| self.open_chunks[receiver as usize].vouched());
         self.reply_vouching(receiver, reply, vouched)
     }
 
@@ -154,14 +155,14 @@ impl Receivers {
         if outcome.disposition != Disposition::Placed || !self.is_unrecovered() {
             return None;
         }
-        let Vouched { psn, packets } = self.arrivals[receiver as usize].vouched_of_delivered()?;
+        let Vouched { psn, packets } = self.open_chunks[receiver as usize].vouched_of_delivered()?;
         Some(self.reply_vouching(receiver, Reply::Ack(psn), Some(packets)))
     }
 
     /// No packet is resent: without recovery.
     #[inline]
     const fn is_unrecovered(&self) -> bool {
-        self.placements.is_empty() && !self.arrivals.is_empty()
+        self.placements.is_empty() && !self.open_chunks.is_empty()
     }
 
     /// A packet arrived under pressure of its own host; returns whether a notification is due.
@@ -216,8 +217,8 @@ impl Receivers {
     #[inline]
     pub(in crate::nic) fn prefetch_receiver(&self, receiver: usize) {
         self.receivers.prefetch(receiver as u32);
-        if !self.arrivals.is_empty() {
-            prefetch_first(&self.arrivals, receiver, open_chunks::HOT_BYTES);
+        if !self.open_chunks.is_empty() {
+            prefetch_first(&self.open_chunks, receiver, open_chunks::HOT_BYTES);
             prefetch(&self.placements, receiver);
         }
         prefetch(&self.reordering, receiver);
@@ -285,7 +286,7 @@ impl Receivers {
         latency: Span,
     ) -> DataOutcome {
         let index = packet.queue_pair as usize;
-        let Self { receivers, settings, receives, arrivals, placements, .. } = self;
+        let Self { receivers, settings, receives, open_chunks, placements, .. } = self;
         let receiver = &mut receivers[packet.queue_pair];
         let arrival = match placements.get_mut(index) {
             Some(placement) => placement.on_packet(config, packet.psn(), packet.requests_ack()),
@@ -299,7 +300,7 @@ impl Receivers {
             chunk_delivered: false,
             disposition: arrival.disposition,
         };
-        let Some(chunk) = arrivals[index].chunk_of(config, packet.psn(), receives) else {
+        let Some(chunk) = open_chunks[index].chunk_of(config, packet.psn(), receives) else {
             receiver.count_late(dropped(packet, &outcome));
             return outcome;
         };
@@ -317,7 +318,7 @@ impl Receivers {
     /// Packets are accepted in order only, so that no chunk is complete before its predecessor.
     #[inline]
     pub(in crate::nic) const fn are_in_order(&self) -> bool {
-        self.arrivals.is_empty()
+        self.open_chunks.is_empty()
     }
 
     /// Completes the current chunk of a receiver: a rank on the same host copied it.
@@ -333,8 +334,8 @@ impl Receivers {
         receiver: u32,
         now: Instant,
     ) -> Option<Delivery> {
-        let Delivery { report, inbound } = match self.arrivals.get_mut(receiver as usize) {
-            Some(arrivals) if !self.receivers[receiver].is_local => arrivals.next_delivered()?,
+        let Delivery { report, inbound } = match self.open_chunks.get_mut(receiver as usize) {
+            Some(open_chunks) if !self.receivers[receiver].is_local => open_chunks.next_delivered()?,
             _ => self.finish_chunk(config, chunk_frames, receiver, now)?,
         };
         Some(Delivery { report: report.delivered_at(now), inbound })
@@ -378,13 +379,13 @@ impl Receivers {
             receiver.report(chunk, expected.round, accepted)
         });
         let in_order = in_order.filter(|report| report.frames > 0);
-        in_order.chain(self.beyond_gaps()).chain(self.arrivals.iter().flat_map(Arrivals::undelivered))
+        in_order.chain(self.beyond_gaps()).chain(self.open_chunks.iter().flat_map(OpenChunks::undelivered))
     }
 
     /// Reports of frames beyond a gap, of chunks that are not being received yet.
     fn beyond_gaps(&self) -> impl Iterator<Item = ReceiveReport> {
         self.numbered().flat_map(move |(number, receiver)| {
-            receiver.ahead().filter_map(move |(before, mut report)| {
+            receiver.later_chunks().filter_map(move |(before, mut report)| {
                 let expected = self.receives.after(number, before)?;
                 report.chunk = self.receives.work(&expected, receiver.queue_pair).chunk;
                 report.round = expected.round;

@@ -1,5 +1,5 @@
-//! Reception at a host: payload to the receive buffer or its responder, acknowledgements to their requesters,
-//! pause frames to the port.
+//! Reception at a host: passes payload to the receive buffer or its responder, acknowledgements to requesters,
+//! pause frames to ports; then reports, acknowledges and completes chunks.
 
 use super::receivers::Delivery;
 use super::sender::Sender;
@@ -318,7 +318,7 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         let (sender, now, vouched) = (packet.queue_pair, packet.at(), Vouched::of(packet));
-        for (send, report) in self.unconfirmed.confirm(sender, vouched) {
+        for (send, report) in self.unrecovered.confirm(sender, vouched) {
             let report = report.ended(ChunkStatus::Complete, Some(now));
             context.records.push(Record::sent(&report));
             self.acknowledge(send.into(), now, context);
@@ -333,7 +333,7 @@ impl Host {
             } else {
                 let report = self.send_report(send, sent).ended(ChunkStatus::Unfinished, Some(now));
                 self.sends.forget(send);
-                self.unconfirmed.add(sender, chunk, (send, report));
+                self.unrecovered.add(sender, chunk, (send, report));
             }
         }
     }

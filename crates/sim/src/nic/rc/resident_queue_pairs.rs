@@ -1,4 +1,5 @@
-//! Resident queue pairs of a host at one of their ends; those that are done can be dropped.
+//! Queue pairs of a host that may still be needed: a contiguous range of numbers in a ring buffer, from whose front
+//! finished ones are removed.
 
 use engine::prefetch::prefetch;
 use std::ops::{Index, IndexMut};
@@ -31,39 +32,39 @@ impl<T> Index<u32> for ResidentQueuePairs<T> {
 
     #[inline]
     fn index(&self, number: u32) -> &T {
-        &self.items[self.place(number)]
+        &self.items[self.index_of(number)]
     }
 }
 
 impl<T> IndexMut<u32> for ResidentQueuePairs<T> {
     #[inline]
     fn index_mut(&mut self, number: u32) -> &mut T {
-        let place = self.place(number);
-        &mut self.items[place]
+        let index = self.index_of(number);
+        &mut self.items[index]
     }
 }
 
 impl<T> ResidentQueuePairs<T> {
     /// Index of a number; out of range if it is not resident.
     #[inline]
-    const fn place(&self, number: u32) -> usize {
+    const fn index_of(&self, number: u32) -> usize {
         number.wrapping_sub(self.first) as usize
     }
 
     #[inline]
     pub(in crate::nic) const fn has(&self, number: u32) -> bool {
-        self.place(number) < self.items.len()
+        self.index_of(number) < self.items.len()
     }
 
     #[inline]
     pub(in crate::nic) fn get(&self, number: u32) -> Option<&T> {
-        self.items.get(self.place(number))
+        self.items.get(self.index_of(number))
     }
 
     #[inline]
     pub(in crate::nic) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
-        let place = self.place(number);
-        self.items.get_mut(place)
+        let index = self.index_of(number);
+        self.items.get_mut(index)
     }
 
     /// Number of resident queue pairs.
@@ -127,13 +128,13 @@ impl<T> ResidentQueuePairs<T> {
     /// Prefetches the first cache line of an item, if it is resident.
     #[inline]
     pub(in crate::nic) fn prefetch(&self, number: u32) {
-        prefetch(&self.items, self.place(number));
+        prefetch(&self.items, self.index_of(number));
     }
 
     /// Prefetches the first cache line of each item.
     #[inline]
     pub(in crate::nic) fn prefetch_all(&self) {
-        (0..self.items.len()).for_each(|place| prefetch(&self.items, place));
+        (0..self.items.len()).for_each(|index| prefetch(&self.items, index));
     }
 }
 
@@ -145,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_done_leaves_in_order_and_the_rest_keeps_its_number(done in prop::collection::vec(any::<bool>(), 1..200)) {
+        fn finished_items_are_removed_in_order_and_the_rest_keep_their_numbers(done in prop::collection::vec(any::<bool>(), 1..200)) {
             let (mut resident, mut removed) = (ResidentQueuePairs::<u32>::default(), BTreeMap::new());
             for number in 0..done.len() as u32 {
                 let count = resident.count_done(|number, _| done[number as usize]);
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn few_stand_where_one_is_done_after_the_other() {
+    fn few_are_resident_if_they_finish_one_after_the_other() {
         let mut resident = ResidentQueuePairs::default();
         for number in 0..10_000_u32 {
             let count = resident.count_done(|done, _| done + 2 < number);

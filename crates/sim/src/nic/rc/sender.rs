@@ -1,4 +1,5 @@
-//! The requester side of a queue pair.
+//! Sender: the requester side of a queue pair with its send queue and flags in one cache line, and the settings of
+//! the data frames of a host.
 
 use super::chunk_frames::{Frames, frames_of};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};

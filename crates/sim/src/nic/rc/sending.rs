@@ -1,4 +1,5 @@
-//! Transmission at a host: service of the ports, and retransmission timers.
+//! Transmission at a host: serves ports with control packets, TCP, storage and data of queue pairs; checks
+//! retransmission timers; reports chunks that were acknowledged or failed.
 
 use super::chunk_frames::Frames;
 use super::resident_queue_pairs::ResidentQueuePairs;
@@ -237,7 +238,7 @@ impl Host {
         let framing = self.data_frames.framing;
         let open =
             self.senders.iter().flat_map(move |sender| sender.open(&self.config, framing, &self.sends));
-        open.map(|(send, sent)| self.send_report(send, sent)).chain(self.unconfirmed.reports())
+        open.map(|(send, sent)| self.send_report(send, sent)).chain(self.unrecovered.reports())
     }
 }
 

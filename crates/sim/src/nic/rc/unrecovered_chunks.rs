@@ -111,40 +111,40 @@ mod tests {
 
     #[test]
     fn a_chunk_is_confirmed_once_all_of_it_is_covered() {
-        let mut unconfirmed = UnrecoveredChunks::default();
+        let mut unrecovered = UnrecoveredChunks::default();
         // Packets 0xfffffe to 1.
         let chunk = || Acknowledged { last: Psn::new(1), packets: 4 };
-        unconfirmed.add(3, chunk(), (WorkId::only_of(5), SendReport::new(7, 0, Instant::ZERO)));
-        for told in [vouched(0, Vouched::ALL), vouched(1, 3), vouched(5, 7), vouched(9, 0)] {
-            assert!(unconfirmed.confirm(3, told).is_empty(), "{told:?}");
+        unrecovered.add(3, chunk(), (WorkId::only_of(5), SendReport::new(7, 0, Instant::ZERO)));
+        for vouch in [vouched(0, Vouched::ALL), vouched(1, 3), vouched(5, 7), vouched(9, 0)] {
+            assert!(unrecovered.confirm(3, vouch).is_empty(), "{vouch:?}");
         }
-        assert!(unconfirmed.confirm(2, vouched(1, 4)).is_empty(), "another sender");
+        assert!(unrecovered.confirm(2, vouched(1, 4)).is_empty(), "another sender");
         assert_eq!(
-            unconfirmed.confirm(3, vouched(5, 8)).iter().map(|open| open.0).collect::<Vec<_>>(),
+            unrecovered.confirm(3, vouched(5, 8)).iter().map(|open| open.0).collect::<Vec<_>>(),
             [WorkId::only_of(5)]
         );
-        assert_eq!(unconfirmed.reports().count(), 0);
+        assert_eq!(unrecovered.reports().count(), 0);
         assert!(chunk().is_whole(vouched(1, 4)) && chunk().is_whole(vouched(1, Vouched::ALL)));
     }
 
     #[test]
-    fn a_chunk_longer_than_can_be_told_is_confirmed_by_its_own_acknowledgement() {
+    fn a_chunk_beyond_the_range_of_the_field_is_confirmed_by_its_own_acknowledgement() {
         let long = Acknowledged { last: Psn::new(9), packets: 1 << 26 };
         assert!(long.is_whole(Vouched { psn: Psn::new(9), packets: Vouched::packets(long.packets) }));
         assert!(!long.is_whole(vouched(10, Vouched::ALL - 1)));
     }
 
     #[test]
-    fn numbers_that_come_again_confirm_nothing_that_is_long_past() {
-        let mut unconfirmed = UnrecoveredChunks::default();
-        unconfirmed.add(
+    fn wrapped_numbers_confirm_no_old_chunk() {
+        let mut unrecovered = UnrecoveredChunks::default();
+        unrecovered.add(
             0,
             Acknowledged { last: Psn::new(0), packets: 1 },
             (WorkId::only_of(5), SendReport::new(7, 0, Instant::ZERO)),
         );
         for step in 1..=9 {
-            assert!(unconfirmed.confirm(0, vouched((step << 21) & 0xff_ffff, 1)).is_empty());
+            assert!(unrecovered.confirm(0, vouched((step << 21) & 0xff_ffff, 1)).is_empty());
         }
-        assert_eq!(unconfirmed.reports().count(), 1);
+        assert_eq!(unrecovered.reports().count(), 1);
     }
 }

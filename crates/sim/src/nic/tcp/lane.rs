@@ -21,8 +21,8 @@ pub(in crate::nic) enum NextTcp {
 pub(in crate::nic) struct TcpLane {
     acks: Ring<TcpAckWaiting>,
     round: Ring<u32>,
-    /// A queue pair was served last.
-    pub(in crate::nic) has_turn: bool,
+    /// It is served before the next queue pair.
+    pub(in crate::nic) is_next: bool,
 }
 
 impl TcpLane {
@@ -39,7 +39,7 @@ impl TcpLane {
     }
 
     pub(in crate::nic) fn pop(&mut self) -> Option<NextTcp> {
-        self.has_turn = false;
+        self.is_next = false;
         match self.acks.pop_front() {
             Some(ack) => Some(NextTcp::Ack(ack)),
             None => self.round.pop_front().map(NextTcp::Source),

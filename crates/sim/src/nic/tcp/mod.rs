@@ -275,8 +275,8 @@ fn number_of(offset: u64, mss: u64) -> Psn {
 
 /// The offset of the segment with number `number` nearest to `near`; `None` before the first.
 fn offset_of(number: Psn, near: u64, mss: u64) -> Option<u64> {
-    let ahead = number.value().wrapping_sub(number_of(near, mss).value());
-    let distance = (ahead << (32 - NUMBER_BITS)).cast_signed() >> (32 - NUMBER_BITS);
+    let offset = number.value().wrapping_sub(number_of(near, mss).value());
+    let distance = (offset << (32 - NUMBER_BITS)).cast_signed() >> (32 - NUMBER_BITS);
     Some((near / mss).checked_add_signed(i64::from(distance))? * mss)
 }
 
@@ -467,7 +467,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_offset_comes_back_from_its_number(near in 0_u64..1 << 30, distance in -8_000_000_i64..8_000_000, mss in 500_u64..9_000) {
+        fn an_offset_is_restored_from_its_number(near in 0_u64..1 << 30, distance in -8_000_000_i64..8_000_000, mss in 500_u64..9_000) {
             if let Some(segment) = near.checked_add_signed(distance) {
                 let number = number_of(segment * mss, mss);
                 prop_assert_eq!(offset_of(number, near * mss, mss), Some(segment * mss));

@@ -112,9 +112,9 @@ impl Transfers {
         if self.phase_ends.is_empty() {
             return [0..self.outgoing.count(), 0..self.inbound.count()];
         }
-        let place = (phase % self.phases()) as usize;
-        let first = place.checked_sub(1).map_or_else(PhaseEnd::default, |before| self.phase_ends[before]);
-        let end = self.phase_ends[place];
+        let in_cycle = (phase % self.phases()) as usize;
+        let first = in_cycle.checked_sub(1).map_or_else(PhaseEnd::default, |before| self.phase_ends[before]);
+        let end = self.phase_ends[in_cycle];
         [first.outgoing..end.outgoing, first.inbound..end.inbound]
     }
 
@@ -124,8 +124,8 @@ impl Transfers {
         if self.phase_ends.is_empty() {
             return pass;
         }
-        let place = self.phase_ends.partition_point(|end| end.inbound <= inbound) as u32;
-        pass * self.phases() + place
+        let phase = self.phase_ends.partition_point(|end| end.inbound <= inbound) as u32;
+        pass * self.phases() + phase
     }
 
     /// Sets the dependencies of every transfer of a rank, at the start of a phase.
@@ -188,10 +188,10 @@ impl Transfers {
     /// Durations of measured rounds of a rank that ends the current one at `now`.
     fn measured_until(&self, process: &Process, now: Instant) -> Measured {
         let Measured { rounds, sum, open: _ } = process.measured;
-        let took = now.since(process.phase_start);
+        let duration = now.since(process.phase_start);
         match self.times.round_of(process.phase) {
             Some(round) if round >= self.times.warm_up_rounds => {
-                Measured { rounds: rounds + 1, sum: sum + took, open: None }
+                Measured { rounds: rounds + 1, sum: sum + duration, open: None }
             }
             _ => process.measured,
         }
@@ -205,8 +205,8 @@ impl Transfers {
             if process.left == 0 {
                 return process.measured;
             }
-            let took = process.busy_until.max(process.phase_start).since(process.phase_start);
-            let open = self.times.round_of(process.phase).map(|round| (round, took));
+            let duration = process.busy_until.max(process.phase_start).since(process.phase_start);
+            let open = self.times.round_of(process.phase).map(|round| (round, duration));
             let ended = if self.is_background() {
                 process.measured
             } else {

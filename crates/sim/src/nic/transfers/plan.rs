@@ -1,4 +1,5 @@
-//! Parameters of the transfers of a host.
+//! Parameters of the transfers of a host: dependencies, phases and times of its job, in lists that store equal or
+//! default items only once.
 
 use crate::nic::ledger::WorkId;
 use std::iter::repeat;
@@ -44,19 +45,19 @@ impl<T: Copy + Default + PartialEq> PlanList<T> {
 
     /// Sets an item at an index that has none yet.
     #[inline]
-    pub(crate) fn put(&mut self, place: u32, item: T) {
-        self.count = self.count.max(place + 1);
+    pub(crate) fn put(&mut self, index: u32, item: T) {
+        self.count = self.count.max(index + 1);
         if item != T::default() {
-            self.store(place as usize, item);
+            self.store(index as usize, item);
         }
     }
 
     #[inline(never)]
-    fn store(&mut self, place: usize, item: T) {
-        if place >= self.first.len() {
-            self.first.resize(place + 1, T::default());
+    fn store(&mut self, index: usize, item: T) {
+        if index >= self.first.len() {
+            self.first.resize(index + 1, T::default());
         }
-        self.first[place] = item;
+        self.first[index] = item;
     }
 
     pub(super) const fn count(&self) -> u32 {

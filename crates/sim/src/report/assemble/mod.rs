@@ -1,4 +1,5 @@
-//! Joins the reports of the two ends of each chunk into a table row.
+//! Assembler: joins the reports of the two ends of each chunk into a row of table `chunks`, counts open chunks, and
+//! collects the other records of hosts (rounds, failures, captured frames).
 
 mod operations;
 
@@ -48,7 +49,7 @@ impl Ending {
 }
 
 /// Position of a chunk in its job.
-pub(crate) struct Place {
+pub(crate) struct ChunkPosition {
     pub(crate) pair: QueuePair,
     pub(crate) transfer: u32,
     pub(crate) round: u32,
@@ -204,7 +205,9 @@ impl<'a> Assembler<'a> {
                 self.open -= u64::from(!job.is_background());
             }
             Record::RoundStarted { job, round, at } => self.jobs[*job as usize].start_round(*round, *at),
-            Record::RoundEnded { job, round, took } => self.jobs[*job as usize].note_round(*round, *took),
+            Record::RoundEnded { job, round, duration } => {
+                self.jobs[*job as usize].note_round(*round, *duration)
+            }
             Record::Frame(frame) => self.frames.push(**frame),
             Record::TcpClosed => self.open_tcp -= 1,
             Record::TcpFrame(frame) => self.tcp_frames.push(**frame),
@@ -226,11 +229,11 @@ impl<'a> Assembler<'a> {
     ) -> Result<(), Stopped> {
         order.sort_unstable();
         let index_of = |key: &u128| *key as u32 as usize;
-        for (place, key) in order.iter().enumerate() {
-            if let Some(next) = order.get(place + 2 * AHEAD) {
+        for (index, key) in order.iter().enumerate() {
+            if let Some(next) = order.get(index + 2 * AHEAD) {
                 prefetch_ends(records, index_of(next));
             }
-            if let Some(next) = order.get(place + AHEAD)
+            if let Some(next) = order.get(index + AHEAD)
                 && let Some(Record::Sent(next)) = records.get(index_of(next))
             {
                 self.deliveries.prefetch(next.key());
@@ -314,19 +317,19 @@ impl<'a> Assembler<'a> {
     /// A chunk of a schedule has ended.
     #[inline(always)]
     fn finish(&mut self, sent: &SendReport, received: &ReceiveReport) {
-        let place = self.place_in_schedule(sent.chunk, sent.round);
-        let job = &mut self.jobs[place.pair.job as usize];
+        let position = self.position_in_schedule(sent.chunk, sent.round);
+        let job = &mut self.jobs[position.pair.job as usize];
         self.open -= u64::from(!job.is_background());
         self.rounds_ended.count(sent.chunk);
         match sent.completed() {
-            Some(at) => job.complete_chunk(place.round, sent.posted, at),
+            Some(at) => job.complete_chunk(position.round, sent.posted, at),
             None => {
-                job.fail_chunk(place.round, Failure { chunk: sent.chunk, loss: None });
+                job.fail_chunk(position.round, Failure { chunk: sent.chunk, loss: None });
                 self.failed.push((*sent, *received));
                 return;
             }
         }
-        self.push_row_at(&place, (sent.chunk, sent.round), Some(sent), received);
+        self.push_row_at(&position, (sent.chunk, sent.round), Some(sent), received);
     }
 
     pub(crate) fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
@@ -413,18 +416,24 @@ impl<'a> Assembler<'a> {
         sent: Option<&SendReport>,
         received: &ReceiveReport,
     ) {
-        let place = self.place(chunk, round);
-        self.push_row_at(&place, (chunk, round), sent, received);
+        let position = self.position(chunk, round);
+        self.push_row_at(&position, (chunk, round), sent, received);
     }
 
     #[inline(always)]
-    fn push_row_at(&mut self, place: &Place, key: Key, sent: Option<&SendReport>, received: &ReceiveReport) {
+    fn push_row_at(
+        &mut self,
+        position: &ChunkPosition,
+        key: Key,
+        sent: Option<&SendReport>,
+        received: &ReceiveReport,
+    ) {
         if let Some(sent) = sent
             && !self.is_operation(key.0)
         {
-            invariants::check_chunk(place, sent, received, self.byte_ps[place.pair.src_host.index()]);
+            invariants::check_chunk(position, sent, received, self.byte_ps[position.pair.src_host.index()]);
         }
-        let mut row = row(place, sent, received);
+        let mut row = row(position, sent, received);
         self.jobs[row.job as usize].rows += 1;
         if !self.announced.is_empty()
             && let Some(announced) = self.announced.remove(&key)
@@ -460,17 +469,17 @@ impl<'a> Assembler<'a> {
     }
 
     /// Position of a chunk in its job.
-    fn place(&self, chunk: u32, round: u32) -> Place {
+    fn position(&self, chunk: u32, round: u32) -> ChunkPosition {
         if self.is_operation(chunk) {
-            return self.operation_place(chunk, round);
+            return self.operation_position(chunk, round);
         }
-        self.place_in_schedule(chunk, round)
+        self.position_in_schedule(chunk, round)
     }
 
     #[inline(always)]
-    fn place_in_schedule(&self, chunk: u32, round: u32) -> Place {
+    fn position_in_schedule(&self, chunk: u32, round: u32) -> ChunkPosition {
         let (info, transfer, pair) = self.flows.place(chunk);
-        Place {
+        ChunkPosition {
             pair,
             transfer: info.transfer.0,
             round: self.flows.round(chunk, round),
@@ -483,30 +492,30 @@ impl<'a> Assembler<'a> {
 }
 
 #[inline(always)]
-fn row(place: &Place, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
-    let pair = place.pair;
+fn row(position: &ChunkPosition, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
+    let pair = position.pair;
     let latency = received.latency_range();
     let count = |field: fn(&SendReport) -> u32| u64::from(sent.map_or(0, field));
     ChunkRow {
         job: pair.job,
-        transfer: place.transfer,
+        transfer: position.transfer,
         part: pair.part,
-        round: place.round,
+        round: position.round,
         qp: pair.number,
         udp_source_port: pair.udp_source_port(),
         src_rank: pair.src.0,
         dst_rank: pair.dst.0,
         src_host: pair.src_host.0,
         dst_host: pair.dst_host.0,
-        step: place.step,
+        step: position.step,
         channel: pair.channel,
-        block: place.block,
+        block: position.block,
         status: sent.map_or(ChunkStatus::Unfinished, |report| report.status),
-        payload_bytes: place.bytes,
+        payload_bytes: position.bytes,
         start_ps: sent.map(|report| report.posted.0),
         delivered_ps: received.delivered().map(|at| at.0),
         completed_ps: sent.and_then(|report| report.completed()).map(|at| at.0),
-        unloaded_ps: place.unloaded.map(|span| span.0),
+        unloaded_ps: position.unloaded.map(|span| span.0),
         tx_frames: count(|report| report.frames),
         tx_bytes: sent.map_or(0, |report| report.bytes),
         rx_frames: u64::from(received.frames),

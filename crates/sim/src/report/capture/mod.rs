@@ -60,12 +60,12 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
         ..BuildOptions::default()
     };
     let mut world = build(spec, &options)?;
-    let known = world.flows.queue_pair_count() as usize + world.connections.len();
-    if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= known) {
+    let pairs = world.flows.queue_pair_count() as usize + world.connections.len();
+    if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= pairs) {
         return Err(SpecError::Value {
             field: "qps".into(),
             found: format!("queue pair {missing}"),
-            allowed: format!("0 to {}", known - 1),
+            allowed: format!("0 to {}", pairs - 1),
         });
     }
     let mut partitions = std::mem::take(&mut world.partitions);

@@ -36,10 +36,10 @@ impl Sent {
     }
 
     fn of_link(bundle: &Bundle, link: u32, end: Instant) -> Self {
-        let carried = bundle.carried(link);
+        let counters = bundle.sent_on(link);
         Self {
-            frames: carried.cells,
-            bytes: carried.bytes,
+            frames: counters.cells,
+            bytes: counters.bytes,
             busy: bundle.busy(link, end),
             rate: Some(bundle.link_rate()),
             ..Self::default()

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn without_samples_what_was_delivered_is_told() {
+    fn without_samples_delivered_bytes_are_returned() {
         let mut view = LiveView { is_sampled: false, has_ports: false, ..view(&LiveSamples::default()) };
         let delivered = |samples: Vec<Sample>| {
             samples.iter().map(|sample| (sample.span.0, sample.delivered_bytes)).collect()

@@ -1,4 +1,4 @@
-//! Time series with a bounded number of points.
+//! Time series of ports and connections with a bounded number of points: sampling during the run, rows at its end.
 //!
 //! A sample is taken before the first window at or after each multiple of the interval; an idle network is
 //! not sampled. When a series is full, every second point is dropped and the interval doubles, so that it
@@ -241,14 +241,14 @@ impl SeriesProbe {
     /// Drops every second sample.
     fn thin_out(&mut self) {
         let width = self.watched.len();
-        let kept = self.times.len().div_ceil(2);
-        for sample in 1..kept {
+        let remaining = self.times.len().div_ceil(2);
+        for sample in 1..remaining {
             self.times[sample] = self.times[2 * sample];
             self.values.copy_within(2 * sample * width..(2 * sample + 1) * width, sample * width);
         }
-        self.times.truncate(kept);
-        self.values.truncate(kept * width);
-        self.totals.thin_out(kept);
+        self.times.truncate(remaining);
+        self.values.truncate(remaining * width);
+        self.totals.thin_out(remaining);
     }
 }
 

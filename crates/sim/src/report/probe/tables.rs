@@ -1,4 +1,4 @@
-//! The rows of ports and links at the end of a run.
+//! Rows of tables `ports`, `priorities` and `links` at the end of a run, from the counters of nodes.
 
 use super::fabric_links::{FabricPort, Sent, fabric_port};
 use crate::link::Dropped;
@@ -184,7 +184,7 @@ fn port_row(
     let by_priority = || counted.by_priority.iter().flat_map(|counters| counters.iter());
     let corrupted = counters.sent(plug.peer, usize::from(plug.peer_port)).corrupted;
     let of_ethernet = |count: u64| link_credits.is_none().then_some(count);
-    let held_ps = pause.map_or(0, |pause| pause.paused_by(counters.end).0);
+    let paused_ps = pause.map_or(0, |pause| pause.paused_by(counters.end).0);
     PortRow {
         node: node.name.clone(),
         tier: u32::from(node.tier),
@@ -214,10 +214,10 @@ fn port_row(
         pfc_xon_tx: of_ethernet(by_priority().map(|counters| counters.resumes_sent).sum()),
         pfc_xon_rx: of_ethernet(pause.map_or(0, PauseState::resumes_received)),
         pfc_storms: of_ethernet(queue.storms),
-        paused_ps: of_ethernet(held_ps),
+        paused_ps: of_ethernet(paused_ps),
         flow_control_tx: link_credits.map(Credits::packets_sent),
         flow_control_rx: link_credits.map(Credits::packets_received),
-        credit_wait_ps: link_credits.map(|_| held_ps),
+        credit_wait_ps: link_credits.map(|_| paused_ps),
         ecn_marked: queue.marked,
         ecn_changes: queue.ecn_changes,
         egress_qps,
@@ -236,7 +236,7 @@ fn priority_rows(
     end: Instant,
 ) -> impl Iterator<Item = PriorityRow> {
     let PortCounts { pause, link_credits: credits, by_priority, .. } = *counted;
-    let pause = pause.filter(|pause| by_priority.is_some() || pause.has_held());
+    let pause = pause.filter(|pause| by_priority.is_some() || pause.was_blocked());
     let of_ethernet = move |count: u64| credits.is_none().then_some(count);
     pause.into_iter().flat_map(move |pause| {
         let by_priority = (0..8).map(Priority).zip(by_priority.unwrap_or_default());
@@ -265,8 +265,8 @@ fn has_counted(row: &PriorityRow) -> bool {
         + row.dropped_wred_frames
         + row.dropped_watchdog_frames;
     let paused = [row.pfc_tx, row.pfc_rx, row.pfc_xon_tx, row.pfc_xon_rx];
-    let held = paused.into_iter().chain([row.paused_ps, row.credit_wait_ps]);
-    dropped > 0 || held.into_iter().any(|count| count > Some(0))
+    let counts = paused.into_iter().chain([row.paused_ps, row.credit_wait_ps]);
+    dropped > 0 || counts.into_iter().any(|count| count > Some(0))
 }
 
 /// Emits table `links` in batches, both directions of each cable.

@@ -1,4 +1,4 @@
-//! Totals sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest queue of
+//! Totals of all nodes, sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest queue of
 //! all ports.
 //!
 //! All partitions sample at the same times, each its own nodes. So sums are added over partitions, and the
@@ -80,16 +80,16 @@ impl SampledTotals {
         }
     }
 
-    /// Drops every second sample; `kept` remain.
-    pub(super) fn thin_out(&mut self, kept: usize) {
+    /// Drops every second sample; `remaining` remain.
+    pub(super) fn thin_out(&mut self, remaining: usize) {
         let width = self.width();
-        for sample in 1..kept {
+        for sample in 1..remaining {
             self.sums.copy_within(2 * sample * width..(2 * sample + 1) * width, sample * width);
         }
-        self.sums.truncate(kept * width);
+        self.sums.truncate(remaining * width);
         if self.sees_queues {
-            (1..kept).for_each(|sample| self.queues[sample] = self.queues[2 * sample]);
-            self.queues.truncate(kept);
+            (1..remaining).for_each(|sample| self.queues[sample] = self.queues[2 * sample]);
+            self.queues.truncate(remaining);
         }
     }
 

@@ -98,7 +98,7 @@ fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u
         let (uplink, link) = (leaf.uplink()?, usize::from(port) - leaf.ports().len());
         return match metric {
             Metric::Queue if link == 0 => Some(uplink.backlog_bytes(now)),
-            Metric::Sent => Some(uplink.carried(link as u32).bytes),
+            Metric::Sent => Some(uplink.sent_on(link as u32).bytes),
             _ => None,
         };
     };

@@ -1,4 +1,4 @@
-//! Groups of switches that form one chip.
+//! Chips: groups of switches that share one chip, with the first port of each switch on it; checks them.
 
 use spec::{ChipSpec, SpecError};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use units::NodeId;
 pub(crate) struct Chips {
     chips: Vec<Vec<NodeId>>,
     /// By switch: index of its chip, and its first port on that chip.
-    places: BTreeMap<NodeId, (usize, u16)>,
+    positions: BTreeMap<NodeId, (usize, u16)>,
 }
 
 impl Chips {
@@ -40,15 +40,15 @@ impl Chips {
             return Err(value(&field, chip.switches.len(), "2 switches or more"));
         }
         let mut members = Vec::new();
-        for (place, name) in chip.switches.iter().enumerate() {
-            let field = format!("{field}[{place}]");
+        for (index, name) in chip.switches.iter().enumerate() {
+            let field = format!("{field}[{index}]");
             let is_it = |node: &topology::Node| node.kind == NodeKind::Switch && node.name == *name;
             let node = graph.nodes.iter().position(is_it);
             let node = node.filter(|&node| !graph.nodes[node].ideal);
             let Some(node) = node.map(|node| NodeId(node as u32)) else {
                 return Err(value(&field, name, "a switch of the topology that has a buffer"));
             };
-            if let Some((other, _)) = self.places.insert(node, (number, 0)) {
+            if let Some((other, _)) = self.positions.insert(node, (number, 0)) {
                 let found = format!("{name}, which is in {} already", specs[other].name);
                 return Err(value(&field, found, "each switch in one chip, once"));
             }
@@ -58,7 +58,7 @@ impl Chips {
         let mut ports = 0;
         for &node in &members {
             let first = u16::try_from(ports).map_err(|_| value(&field, ports, "at most 65,535 ports"))?;
-            self.places.insert(node, (number, first));
+            self.positions.insert(node, (number, first));
             ports += graph.node(node).ports.len();
         }
         u16::try_from(ports)
@@ -74,21 +74,21 @@ impl Chips {
 
     /// The first switch of the chip of `node`; `node` itself if it is not part of a chip.
     pub(crate) fn first(&self, node: NodeId) -> NodeId {
-        self.places.get(&node).map_or(node, |&(chip, _)| self.chips[chip][0])
+        self.positions.get(&node).map_or(node, |&(chip, _)| self.chips[chip][0])
     }
 
     /// The first port of `node` on its chip; 0 if it is not part of a chip.
     pub(crate) fn first_port(&self, node: NodeId) -> u16 {
-        self.places.get(&node).map_or(0, |&(_, port)| port)
+        self.positions.get(&node).map_or(0, |&(_, port)| port)
     }
 
     /// The switches of the chip of `node`, in order; `None` if it is not part of a chip.
     pub(crate) fn of(&self, node: NodeId) -> Option<&[NodeId]> {
-        self.places.get(&node).map(|&(chip, _)| &self.chips[chip][..])
+        self.positions.get(&node).map(|&(chip, _)| &self.chips[chip][..])
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers alike")]
+#[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers")]
 fn value(field: &str, found: impl ToString, allowed: &str) -> SpecError {
     SpecError::Value { field: field.into(), found: found.to_string(), allowed: allowed.into() }
 }
@@ -123,16 +123,16 @@ mod tests {
         let named = |name: &str| {
             NodeId(graph.nodes.iter().position(|node| node.name == name).expect("it is there") as u32)
         };
-        let place = |name| (chips.first(named(name)), chips.first_port(named(name)));
-        assert_eq!(place("leaf0"), (named("leaf0"), 0));
-        assert_eq!(place("leaf1"), (named("leaf0"), 5));
-        assert_eq!(place("spine0"), (named("leaf0"), 10));
-        assert_eq!(place("spine1"), (named("spine1"), 0));
+        let index = |name| (chips.first(named(name)), chips.first_port(named(name)));
+        assert_eq!(index("leaf0"), (named("leaf0"), 0));
+        assert_eq!(index("leaf1"), (named("leaf0"), 5));
+        assert_eq!(index("spine0"), (named("leaf0"), 10));
+        assert_eq!(index("spine1"), (named("spine1"), 0));
         assert_eq!(chips.of(named("spine1")), None);
     }
 
     #[test]
-    fn what_makes_no_chip_is_refused_by_its_field() {
+    fn invalid_chips_are_refused_by_field() {
         let refused = |specs: &[ChipSpec]| Chips::new(specs, &graph()).expect_err("wrong").to_string();
         let field = "fabric.chips[0].switches";
         assert!(refused(&[chip(&["leaf0"])]).starts_with(&format!("{field}: 1;")));

@@ -1,4 +1,5 @@
-//! The network of a run: graph, routes, latency of every hop, length of a time window.
+//! The network of a run: graph, routes, failures, chips, switch settings, latency of every hop, and the length of a
+//! time window.
 
 pub(super) mod chips;
 pub(super) mod settings;

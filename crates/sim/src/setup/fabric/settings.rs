@@ -1,4 +1,4 @@
-//! Settings of each switch: common to all, or its own.
+//! Settings of each switch: those common to all, or its own by full name or prefix; checks that a chip has one.
 
 use crate::setup::Chips;
 use spec::{FabricSpec, SpecError, SwitchSpec};
@@ -27,8 +27,8 @@ impl Settings {
             if settings.switches.is_empty() {
                 return Err(value(field, "none", "1 switch or more"));
             }
-            for (place, name) in settings.switches.iter().enumerate() {
-                let field = format!("{field}[{place}]");
+            for (index, name) in settings.switches.iter().enumerate() {
+                let field = format!("{field}[{index}]");
                 if !switches(graph).any(|(_, switch)| is_named(name, switch)) {
                     let allowed =
                         "a switch of the topology that has a buffer, or the beginning of names and `*`";
@@ -54,11 +54,11 @@ impl Settings {
     }
 
     fn check_chips(&self, graph: &Graph, chips: &Chips) -> Result<(), SpecError> {
-        let place = |node: NodeId| self.own.get(&node).copied().unwrap_or(0);
+        let index = |node: NodeId| self.own.get(&node).copied().unwrap_or(0);
         let switches = (0..graph.nodes.len() as u32).map(NodeId);
         for node in switches.filter(|&node| chips.of(node).is_some()) {
             let first = chips.first(node);
-            if place(node) != place(first) {
+            if index(node) != index(first) {
                 let names = [node, first].map(|node| graph.node(node).name.as_str());
                 let found =
                     format!("other settings of {} than of {}, which is the same chip", names[0], names[1]);
@@ -77,7 +77,7 @@ impl Settings {
     pub(crate) fn field(&self, node: NodeId) -> String {
         self.own
             .get(&node)
-            .map_or_else(|| "fabric.switch".into(), |place| format!("fabric.switch_settings[{}]", place - 1))
+            .map_or_else(|| "fabric.switch".into(), |index| format!("fabric.switch_settings[{}]", index - 1))
     }
 
     /// All distinct settings.

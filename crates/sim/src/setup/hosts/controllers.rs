@@ -1,4 +1,4 @@
-//! Rate controllers of queue pairs.
+//! Initial rate controllers of queue pairs, by line rate and clock of their host.
 
 use crate::setup::HostClock;
 use spec::RunSpec;
@@ -22,7 +22,7 @@ impl<'a> Controllers<'a> {
         let mut controllers = Self { spec, graph, by_rate: Vec::new(), adapter };
         for attachment in &graph.attachments {
             let rate = port_rate(graph, attachment);
-            if controllers.by_rate.iter().all(|known| known.0 != rate) {
+            if controllers.by_rate.iter().all(|entry| entry.0 != rate) {
                 controllers.by_rate.push((rate, controllers.begin(rate)));
             }
         }
@@ -43,8 +43,8 @@ impl<'a> Controllers<'a> {
     /// The controller of a queue pair that sends by a port of `host` with this rate.
     pub(in crate::setup) fn at(&self, host: HostId, rate: Rate) -> Controller {
         let rate = HostClock::of(self.spec, host).rate(rate);
-        let known = self.by_rate.iter().find(|known| known.0 == rate);
-        known.map_or_else(|| self.begin(rate), |known| known.1.clone())
+        let entry = self.by_rate.iter().find(|entry| entry.0 == rate);
+        entry.map_or_else(|| self.begin(rate), |entry| entry.1.clone())
     }
 }
 

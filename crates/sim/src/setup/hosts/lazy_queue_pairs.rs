@@ -1,6 +1,6 @@
 //! Queue pairs created on demand: when they are allowed, and their parameters.
 
-use super::queue_pair_indices::{PairPlaces, PairsAtHost};
+use super::queue_pair_indices::{PairsAtHost, QueuePairIndices};
 use super::transfer_indices::OfHost;
 use crate::nic::{QueuePairEnd, QueuePairEnds};
 use crate::setup::Fabric;
@@ -31,7 +31,7 @@ pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec) -> bool {
 pub(in crate::setup) struct LazyEnds {
     flows: Arc<Flows>,
     graph: Arc<Graph>,
-    pairs: Arc<PairPlaces>,
+    pairs: Arc<QueuePairIndices>,
     job: usize,
     host: HostId,
 }
@@ -40,14 +40,14 @@ impl LazyEnds {
     pub(in crate::setup) fn new(
         fabric: &Fabric,
         flows: &Arc<Flows>,
-        pairs: &Arc<PairPlaces>,
+        pairs: &Arc<QueuePairIndices>,
         of_host: OfHost<'_>,
     ) -> Self {
         Self {
             flows: Arc::clone(flows),
             graph: Arc::clone(&fabric.graph),
             pairs: Arc::clone(pairs),
-            job: of_host.job.expect("what is sent is sent by a job") as usize,
+            job: of_host.job.expect("only jobs send") as usize,
             host: of_host.host,
         }
     }

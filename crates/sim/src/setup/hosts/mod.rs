@@ -1,4 +1,5 @@
-//! Builds the endpoint state of each host: its queue pairs and transfers.
+//! Builds the endpoint state of each host: senders, receivers and work of its queue pairs, its transfers, and the
+//! settings of queue pairs.
 
 pub(super) mod clocks;
 pub(super) mod controllers;
@@ -24,7 +25,7 @@ use spec::{FabricSpec, LoadBalancing, RateControlSpec, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use topology::Graph;
-use transfer_indices::{OfHost, Places};
+use transfer_indices::{OfHost, TransferIndices};
 use transport::{Config, Recovery};
 use units::{AttachmentId, HostId, Instant, Rate, Span};
 
@@ -50,8 +51,8 @@ pub(super) struct HostMaker<'a> {
     /// Queue pairs whose frames are recorded.
     captured: &'a HashSet<u32>,
     /// By job: whether its queue pairs may be created on demand.
-    made_later: Vec<bool>,
-    places: Places<'a>,
+    is_lazy: Vec<bool>,
+    indices: TransferIndices<'a>,
 }
 
 impl<'a> HostMaker<'a> {
@@ -61,12 +62,12 @@ impl<'a> HostMaker<'a> {
         flows: &'a Arc<Flows>,
         options: &'a BuildOptions,
     ) -> Self {
-        let places = Places::new(spec, &fabric.graph, flows);
+        let indices = TransferIndices::new(spec, &fabric.graph, flows);
         let captured = &options.captured;
         // The exact path, the reference of tests, creates all queue pairs in advance.
         let may = !options.exact_only && captured.is_empty();
-        let made_later = spec.jobs.iter().map(|job| may && may_be_lazy(spec, job)).collect();
-        Self { spec, fabric, flows, captured, made_later, places }
+        let is_lazy = spec.jobs.iter().map(|job| may && may_be_lazy(spec, job)).collect();
+        Self { spec, fabric, flows, captured, is_lazy, indices }
     }
 
     /// The flows of `host`; `storage` is its role in a storage job.
@@ -76,12 +77,12 @@ impl<'a> HostMaker<'a> {
         settings: QueuePairSettings,
         storage: Option<StoragePlan>,
     ) -> HostFlows {
-        let of_host = self.places.of_host(self.spec, host);
+        let of_host = self.indices.of_host(self.spec, host);
         let mut transfers = self.transfers(of_host);
         let sends = self.sends(of_host, &mut transfers);
         let receives = self.receives(of_host, settings.config.recovery, &mut transfers);
-        if of_host.from.come_in_laps() && of_host.job.is_some_and(|job| self.made_later[job as usize]) {
-            let lazy = LazyEnds::new(self.fabric, self.flows, self.places.pairs(), of_host);
+        if of_host.from.come_in_laps() && of_host.job.is_some_and(|job| self.is_lazy[job as usize]) {
+            let lazy = LazyEnds::new(self.fabric, self.flows, self.indices.pairs(), of_host);
             let lazy: Arc<dyn QueuePairEnds> = Arc::new(lazy);
             return HostFlows {
                 links: Vec::new(),
@@ -149,9 +150,9 @@ impl<'a> HostMaker<'a> {
             }
             for (sender, queue_pair) in (0..).zip(of_host.from.iter()) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
-                    let outgoing = self.places.outgoing_of(&chunk, sender);
+                    let outgoing = self.indices.outgoing_of(&chunk, sender);
                     let id = work.push(Work { chunk: number, transfer: outgoing, bytes: chunk.bytes });
-                    if !self.places.are_queue_pairs(chunk.job) {
+                    if !self.indices.are_queue_pairs(chunk.job) {
                         put(&mut transfers.parts, outgoing * self.flows.parts + part, (sender, id));
                     }
                     if part == 0 {
@@ -174,9 +175,9 @@ impl<'a> HostMaker<'a> {
     fn add_outgoing(&self, job: &OneJob<'_>, chunk: &Chunk, outgoing: u32, transfers: &mut TransfersPlan) {
         let process = match transfers.processes {
             1 => 0,
-            _ => self.places.process(chunk.job, job.ranks(chunk.transfer)[0]),
+            _ => self.indices.process(chunk.job, job.ranks(chunk.transfer)[0]),
         };
-        transfers.outgoing.put(outgoing, OutgoingPlan { process, next: self.places.next(chunk) });
+        transfers.outgoing.put(outgoing, OutgoingPlan { process, next: self.indices.next(chunk) });
         let releases = self.flows.schedules[chunk.job as usize].releases();
         if let Some(&release) = releases.get(chunk.transfer.index()) {
             put(&mut transfers.releases, outgoing, transfers.times.start + release);
@@ -198,7 +199,7 @@ impl<'a> HostMaker<'a> {
             }
             for (receiver, queue_pair) in (0..).zip(of_host.to.iter()) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
-                    let inbound = self.places.inbound_of(&chunk, receiver);
+                    let inbound = self.indices.inbound_of(&chunk, receiver);
                     work.push(Work { chunk: number, transfer: inbound, bytes: chunk.bytes });
                     if part == 0 {
                         self.add_inbound(&job, &chunk, inbound, transfers);
@@ -215,9 +216,9 @@ impl<'a> HostMaker<'a> {
     fn add_inbound(&self, job: &OneJob<'_>, chunk: &Chunk, inbound: u32, transfers: &mut TransfersPlan) {
         let process = match transfers.processes {
             1 => 0,
-            _ => self.places.process(chunk.job, job.ranks(chunk.transfer)[1]),
+            _ => self.indices.process(chunk.job, job.ranks(chunk.transfer)[1]),
         };
-        let successors = self.places.add_successors(chunk, &mut transfers.successors);
+        let successors = self.indices.add_successors(chunk, &mut transfers.successors);
         transfers.inbound.put(inbound, InboundPlan { process, successors });
     }
 
@@ -271,15 +272,15 @@ fn independent_bytes(job: &OneJob<'_>, transfers: &TransfersPlan) -> Option<u64>
 }
 
 /// Stores an item at its index in a list, which is extended as necessary. All items are set in the end.
-fn put<T: Clone + Default>(list: &mut Vec<T>, place: u32, item: T) {
-    let place = place as usize;
-    if place == list.len() {
+fn put<T: Clone + Default>(list: &mut Vec<T>, index: u32, item: T) {
+    let index = index as usize;
+    if index == list.len() {
         return list.push(item);
     }
-    if place > list.len() {
-        list.resize(place + 1, T::default());
+    if index > list.len() {
+        list.resize(index + 1, T::default());
     }
-    list[place] = item;
+    list[index] = item;
 }
 
 /// Settings common to all queue pairs of a host, host by host.

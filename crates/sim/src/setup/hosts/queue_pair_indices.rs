@@ -11,7 +11,7 @@ use units::HostId;
 
 /// Indices of all queue pairs of a run.
 #[derive(Debug)]
-pub(in crate::setup) struct PairPlaces {
+pub(in crate::setup) struct QueuePairIndices {
     /// Per host: queue pairs of the first lap that start there, and those that end there, in the order of
     /// their numbers. A list for each host, as small allocations are reused later.
     from: Vec<Vec<AtHost>>,
@@ -29,7 +29,7 @@ pub(in crate::setup) struct AtHost {
     pub(in crate::setup) number_at_peer: u32,
 }
 
-impl PairPlaces {
+impl QueuePairIndices {
     pub(in crate::setup) fn new(flows: &Flows, jobs: usize) -> Self {
         let room = |counts: &[u32]| -> Vec<Vec<AtHost>> {
             counts.iter().map(|&count| Vec::with_capacity(staggered_capacity(count as usize))).collect()
@@ -80,9 +80,9 @@ impl<'a> PairsAtHost<'a> {
     }
 
     /// The queue pair at an index.
-    pub(in crate::setup) fn at(&self, place: u32) -> AtHost {
+    pub(in crate::setup) fn at(&self, index: u32) -> AtHost {
         let in_lap = self.lap.len() as u32;
-        self.in_lap(place / in_lap, self.lap[(place % in_lap) as usize])
+        self.in_lap(index / in_lap, self.lap[(index % in_lap) as usize])
     }
 
     /// Iterates over all of them in order.
@@ -107,10 +107,10 @@ impl<'a> PairsAtHost<'a> {
     }
 
     /// Index of a queue pair by its number; `first` is the first number of its job.
-    pub(in crate::setup) fn place_of(&self, number: u32, first: u32) -> u32 {
+    pub(in crate::setup) fn index_of(&self, number: u32, first: u32) -> u32 {
         let (lap, beyond) = ((number - first) / self.laps.length, (number - first) % self.laps.length);
-        let place = self.lap.partition_point(|at| at.number - first < beyond);
-        lap * self.lap.len() as u32 + place as u32
+        let index = self.lap.partition_point(|at| at.number - first < beyond);
+        lap * self.lap.len() as u32 + index as u32
     }
 
     /// Whether there are several laps.
@@ -168,12 +168,12 @@ mod tests {
         let lap = [at(10, 0, 1), at(12, 1, 0), at(13, 0, 2)];
         let at_peers = [3, 1].map(|pairs| vec![at(0, 0, 0); pairs]);
         let pairs = PairsAtHost { lap: &lap, laps: Laps { count: 3, length: 4 }, at_peers: &at_peers };
-        let told: Vec<_> = pairs.iter().map(|at| (at.number, at.peer.0, at.number_at_peer)).collect();
+        let listed: Vec<_> = pairs.iter().map(|at| (at.number, at.peer.0, at.number_at_peer)).collect();
         let laps = [[(10, 0, 1), (12, 1, 0), (13, 0, 2)], [(14, 0, 4), (16, 1, 1), (17, 0, 5)]];
-        assert_eq!(told[..6], laps.concat());
-        assert_eq!((told.len(), pairs.len(), pairs.iter().len(), told[8]), (9, 9, 9, (21, 0, 8)));
-        for (place, (number, ..)) in (0..).zip(told) {
-            assert_eq!((pairs.at(place).number, pairs.place_of(number, 10)), (number, place));
+        assert_eq!(listed[..6], laps.concat());
+        assert_eq!((listed.len(), pairs.len(), pairs.iter().len(), listed[8]), (9, 9, 9, (21, 0, 8)));
+        for (index, (number, ..)) in (0..).zip(listed) {
+            assert_eq!((pairs.at(index).number, pairs.index_of(number, 10)), (number, index));
         }
     }
 }

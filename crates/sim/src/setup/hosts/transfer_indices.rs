@@ -1,6 +1,6 @@
-//! Indices of transfers and ranks at their hosts.
+//! Indices of transfers and ranks at their hosts, dependencies between transfers, and ends of phases.
 
-use super::queue_pair_indices::{PairPlaces, PairsAtHost};
+use super::queue_pair_indices::{PairsAtHost, QueuePairIndices};
 use crate::nic::PhaseEnd;
 use crate::setup::traffic::flows::Flows;
 use jobs::{Chunk, split};
@@ -12,16 +12,16 @@ use units::{HostId, Rank, TransferId};
 use workload::{Message, Schedule};
 
 /// Indices of all transfers of a run at their hosts.
-pub(in crate::setup) struct Places<'a> {
+pub(in crate::setup) struct TransferIndices<'a> {
     flows: &'a Flows,
-    pairs: Arc<PairPlaces>,
-    jobs: Vec<JobPlaces>,
-    of_hosts: Vec<HostPlaces>,
+    pairs: Arc<QueuePairIndices>,
+    jobs: Vec<JobIndices>,
+    of_hosts: Vec<HostIndices>,
 }
 
 /// Job, ranks and phases of a host.
 #[derive(Clone, Default)]
-struct HostPlaces {
+struct HostIndices {
     /// Its job.
     job: Option<u32>,
     /// Ranks on it.
@@ -47,12 +47,12 @@ pub(in crate::setup) struct OfHost<'a> {
 }
 
 /// Indices of the transfers and ranks of a job.
-struct JobPlaces {
+struct JobIndices {
     /// Index of each rank among those of its host.
     processes: Vec<u32>,
     /// Indices of each transfer at its two hosts. Empty if each transfer has queue pairs of its own: then
     /// they follow from those of the queue pairs.
-    transfers: Vec<Place>,
+    transfers: Vec<EndIndices>,
     /// By transfer: 1 + index of the transfer that waits for its acknowledgement, 0 if none. Empty if there
     /// is none at all.
     next: Vec<u32>,
@@ -60,31 +60,35 @@ struct JobPlaces {
 
 /// Indices of a transfer at its two hosts.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct EndIndices {
     outgoing: u32,
     inbound: u32,
 }
 
-impl<'a> Places<'a> {
+impl<'a> TransferIndices<'a> {
     pub(in crate::setup) fn new(spec: &RunSpec, graph: &Graph, flows: &'a Flows) -> Self {
-        let pairs = Arc::new(PairPlaces::new(flows, spec.jobs.len()));
-        let mut of_hosts = vec![HostPlaces::default(); graph.hosts()];
+        let pairs = Arc::new(QueuePairIndices::new(flows, spec.jobs.len()));
+        let mut of_hosts = vec![HostIndices::default(); graph.hosts()];
         let jobs = spec.jobs.iter().zip(&flows.schedules).zip(0..);
         let jobs = jobs.map(|((job, schedule), index)| {
-            let processes = place_ranks(job, index, &mut of_hosts);
-            place_phases(job, schedule, &mut of_hosts);
-            JobPlaces { processes, transfers: place_transfers(job, schedule, flows, index), next: Vec::new() }
+            let processes = index_ranks(job, index, &mut of_hosts);
+            count_phases(job, schedule, &mut of_hosts);
+            JobIndices {
+                processes,
+                transfers: index_transfers(job, schedule, flows, index),
+                next: Vec::new(),
+            }
         });
-        let mut places = Self { flows, jobs: jobs.collect(), pairs, of_hosts };
+        let mut indices = Self { flows, jobs: jobs.collect(), pairs, of_hosts };
         for (index, job) in spec.jobs.iter().enumerate() {
-            places.jobs[index].next = places.one_after_another(index, job);
+            indices.jobs[index].next = indices.one_after_another(index, job);
         }
-        places
+        indices
     }
 
     /// Traffic in which a host takes part; excludes connections of storage jobs.
     pub(in crate::setup) fn of_host(&self, spec: &RunSpec, host: HostId) -> OfHost<'_> {
-        let HostPlaces { job, processes, phase_ends } = &self.of_hosts[host.index()];
+        let HostIndices { job, processes, phase_ends } = &self.of_hosts[host.index()];
         let sending = job.map(|job| job as usize).filter(|&job| spec.jobs[job].storage.is_none());
         let from = sending.map_or(PairsAtHost::NONE, |job| self.pairs.from(job, host));
         let to = sending.map_or(PairsAtHost::NONE, |job| self.pairs.to(job, host));
@@ -92,18 +96,18 @@ impl<'a> Places<'a> {
     }
 
     /// The indices of queue pairs.
-    pub(in crate::setup) const fn pairs(&self) -> &Arc<PairPlaces> {
+    pub(in crate::setup) const fn pairs(&self) -> &Arc<QueuePairIndices> {
         &self.pairs
     }
 
     /// Index of a transfer among those that start at the same host.
     fn outgoing(&self, job: usize, transfer: TransferId) -> u32 {
         match self.jobs[job].transfers.get(transfer.index()) {
-            Some(place) => place.outgoing,
+            Some(ends) => ends.outgoing,
             None => {
                 let pair = self.flows.queue_pair(self.flows.first_queue_pair_of(job, transfer));
                 let from = self.pairs.from(job, pair.src_host);
-                split(from.place_of(pair.number, self.flows.first_queue_pair(job)), self.flows.parts).0
+                split(from.index_of(pair.number, self.flows.first_queue_pair(job)), self.flows.parts).0
             }
         }
     }
@@ -118,20 +122,20 @@ impl<'a> Places<'a> {
     /// pairs there.
     #[inline]
     pub(in crate::setup) fn outgoing_of(&self, chunk: &Chunk, sender: u32) -> u32 {
-        let places = &self.jobs[chunk.job as usize].transfers;
-        places
+        let indices = &self.jobs[chunk.job as usize].transfers;
+        indices
             .get(chunk.transfer.index())
-            .map_or_else(|| split(sender, self.flows.parts).0, |place| place.outgoing)
+            .map_or_else(|| split(sender, self.flows.parts).0, |ends| ends.outgoing)
     }
 
     /// Index of a transfer among those that end at the same host; `receiver` is the index of one of its queue
     /// pairs there.
     #[inline]
     pub(in crate::setup) fn inbound_of(&self, chunk: &Chunk, receiver: u32) -> u32 {
-        let places = &self.jobs[chunk.job as usize].transfers;
-        places
+        let indices = &self.jobs[chunk.job as usize].transfers;
+        indices
             .get(chunk.transfer.index())
-            .map_or_else(|| split(receiver, self.flows.parts).0, |place| place.inbound)
+            .map_or_else(|| split(receiver, self.flows.parts).0, |ends| ends.inbound)
     }
 
     /// Index of a rank of a job among those of its host.
@@ -160,7 +164,7 @@ impl<'a> Places<'a> {
         range
     }
 
-    /// By transfer: 1 + index of the one that waits for its acknowledgement (see [`JobPlaces::next`]), if a
+    /// By transfer: 1 + index of the one that waits for its acknowledgement (see [`JobIndices::next`]), if a
     /// rank sends one message after the other. With a handshake the RTS waits for the previous payload, and
     /// the next transfer for this payload. A CTS answers a message of another rank and waits for none.
     fn one_after_another(&self, index: usize, job: &JobSpec) -> Vec<u32> {
@@ -191,35 +195,35 @@ impl<'a> Places<'a> {
 }
 
 /// Assigns the ranks of a job to their hosts; returns their indices there.
-fn place_ranks(job: &JobSpec, index: u32, hosts: &mut [HostPlaces]) -> Vec<u32> {
-    let place = |&host: &u32| {
+fn index_ranks(job: &JobSpec, index: u32, hosts: &mut [HostIndices]) -> Vec<u32> {
+    let ends = |&host: &u32| {
         let host = &mut hosts[host as usize];
         host.job = Some(index);
         host.processes += 1;
         host.processes - 1
     };
-    job.hosts.iter().map(place).collect()
+    job.hosts.iter().map(ends).collect()
 }
 
 /// Numbers the transfers of a job at their hosts, unless their indices follow from their queue pairs.
-fn place_transfers(job: &JobSpec, schedule: &Schedule, flows: &Flows, index: u32) -> Vec<Place> {
+fn index_transfers(job: &JobSpec, schedule: &Schedule, flows: &Flows, index: u32) -> Vec<EndIndices> {
     if flows.has_queue_pairs_of_each_transfer(index as usize) {
         return Vec::new();
     }
     let hosts = job.hosts.iter().max().map_or(0, |&last| last as usize + 1);
-    let mut next = vec![Place::default(); hosts];
-    let place = |transfer: workload::Transfer| {
+    let mut next = vec![EndIndices::default(); hosts];
+    let ends = |transfer: workload::Transfer| {
         let [src, dst] = [transfer.src, transfer.dst].map(|rank| job.hosts[rank.index()] as usize);
-        let place = Place { outgoing: next[src].outgoing, inbound: next[dst].inbound };
+        let ends = EndIndices { outgoing: next[src].outgoing, inbound: next[dst].inbound };
         next[src].outgoing += 1;
         next[dst].inbound += 1;
-        place
+        ends
     };
-    schedule.transfers().map(place).collect()
+    schedule.transfers().map(ends).collect()
 }
 
 /// Appends the phase ends of a job to each of its hosts, if there are several phases.
-fn place_phases(job: &JobSpec, schedule: &Schedule, hosts: &mut [HostPlaces]) {
+fn count_phases(job: &JobSpec, schedule: &Schedule, hosts: &mut [HostIndices]) {
     if schedule.phases().len() == 1 {
         return;
     }

@@ -1,4 +1,4 @@
-//! WRED by colour and colour markers of a switch, made from the spec.
+//! Parameters of WRED by colour and of colour markers of a switch, from the spec.
 
 use crate::link::egress::Wire;
 use crate::setup::Fabric;
@@ -12,12 +12,12 @@ use units::NodeId;
 /// Kmin, Kmax [bytes] and Pmax [ppm] of ECN marking; `None` if WRED does more than that.
 pub(in crate::setup) fn marking_thresholds(spec: &RunSpec, ecn: &EcnSpec) -> Option<(u64, u64, u32)> {
     let Some(wred) = &ecn.wred else { return Some((ecn.kmin_bytes, ecn.kmax_bytes, ecn.pmax_ppm)) };
-    let green = wred.green.filter(|_| marks_alone(spec, ecn, wred))?;
+    let green = wred.green.filter(|_| only_marks(spec, ecn, wred))?;
     Some((green.kmin_bytes, green.kmax_bytes, green.pmax_ppm))
 }
 
 /// Whether WRED is equal to plain ECN marking: all frames are green and ECN-capable, and none is dropped.
-fn marks_alone(spec: &RunSpec, ecn: &EcnSpec, wred: &WredSpec) -> bool {
+fn only_marks(spec: &RunSpec, ecn: &EcnSpec, wred: &WredSpec) -> bool {
     spec.fabric.switch.markers.is_empty()
         && wred.green.is_some_and(|green| green.ecn)
         && spec.tcp.iter().all(|tcp| !ecn.priorities.contains(&tcp.priority))
@@ -31,7 +31,7 @@ pub(in crate::setup) fn wred(
     port: usize,
     wire: Wire,
 ) -> Option<Wred> {
-    let wred = ecn.wred.filter(|wred| !marks_alone(spec, ecn, wred))?;
+    let wred = ecn.wred.filter(|wred| !only_marks(spec, ecn, wred))?;
     let curves = wred.colours().map(|(_, curve)| {
         curve.map(|curve| Curve {
             range: marking_range(ecn, curve.kmin_bytes, curve.kmax_bytes, wire),

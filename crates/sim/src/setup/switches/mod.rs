@@ -1,4 +1,5 @@
-//! The switches of a run: ports, buffer, thresholds, load balancing.
+//! Parameters of the switches of a run: load balancers, ports, buffer, PFC, ECN thresholds; checks of buffers and
+//! pinned paths.
 
 pub(super) mod colours;
 pub(super) mod pools;

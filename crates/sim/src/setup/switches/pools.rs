@@ -1,4 +1,4 @@
-//! Buffer pools of a switch, or of a chip of several, made from the spec.
+//! Parameters of the buffer pools of a switch or chip, from the spec, and checks that they fit into the buffer.
 
 use crate::packet::Priority;
 use crate::setup::Fabric;
@@ -95,14 +95,14 @@ pub(in crate::setup) fn check_pools(
         Err(SpecError::Value { field, found, allowed })
     };
     let mut taken = 0;
-    for (place, own) in plan.ingress.iter().enumerate() {
+    for (index, own) in plan.ingress.iter().enumerate() {
         let (reserves, headroom) = (plan.ingress_reserves(own), plan.headroom(own));
         let size = own.pool.size_bytes;
         if reserves >= size {
             let kinds = if own.headroom_in_size { "reserves and headroom" } else { "reserves" };
             let found = format!("{reserves} bytes of {kinds} for {whose}");
             return refuse(
-                format!("ingress[{place}].size_bytes"),
+                format!("ingress[{index}].size_bytes"),
                 found,
                 format!("less than its {size} bytes"),
             );
@@ -111,24 +111,24 @@ pub(in crate::setup) fn check_pools(
         if own.headroom_bytes.is_some_and(|shared| shared < largest) {
             let found = format!("{headroom} bytes");
             let allowed = format!("{largest} bytes or more, the headroom of one group");
-            return refuse(format!("ingress[{place}].headroom_bytes"), found, allowed);
+            return refuse(format!("ingress[{index}].headroom_bytes"), found, allowed);
         }
         taken += plan.taken(own);
         if taken > plan.size_bytes {
             let found = format!("{taken} bytes of pools with their headroom, up to this one, for {whose}");
             let allowed = format!("at most the buffer of {} bytes", plan.size_bytes);
-            return refuse(format!("ingress[{place}].size_bytes"), found, allowed);
+            return refuse(format!("ingress[{index}].size_bytes"), found, allowed);
         }
         let xoff_bytes = own.xoff.and_then(|xoff| xoff.bytes);
         if let Some(bytes) = xoff_bytes.filter(|bytes| *bytes > size - reserves) {
             let found = format!("{bytes} bytes");
             let allowed =
                 format!("at most {} bytes, which the pool has beyond its reserves", size - reserves);
-            return refuse(format!("ingress[{place}].xoff.bytes"), found, allowed);
+            return refuse(format!("ingress[{index}].xoff.bytes"), found, allowed);
         }
     }
-    for (place, pool) in plan.egress.iter().enumerate() {
-        let (field, reserves) = (format!("egress[{place}].size_bytes"), plan.egress_reserves(pool));
+    for (index, pool) in plan.egress.iter().enumerate() {
+        let (field, reserves) = (format!("egress[{index}].size_bytes"), plan.egress_reserves(pool));
         if reserves >= pool.size_bytes {
             let found = format!("{reserves} bytes of reserves for {whose}");
             return refuse(field, found, format!("less than its {} bytes", pool.size_bytes));

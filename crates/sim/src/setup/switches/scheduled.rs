@@ -1,4 +1,5 @@
-//! The scheduled switches of a run: leaves, elements and the bundles of links between them.
+//! Parameters of the scheduled switches of a run: leaves, elements and the bundles of links between them; checks of
+//! their topology.
 
 use crate::link::egress::Wire;
 use crate::setup::Fabric;
@@ -36,11 +37,11 @@ pub(crate) fn check_scheduled(spec: &RunSpec, fabric: &Fabric) -> Result<(), Spe
             return Err(refuse(format!("{leaves} leaves"), format!("at most {LEAVES_MAX} scheduled leaves")));
         }
     }
-    debug_assert!(leaves(&fabric.graph).all(|leaf| hosts_come_first(&fabric.graph, leaf)));
+    debug_assert!(leaves(&fabric.graph).all(|leaf| hosts_are_first(&fabric.graph, leaf)));
     Ok(())
 }
 
-fn hosts_come_first(graph: &Graph, leaf: &Node) -> bool {
+fn hosts_are_first(graph: &Graph, leaf: &Node) -> bool {
     leaf.ports.iter().map(|port| graph.node(port.peer).kind == NodeKind::Switch).is_sorted()
 }
 
@@ -71,15 +72,15 @@ impl<'a> ScheduledFabric<'a> {
         let graph = &fabric.graph;
         let first_leaf = graph.hosts();
         let leaves = leaves(graph).count();
-        let place = |attachment: &topology::Attachment| {
+        let location = |attachment: &topology::Attachment| {
             ((attachment.switch.index() - first_leaf) as u16, attachment.switch_port)
         };
-        let places = graph.attachments.iter().map(place).collect();
+        let locations = graph.attachments.iter().map(location).collect();
         Some(Self {
             spec,
             scheduled,
             fabric,
-            directory: Arc::new(Directory::new(places, leaves)),
+            directory: Arc::new(Directory::new(locations, leaves)),
             first_leaf,
             leaves,
             elements: graph.switches() - leaves,
@@ -112,7 +113,7 @@ impl<'a> ScheduledFabric<'a> {
     /// The sending side of a bundle; `wire` is one of its links.
     fn gate(&self, plan: BundlePlan, wire: Wire, first_links: Option<Stream>) -> GatePlan {
         let bundle = Bundle::new(plan);
-        GatePlan { bundle, latency: wire.latency, ahead: self.fabric.span, first_links }
+        GatePlan { bundle, latency: wire.latency, lookahead: self.fabric.span, first_links }
     }
 
     /// Links between a leaf and one element.

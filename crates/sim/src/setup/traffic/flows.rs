@@ -1,4 +1,5 @@
-//! Flows: the queue pairs and transfers of all jobs of a run, mapped to host ports and paths.
+//! Flows: the queue pairs and transfers of all jobs of a run, mapped to host ports and paths, with their completion
+//! times on an idle fabric; checks that all ranks can reach each other.
 
 use super::unloaded::unloaded;
 use crate::setup::Fabric;
@@ -186,7 +187,7 @@ impl Flows {
     /// Stores the completion time on an idle fabric of a chunk of each of `pairs`; messages are split into
     /// `parts`.
     fn note_unloaded(&mut self, spec: &RunSpec, fabric: &Fabric, pairs: Range<u32>, parts: Parts) {
-        let mut known = HashMap::new();
+        let mut spans = HashMap::new();
         for pair in pairs {
             let pair = self.queue_pair(pair);
             let ends = self.attachments(&pair, Direction::Forward);
@@ -195,7 +196,7 @@ impl Flows {
                 true => copying(spec, bytes),
                 false => unloaded(spec, fabric, ends, bytes),
             };
-            let span = *known.entry((ends, bytes)).or_insert_with(idle);
+            let span = *spans.entry((ends, bytes)).or_insert_with(idle);
             self.unloaded.insert(pair.number, span);
         }
     }

@@ -1,4 +1,4 @@
-//! Storage jobs: their connections, clients and targets.
+//! Storage jobs: adds their connections to the flows and builds the parameters of clients and targets.
 
 use super::flows::Flows;
 use super::unloaded::unloaded_operation;
@@ -46,11 +46,11 @@ impl Flows {
         storage: &StorageSpec,
         pairs: Range<u32>,
     ) {
-        let mut known = HashMap::new();
+        let mut spans_of_ends = HashMap::new();
         for pair in pairs {
             let pair = self.queue_pair(pair);
             let ends = self.attachments(&pair, Direction::Forward);
-            let spans = *known.entry(ends).or_insert_with(|| {
+            let spans = *spans_of_ends.entry(ends).or_insert_with(|| {
                 [false, true]
                     .map(|is_read| unloaded_operation(spec, fabric, ends, job.data_bytes, storage, is_read))
             });
@@ -110,12 +110,12 @@ pub(in crate::setup) fn storage_plans(
     let controllers = Controllers::new(spec, graph);
     let pairs = flows.queue_pairs();
     for pair in pairs.filter(|pair| spec.jobs[pair.job as usize].storage.is_some()) {
-        place_connection(spec, graph, flows, &controllers, captured, &pair, &mut plans);
+        add_connection_ends(spec, graph, flows, &controllers, captured, &pair, &mut plans);
     }
     plans
 }
 
-fn place_connection(
+fn add_connection_ends(
     spec: &RunSpec,
     graph: &Graph,
     flows: &Flows,
@@ -124,7 +124,7 @@ fn place_connection(
     pair: &QueuePair,
     plans: &mut [Option<StoragePlan>],
 ) {
-    let places = [pair.src_host, pair.dst_host].map(|host| connections(plans, host.index()).len() as u32);
+    let indices = [pair.src_host, pair.dst_host].map(|host| connections(plans, host.index()).len() as u32);
     let back_psn = Seed(spec.seed).stream("qp.initial_psn.target", u64::from(pair.identity)).next_u32();
     let psns = [pair.initial_psn(), Psn::new(back_psn & 0xff_ffff)];
     let attachments = flows.attachments(pair, Direction::Forward);
@@ -138,7 +138,7 @@ fn place_connection(
             peer_psn: psns[1 - end],
             path: Path {
                 destination: attachments[1 - end],
-                queue_pair: connection_number(places[1 - end]),
+                queue_pair: connection_number(indices[1 - end]),
                 entropy: flows.entropy(pair, flows.attachments(pair, direction)),
             },
             priority: Priority(priorities.data),

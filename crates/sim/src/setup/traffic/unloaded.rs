@@ -74,10 +74,10 @@ impl Cells {
         let frame_bytes = u64::from(frame_bytes);
         let is_first = self.up.free_at == Instant::ZERO;
         let last_bytes = if is_first { self.bytes.min(frame_bytes + self.header_bytes) } else { 0 };
-        let alone = self.link_rate.span_of(last_bytes);
+        let last_span = self.link_rate.span_of(last_bytes);
         let span = self.rate.span_of(frame_bytes * self.bytes / (self.bytes - self.header_bytes));
-        let at_spine = self.up.carry(at, at, span, alone) + self.latencies[0];
-        self.down.carry(Instant(at_spine.0 - span.0), at_spine, span, alone) + self.latencies[1]
+        let at_spine = self.up.carry(at, at, span, last_span) + self.latencies[0];
+        self.down.carry(Instant(at_spine.0 - span.0), at_spine, span, last_span) + self.latencies[1]
     }
 }
 
@@ -134,8 +134,8 @@ pub(in crate::setup) fn unloaded(
         cross(&mut forward, Instant::ZERO, fabric.framing.frame_bytes(write_opcode(Position::Only), 0))
     } else {
         let frame = |starts: bool, _: bool, payload_bytes| {
-            let is_alone = starts || spec.transport.recovery == LossRecovery::Selective;
-            let position = if is_alone { Position::Only } else { Position::Middle };
+            let is_single = starts || spec.transport.recovery == LossRecovery::Selective;
+            let position = if is_single { Position::Only } else { Position::Middle };
             fabric.framing.frame_bytes(write_opcode(position), payload_bytes)
         };
         send_all(&spec.transport, &mut forward, Instant::ZERO, bytes, frame)
@@ -201,14 +201,14 @@ impl Clocked for Reads {
 impl Reads {
     /// Fetches `bytes`, each message with a READ; returns the time of the last byte.
     fn fetch(&mut self, transport: &TransportSpec, bytes: u64) -> Instant {
-        let turn = transport.message_bytes * self.outstanding.len() as u64;
-        repeat(self, bytes / turn, |reads| reads.fetch_turn(transport, turn));
-        self.fetch_turn(transport, bytes % turn);
+        let batch = transport.message_bytes * self.outstanding.len() as u64;
+        repeat(self, bytes / batch, |reads| reads.fetch_batch(transport, batch));
+        self.fetch_batch(transport, bytes % batch);
         self.outstanding.back().copied().unwrap_or_default()
     }
 
     /// Fetches `bytes` with READs, each of which waits for an earlier one.
-    fn fetch_turn(&mut self, transport: &TransportSpec, bytes: u64) {
+    fn fetch_batch(&mut self, transport: &TransportSpec, bytes: u64) {
         let request = data_frame_bytes(Verb::Read.opcode(Position::Only), 0);
         let frame = |starts, ends, payload_bytes| {
             data_frame_bytes(Opcode::read_response(starts, ends), payload_bytes)
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_repeats_is_as_long_as_frame_by_frame(
+        fn repetition_takes_as_long_as_frame_by_frame(
             links in prop::collection::vec((1_u64..800, any::<bool>(), 1_000_u64..3_000_000), 1..6),
             has_cells: bool,
             mtu in prop::sample::select(vec![256_u32, 1024, 4096]),
@@ -435,7 +435,7 @@ mod tests {
                 outstanding: vec![Instant(at); outstanding].into(),
             };
             let mut slow = reads();
-            slow.fetch_turn(&transport, bytes);
+            slow.fetch_batch(&transport, bytes);
             prop_assert_eq!(reads().fetch(&transport, bytes), slow.outstanding.back().copied().unwrap_or_default());
         }
     }

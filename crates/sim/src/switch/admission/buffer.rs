@@ -13,7 +13,7 @@
 use super::pools::{Passage, Pools, PoolsPlan};
 use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
-use crate::switch::queue::Held;
+use crate::switch::queue::BufferedFrame;
 use spec::{RatioSpec, XoffSpec};
 use units::{Cycle, Span, State};
 
@@ -230,7 +230,7 @@ impl SharedBuffer {
     }
 
     /// Bytes of all groups of an ingress port, reserves included.
-    pub(crate) fn held_from(&self, ingress: u16) -> u64 {
+    pub(crate) fn bytes_from(&self, ingress: u16) -> u64 {
         self.groups.iter().skip(ingress.into()).step_by(self.ports).map(|group| group.used).sum()
     }
 
@@ -300,8 +300,9 @@ impl SharedBuffer {
     }
 
     fn is_within_group(&self, lossless: &LosslessPlan, group: Group, charge: u64, free: u64) -> bool {
-        let held = (group.used + charge - group.headroom_used).saturating_sub(lossless.reserved_bytes);
-        !group.is_pausing && held <= self.xoff_threshold(lossless) && charge <= free
+        let shared_bytes =
+            (group.used + charge - group.headroom_used).saturating_sub(lossless.reserved_bytes);
+        !group.is_pausing && shared_bytes <= self.xoff_threshold(lossless) && charge <= free
     }
 
     /// [`Self::admit_frame`] without pools.
@@ -411,9 +412,10 @@ impl SharedBuffer {
     fn ends_pause(&mut self, ingress: u16, priority: Priority) -> bool {
         let Some(lossless) = &self.lossless else { return false };
         let index = self.group_index(ingress, priority);
-        let held = self.groups[index].used.saturating_sub(lossless.reserved_bytes);
+        let shared_bytes = self.groups[index].used.saturating_sub(lossless.reserved_bytes);
         let low = self.xoff_threshold(lossless).saturating_sub(lossless.xon_offset_bytes);
-        let ends = self.groups[index].headroom_used == 0 && (held <= low || self.groups[index].used == 0);
+        let ends =
+            self.groups[index].headroom_used == 0 && (shared_bytes <= low || self.groups[index].used == 0);
         if ends {
             self.groups[index].is_pausing = false;
             self.pausing -= 1;
@@ -422,12 +424,12 @@ impl SharedBuffer {
     }
 
     /// Starts the transmission of a frame on port `egress`; the accounts include `charge` bytes of it.
-    pub(in crate::switch) fn begin_readout(&mut self, egress: u16, held: Held, charge: u64) {
+    pub(in crate::switch) fn begin_readout(&mut self, egress: u16, frame: BufferedFrame, charge: u64) {
         if let Some(pools) = &mut self.pools {
-            return pools.begin_readout(Passage::new(held, egress, charge));
+            return pools.begin_readout(Passage::new(frame, egress, charge));
         }
         self.reading += charge;
-        let group = self.group_index(held.ingress, held.priority);
+        let group = self.group_index(frame.ingress, frame.priority);
         if let Some(group) = self.groups.get_mut(group) {
             group.reading += charge as u32;
         }
@@ -435,16 +437,16 @@ impl SharedBuffer {
 
     /// Removes part of a frame in transmission. This may end pauses of pools; the pauses of other groups are
     /// ended by [`Self::end_pause`].
-    pub(in crate::switch) fn read_out(&mut self, egress: u16, held: Held, charge: u64) {
+    pub(in crate::switch) fn read_out(&mut self, egress: u16, frame: BufferedFrame, charge: u64) {
         if let Some(pools) = &mut self.pools {
-            return pools.read_out(Passage::new(held, egress, charge));
+            return pools.read_out(Passage::new(frame, egress, charge));
         }
         self.reading -= charge;
-        let group = self.group_index(held.ingress, held.priority);
+        let group = self.group_index(frame.ingress, frame.priority);
         if let Some(group) = self.groups.get_mut(group) {
             group.reading -= charge as u32;
         }
-        self.take_out(held.ingress, held.priority, charge);
+        self.take_out(frame.ingress, frame.priority, charge);
     }
 
     /// Ends pauses of groups of pools from which cells have left, once all accounts are up to date.
@@ -456,7 +458,7 @@ impl SharedBuffer {
 
     /// Whether any group of the buffer or of its pools requests a pause.
     #[inline]
-    pub(in crate::switch) fn any_asking(&self) -> bool {
+    pub(in crate::switch) fn any_requesting(&self) -> bool {
         self.pools.as_ref().map_or(self.pausing > 0, |pools| pools.any_pausing())
     }
 
@@ -598,13 +600,13 @@ mod tests {
         assert_eq!(buffer.limits_with(80), Some(Limits { queue: 700, group: 350 }));
         assert_eq!(buffer.admit(1, LOSSLESS, 210, 0), Admission::Stored);
         assert_eq!(buffer.admit(1, LOSSY, 80, 0), Admission::Stored);
-        assert_eq!((buffer.held_from(0), buffer.held_from(1)), (0, 290));
+        assert_eq!((buffer.bytes_from(0), buffer.bytes_from(1)), (0, 290));
         assert_eq!(buffer.limits_with(100), Some(Limits { queue: 400, group: 200 }));
         assert_eq!(buffer.limits_with(501), None);
     }
 
     #[test]
-    fn lossy_queues_are_held_to_their_share_of_what_is_free() {
+    fn lossy_queues_are_limited_to_their_share_of_the_free_space() {
         let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 200 }), 2);
         assert_eq!(buffer.admit(0, LOSSY, 390, 0), Admission::Stored);
         assert_eq!(buffer.admit(0, LOSSY, 1, 390), Admission::Dropped(DropCause::Tail));
@@ -628,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn no_threshold_is_near_until_what_may_arrive_reaches_one() {
+    fn no_threshold_is_near_until_possible_arrivals_reach_one() {
         let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 200 }), 2);
         assert!(buffer.is_far_from_thresholds(200) && !buffer.is_far_from_thresholds(201), "that of a group");
         assert_eq!(buffer.admit(0, LOSSY, 50, 0), Admission::Stored);
@@ -660,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_while_nothing_is_paused_leaves_as_ever() {
+    fn frames_are_released_as_usual_while_nothing_is_paused() {
         for plan in [
             lossless(XoffSpec::Static { bytes: 700 }),
             BufferPlan { lossless: None, ..lossless(XoffSpec::Static { bytes: 700 }) },
@@ -676,14 +678,14 @@ mod tests {
                 buffers[0].release_unpaused(port, priority, bytes);
                 assert!(!buffers[1].release(port, priority, bytes.into()));
                 assert_eq!(buffers[0].shared_used, buffers[1].shared_used);
-                assert_eq!(buffers[0].held_from(port), buffers[1].held_from(port));
+                assert_eq!(buffers[0].bytes_from(port), buffers[1].bytes_from(port));
             }
             assert_eq!(buffers[0].shared_used, 0);
         }
     }
 
     #[test]
-    fn a_lossless_frame_that_the_shared_part_cannot_take_goes_to_the_headroom() {
+    fn a_lossless_frame_that_the_shared_part_cannot_take_uses_the_headroom() {
         let stored = |charge| {
             let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 10_000 }), 2);
             assert_eq!(buffer.admit(1, LOSSY, 350, 0), Admission::Stored);
@@ -726,7 +728,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_headroom_holds_what_follows_a_pause() {
+    fn the_default_headroom_stores_all_frames_after_a_pause() {
         // 30 m at 400 Gb/s: a round trip of 300 ns and 515 ns of response are 40,750 bytes; two frames of
         // 4,174 with gaps and a pause frame.
         let rate = units::Rate::from_gbps(400);
@@ -749,12 +751,12 @@ mod tests {
             assert!(group.headroom_used <= lossless.headroom_bytes[index % buffer.ports]);
         }
         assert_eq!((shared, pausing), (buffer.shared_used, buffer.pausing));
-        assert_eq!(shared + reserved + headroom, stored, "what is stored is what the groups hold");
+        assert_eq!(shared + reserved + headroom, stored, "the stored bytes are the sum of the groups");
         assert!(shared <= buffer.shared_size && stored <= plan.size_bytes);
     }
 
     #[test]
-    fn a_lost_frame_asks_for_the_pause_that_should_have_come_earlier() {
+    fn a_lost_frame_requests_the_pause_that_was_due_earlier() {
         let mut buffer = SharedBuffer::new(lossless(XoffSpec::Static { bytes: 40 }), 2);
         assert_eq!(buffer.admit(0, LOSSLESS, 30, 0), Admission::Stored);
         assert_eq!(buffer.admit(0, LOSSLESS, 101, 0), Admission::Dropped(DropCause::Headroom));
@@ -775,7 +777,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn occupancy_is_what_is_stored_and_never_more_than_the_buffer(
+        fn occupancy_is_the_sum_of_stored_frames_and_never_more_than_the_buffer(
             xoff in prop_oneof![(1..2_000_u64).prop_map(|bytes| XoffSpec::Static { bytes }), Just(XoffSpec::Dynamic { alpha: RatioSpec { numerator: 1, denominator: 4 } })],
             reserved_bytes in 0..300_u64,
             steps in prop::collection::vec((0..2_u16, any::<bool>(), 1..400_u64, any::<u16>()), 1..400),

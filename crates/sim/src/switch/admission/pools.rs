@@ -15,7 +15,7 @@
 use super::buffer::{Admission, DropCause};
 use super::readout::{PauseEnd, Surplus};
 use crate::packet::Priority;
-use crate::switch::queue::Held;
+use crate::switch::queue::BufferedFrame;
 use spec::{PoolPauseSpec, PoolXoffSpec, XoffSpec};
 use std::collections::VecDeque;
 use units::State;
@@ -230,8 +230,8 @@ pub(in crate::switch) struct Passage {
 }
 
 impl Passage {
-    pub(in crate::switch) const fn new(held: Held, egress: u16, charge: u64) -> Self {
-        Self { ingress: held.ingress, egress, priority: held.priority, charge }
+    pub(in crate::switch) const fn new(frame: BufferedFrame, egress: u16, charge: u64) -> Self {
+        Self { ingress: frame.ingress, egress, priority: frame.priority, charge }
     }
 }
 
@@ -263,7 +263,7 @@ pub(crate) struct Pools {
 impl Pools {
     pub(crate) fn new(plan: PoolsPlan) -> Self {
         let accounts = plan.to_host.len() * Priority::COUNT;
-        let place = |masks: Vec<u8>| {
+        let pool_of = |masks: Vec<u8>| {
             let of = |priority: usize| masks.iter().position(|mask| mask & 1 << priority != 0);
             std::array::from_fn(of)
         };
@@ -281,8 +281,8 @@ impl Pools {
             stored: 0,
             ingress: plan.ingress.iter().map(pool).collect(),
             egress: plan.egress.iter().map(|pool| Pool::new(pool, plan.egress_reserves(pool))).collect(),
-            pool_of_groups: place(plan.ingress.iter().map(|each| each.pool.priorities).collect()),
-            pool_of_queues: place(plan.egress.iter().map(|pool| pool.priorities).collect()),
+            pool_of_groups: pool_of(plan.ingress.iter().map(|each| each.pool.priorities).collect()),
+            pool_of_queues: pool_of(plan.egress.iter().map(|pool| pool.priorities).collect()),
             lossless: plan.lossless,
             to_host: plan.to_host,
             groups: vec![Group::default(); accounts],
@@ -454,8 +454,9 @@ impl Pools {
         let pauses_hosts =
             self.ingress[pool].xoff.is_some_and(|xoff| xoff.pauses == PoolPauseSpec::HostPorts);
         for (ingress, priority) in self.lossless_groups(pool) {
-            let holds = shared(self.lossless.profile, self.groups[self.index(ingress, priority)].used) > 0;
-            if holds || (pauses_hosts && self.to_host[usize::from(ingress)]) {
+            let uses_shared =
+                shared(self.lossless.profile, self.groups[self.index(ingress, priority)].used) > 0;
+            if uses_shared || (pauses_hosts && self.to_host[usize::from(ingress)]) {
                 self.request_pause(ingress, priority);
             }
         }
@@ -516,10 +517,10 @@ impl Pools {
     /// Bytes that must leave a group before its pause ends.
     fn surplus_of(&self, own: &IngressPool, ingress: u16, priority: Priority) -> Surplus {
         let Group { used, headroom_used, reading, is_pausing } = self.groups[self.index(ingress, priority)];
-        let is_host_held = own.is_over
+        let is_host_paused = own.is_over
             && self.to_host[usize::from(ingress)]
             && own.xoff.is_some_and(|xoff| xoff.pauses == PoolPauseSpec::HostPorts);
-        if !is_pausing || is_host_held {
+        if !is_pausing || is_host_paused {
             return Surplus::ENDLESS;
         }
         let profile = self.lossless.profile;
@@ -569,14 +570,18 @@ impl Pools {
         let Some(pool) = self.pool_of_groups[priority.index()].filter(|_| group.is_pausing) else { return };
         let IngressPool { pool, xoff, is_over, .. } = &self.ingress[pool];
         let profile = self.lossless.profile;
-        let held = shared(profile, group.used);
+        let shared_bytes = shared(profile, group.used);
         let xoff_bytes =
             profile.limit.map_or(u64::MAX, |limit| threshold(limit, pool.shared_size - pool.shared_used));
         let low = xoff_bytes.saturating_sub(self.lossless.xon_offset_bytes);
-        let is_host_held = *is_over
+        let is_host_paused = *is_over
             && self.to_host[usize::from(ingress)]
             && xoff.is_some_and(|xoff| xoff.pauses == PoolPauseSpec::HostPorts);
-        let ends = if *is_over { held == 0 && !is_host_held } else { held <= low || group.used == 0 };
+        let ends = if *is_over {
+            shared_bytes == 0 && !is_host_paused
+        } else {
+            shared_bytes <= low || group.used == 0
+        };
         if ends && group.headroom_used == 0 {
             self.groups[index].is_pausing = false;
             self.pausing -= 1;
@@ -591,7 +596,7 @@ impl Pools {
         let ports = self.to_host.len();
         let priority_of = |index: usize| Priority((index / ports) as u8);
         let (mut stored, mut pausing) = (0, 0);
-        let mut held = vec![(0, 0); self.ingress.len()];
+        let mut sums = vec![(0, 0); self.ingress.len()];
         for (index, group) in self.groups.iter().enumerate() {
             stored += group.used + group.headroom_used;
             pausing += u32::from(group.is_pausing);
@@ -599,27 +604,27 @@ impl Pools {
                 return Some(format!("group {index} has {} bytes of headroom", group.headroom_used));
             }
             if let Some(pool) = self.pool_of_groups[priority_of(index).index()] {
-                held[pool].0 += shared(self.profile(pool, priority_of(index)), group.used);
-                held[pool].1 += group.headroom_used;
+                sums[pool].0 += shared(self.profile(pool, priority_of(index)), group.used);
+                sums[pool].1 += group.headroom_used;
             }
         }
-        for (IngressPool { pool, headroom_size, headroom_used, .. }, held) in self.ingress.iter().zip(held) {
-            let is_sound = (pool.shared_used, *headroom_used) == held
+        for (IngressPool { pool, headroom_size, headroom_used, .. }, sum) in self.ingress.iter().zip(sums) {
+            let is_sound = (pool.shared_used, *headroom_used) == sum
                 && pool.shared_used <= pool.shared_size
                 && headroom_used <= headroom_size;
             if !is_sound {
-                return Some(format!("groups hold {held:?} of {pool:?} with headroom {headroom_used}"));
+                return Some(format!("groups hold {sum:?} of {pool:?} with headroom {headroom_used}"));
             }
         }
-        let mut held = vec![0; self.egress.len()];
+        let mut sums = vec![0; self.egress.len()];
         for (index, used) in self.queues.iter().enumerate() {
             if let Some(pool) = self.pool_of_queues[priority_of(index).index()] {
-                held[pool] += shared(self.egress[pool].profile(priority_of(index)), *used);
+                sums[pool] += shared(self.egress[pool].profile(priority_of(index)), *used);
             }
         }
-        for (pool, held) in self.egress.iter().zip(held) {
-            if pool.shared_used != held || held > pool.shared_size {
-                return Some(format!("queues hold {held} of {pool:?}"));
+        for (pool, sum) in self.egress.iter().zip(sums) {
+            if pool.shared_used != sum || sum > pool.shared_size {
+                return Some(format!("queues hold {sum} of {pool:?}"));
             }
         }
         let queued: u64 = self.queues.iter().sum();
@@ -689,7 +694,7 @@ mod tests {
         assert_eq!(changes(&mut pools), [(1, true)]);
         assert_eq!(pools.admit(passage(0, LOSSLESS, 71)), Admission::Dropped(DropCause::Headroom), "270");
         assert_eq!(pools.admit(passage(0, LOSSLESS, 70)), Admission::Stored);
-        assert_eq!(changes(&mut pools), [(0, true)], "the lost frame asked for it");
+        assert_eq!(changes(&mut pools), [(0, true)], "the lost frame requested it");
         pools.release(passage(1, LOSSLESS, 200));
         assert_eq!(changes(&mut pools), [(1, false)]);
         pools.release(passage(0, LOSSLESS, 1_080));
@@ -709,7 +714,7 @@ mod tests {
             pools.admit(passage(0, LOSSLESS, 510));
             let idle_host = if pauses_hosts { vec![(1, true)] } else { vec![] };
             let expected = [vec![(0, true)], idle_host, vec![(2, true)]].concat();
-            assert_eq!(changes(&mut pools), expected, "of port 1 nothing is held");
+            assert_eq!(changes(&mut pools), expected, "of port 1 nothing is used");
             // Within its reserve the group of port 2 uses nothing of the full pool, so its pause ends.
             pools.release(passage(2, LOSSLESS, 30));
             assert_eq!(changes(&mut pools), [(2, false)]);
@@ -728,7 +733,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_groups_and_queues_drop_what_is_lossy() {
+    fn limits_of_groups_and_queues_drop_lossy_frames() {
         let mut plan = plan();
         plan.ingress[0].pool.profiles =
             [Profile { reserved_bytes: 0, limit: Some(XoffSpec::Static { bytes: 300 }) }; 8];
@@ -750,7 +755,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn pools_hold_what_their_owners_hold_whatever_comes_and_goes(
+        fn pools_contain_the_sum_of_their_owners_in_any_sequence(
             limit in prop_oneof![(1..2_000_u64).prop_map(|bytes| XoffSpec::Static { bytes }), Just(HALF)],
             lossy_limit in prop::option::of(prop_oneof![(1..900_u64).prop_map(|bytes| XoffSpec::Static { bytes }), Just(HALF)]),
             (reserved_bytes, lossy_reserved, egress_bytes) in (0..40_u64, 0..10_u64, 500..1_300_u64),
@@ -772,7 +777,7 @@ mod tests {
             plan.lossless.headroom_bytes = vec![headroom; PORTS];
             let mut pools = Pools::new(plan);
             let mut frames: Vec<Passage> = Vec::new();
-            let mut asked = std::collections::BTreeSet::new();
+            let mut pausing = std::collections::BTreeSet::new();
             for (ingress, egress, is_lossless, charge, leaves) in steps {
                 let priority = if is_lossless { LOSSLESS } else { LOSSY };
                 let frame = Passage { ingress, egress, priority, charge };
@@ -782,7 +787,7 @@ mod tests {
                     frames.push(frame);
                 }
                 while let Some(PauseChange { ingress, is_start, .. }) = pools.next_change() {
-                    let is_new = if is_start { asked.insert(ingress) } else { asked.remove(&ingress) };
+                    let is_new = if is_start { pausing.insert(ingress) } else { pausing.remove(&ingress) };
                     prop_assert!(is_new);
                 }
                 prop_assert_eq!(pools.fault(), None);
@@ -790,10 +795,10 @@ mod tests {
             }
             frames.drain(..).for_each(|frame| pools.release(frame));
             while let Some(PauseChange { ingress, is_start, .. }) = pools.next_change() {
-                prop_assert!(!is_start && asked.remove(&ingress));
+                prop_assert!(!is_start && pausing.remove(&ingress));
             }
             prop_assert_eq!(pools.fault(), None);
-            prop_assert!(asked.is_empty() && pools.stored() == 0, "an empty buffer needs no pause");
+            prop_assert!(pausing.is_empty() && pools.stored() == 0, "an empty buffer needs no pause");
         }
     }
 }

@@ -21,7 +21,7 @@
 
 use super::buffer::SharedBuffer;
 use crate::packet::Priority;
-use crate::switch::queue::{EgressPort, Held};
+use crate::switch::queue::{BufferedFrame, EgressPort};
 use units::{ByteTime, Instant, Span, State};
 
 /// Preamble and start delimiter. IEEE 802.3-2022, 4.2.3.2.
@@ -154,7 +154,7 @@ impl PauseEnd {
 #[derive(Clone, Debug, State)]
 struct Readout {
     egress: u16,
-    held: Held,
+    buffered: BufferedFrame,
     frame: OnLink,
     /// Whole cells that the frame occupied, and the part that the accounts still include [bytes].
     charge: u64,
@@ -167,8 +167,8 @@ struct Readout {
 
 impl Readout {
     /// A frame whose transmission starts: all of it is in the buffer.
-    fn new(egress: u16, held: Held, frame: OnLink, charge: u64) -> Self {
-        Self { egress, held, frame, charge, left: charge, end: frame.end(), due: Instant::NEVER }
+    fn new(egress: u16, buffered: BufferedFrame, frame: OnLink, charge: u64) -> Self {
+        Self { egress, buffered, frame, charge, left: charge, end: frame.end(), due: Instant::NEVER }
     }
 
     /// The part of the charge in the buffer at `now` [bytes].
@@ -230,8 +230,8 @@ impl Readouts {
 
     #[cold]
     fn suspend_all(&mut self, buffer: &mut SharedBuffer) {
-        for Readout { egress, held, left, .. } in self.frames.drain(..) {
-            buffer.read_out(egress, held, left);
+        for Readout { egress, buffered, left, .. } in self.frames.drain(..) {
+            buffer.read_out(egress, buffered, left);
         }
         self.is_suspended = true;
         self.due = Instant::NEVER;
@@ -248,13 +248,13 @@ impl Readouts {
             return;
         }
         for (egress, port) in (0..).zip(ports) {
-            let Some((held, frame)) = port.being_read(now) else { continue };
-            let charge = buffer.charge(held.frame_bytes);
-            let mut readout = Readout::new(egress, held, frame, charge);
+            let Some((buffered, frame)) = port.being_read(now) else { continue };
+            let charge = buffer.charge(buffered.frame_bytes);
+            let mut readout = Readout::new(egress, buffered, frame, charge);
             readout.left = readout.left_at(self.release, now);
             if readout.left > 0 {
-                buffer.store(held.ingress, held.priority, readout.left);
-                buffer.begin_readout(egress, held, readout.left);
+                buffer.store(buffered.ingress, buffered.priority, readout.left);
+                buffer.begin_readout(egress, buffered, readout.left);
                 self.frames.push(readout);
             }
         }
@@ -265,16 +265,16 @@ impl Readouts {
     pub(in crate::switch) fn begin(
         &mut self,
         egress: u16,
-        held: Held,
+        buffered: BufferedFrame,
         frame: OnLink,
         buffer: &mut SharedBuffer,
     ) {
         let now = frame.start;
         let frame = OnLink { start: frame.start + self.inside, ..frame };
-        let charge = buffer.charge(held.frame_bytes);
-        self.frames.push(Readout::new(egress, held, frame, charge));
-        buffer.begin_readout(egress, held, charge);
-        if buffer.any_asking() && self.may_end_by(held, buffer) {
+        let charge = buffer.charge(buffered.frame_bytes);
+        self.frames.push(Readout::new(egress, buffered, frame, charge));
+        buffer.begin_readout(egress, buffered, charge);
+        if buffer.any_requesting() && self.may_end_by(buffered, buffer) {
             self.advance(now + Span(1), buffer);
             self.watch(buffer);
         } else if self.frames.len() > self.frames_max {
@@ -284,8 +284,8 @@ impl Readouts {
     }
 
     /// Whether a frame whose transmission starts may end a pause sooner.
-    fn may_end_by(&mut self, held: Held, buffer: &SharedBuffer) -> bool {
-        let end = buffer.pause_end(held.ingress, held.priority);
+    fn may_end_by(&mut self, buffered: BufferedFrame, buffer: &SharedBuffer) -> bool {
+        let end = buffer.pause_end(buffered.ingress, buffered.priority);
         self.again_at_free = self.again_at_free.min(end.again_at_free);
         end.surplus.iter().any(|surplus| surplus.is_near()) || buffer.free_at_most() >= self.again_at_free
     }
@@ -296,7 +296,7 @@ impl Readouts {
         self.frames.retain_mut(|readout| {
             let left = readout.left_at(release, now);
             if left < readout.left {
-                buffer.read_out(readout.egress, readout.held, readout.left - left);
+                buffer.read_out(readout.egress, readout.buffered, readout.left - left);
                 readout.left = left;
             }
             left > 0
@@ -306,13 +306,13 @@ impl Readouts {
     /// Recomputes when a cell may next end a pause. The accounts must be up to date.
     pub(in crate::switch) fn watch(&mut self, buffer: &SharedBuffer) {
         (self.due, self.again_at_free) = (Instant::NEVER, u64::MAX);
-        let is_asking = buffer.any_asking();
+        let is_asking = buffer.any_requesting();
         for readout in &mut self.frames {
             readout.due = Instant::NEVER;
             if !is_asking {
                 continue;
             }
-            let end = buffer.pause_end(readout.held.ingress, readout.held.priority);
+            let end = buffer.pause_end(readout.buffered.ingress, readout.buffered.priority);
             for bytes in end.surplus.iter().filter_map(|surplus| surplus.of_frame(readout.left)) {
                 let free = readout.charge - readout.left + bytes;
                 readout.due = readout.due.min(self.release.free_at(&readout.frame, free));
@@ -329,7 +329,8 @@ impl Readouts {
         buffer: &mut SharedBuffer,
     ) -> Vec<(u16, Priority)> {
         let due = self.frames.iter().filter(|readout| readout.due <= now);
-        let mut groups: Vec<_> = due.map(|readout| (readout.held.ingress, readout.held.priority)).collect();
+        let mut groups: Vec<_> =
+            due.map(|readout| (readout.buffered.ingress, readout.buffered.priority)).collect();
         groups.sort_unstable();
         groups.dedup();
         self.advance(now + Span(1), buffer);
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_holds_of_a_frame_is_integrated_over_its_cells() {
+    fn the_unread_part_of_a_frame_is_integrated_over_its_cells() {
         let frame = frame(1_000, 600);
         let all = 256 * 5_280 + 256 * 10_400 + 88 * 12_160;
         assert_eq!(CELLS.byte_ps(&frame, Instant(1_000), Instant(90_000)), all);
@@ -394,15 +395,16 @@ mod tests {
         let rest = bytes % cell;
         let twice_in_cells = bytes * (bytes + cell + 16) - rest * (cell - rest);
         for (release, twice) in [(Release::End, 2 * bytes * (bytes + 8)), (CELLS, twice_in_cells)] {
-            let held = (0..period).step_by(7).map(|at| u64::from(release.unread_bytes(&frame, Instant(at))));
-            let measured = held.sum::<u64>() / period.div_ceil(7);
+            let buffered =
+                (0..period).step_by(7).map(|at| u64::from(release.unread_bytes(&frame, Instant(at))));
+            let measured = buffered.sum::<u64>() / period.div_ceil(7);
             let expected = twice / (4 * (bytes + 20));
             assert!(measured.abs_diff(expected) <= 2, "{release:?}: {measured} for {expected}");
         }
     }
 
     #[test]
-    fn a_frame_has_to_free_what_the_others_cannot() {
+    fn a_frame_must_free_the_bytes_that_the_others_cannot() {
         let surplus = Surplus { bytes: 700, reading: 1_000 };
         assert!(surplus.is_near() && !Surplus { bytes: 1_001, ..surplus }.is_near());
         // The others free 600 and 400 at most.
@@ -466,7 +468,7 @@ mod tests {
         readouts: Readouts,
         /// Removes every cell when it leaves: its time and its group.
         cells: Option<Vec<(Instant, u16, Priority)>>,
-        waiting: Vec<Held>,
+        waiting: Vec<BufferedFrame>,
         log: Vec<String>,
     }
 
@@ -529,9 +531,9 @@ mod tests {
             self.log.extend(changes.into_iter().map(|change| format!("{now:?} {change:?}")));
         }
 
-        fn arrive(&mut self, held: Held, now: Instant) {
+        fn arrive(&mut self, buffered: BufferedFrame, now: Instant) {
             self.leave_before(now);
-            let Held { ingress, priority, frame_bytes } = held;
+            let BufferedFrame { ingress, priority, frame_bytes } = buffered;
             let charge = self.buffer.charge(frame_bytes);
             let frame = Passage { ingress, egress: 0, priority, charge };
             let (admission, was_pausing) = if self.cells.is_some() {
@@ -541,7 +543,7 @@ mod tests {
             } else {
                 admit(&mut self.buffer, &mut Some(&mut self.readouts), frame, 0, now)
             };
-            self.log.push(format!("{now:?} {held:?} {admission:?}"));
+            self.log.push(format!("{now:?} {buffered:?} {admission:?}"));
             self.note_changes(now);
             if let Some(was_pausing) = was_pausing {
                 let has_begun = !was_pausing && self.buffer.is_pausing(ingress, priority);
@@ -550,23 +552,23 @@ mod tests {
                 }
             }
             if admission == Admission::Stored {
-                self.waiting.push(held);
+                self.waiting.push(buffered);
             }
         }
 
         fn depart(&mut self, place: usize, now: Instant) {
             self.leave_before(now + Span(1));
-            let held = self.waiting.remove(place % self.waiting.len());
+            let buffered = self.waiting.remove(place % self.waiting.len());
             let byte_time = Rate::from_gbps(400).byte_time();
-            let frame = OnLink { start: now, byte_time, frame_bytes: held.frame_bytes };
-            self.readouts.begin(0, held, frame, &mut self.buffer);
+            let frame = OnLink { start: now, byte_time, frame_bytes: buffered.frame_bytes };
+            self.readouts.begin(0, buffered, frame, &mut self.buffer);
             if let Some(cells) = &mut self.cells {
                 let frame = OnLink { start: now + self.readouts.inside, ..frame };
                 let ends =
-                    (1..=held.frame_bytes).map(|byte| self.readouts.release.free_at(&frame, byte.into()));
+                    (1..=buffered.frame_bytes).map(|byte| self.readouts.release.free_at(&frame, byte.into()));
                 let mut ends: Vec<_> = ends.collect();
                 ends.dedup();
-                cells.extend(ends.into_iter().map(|at| (at, held.ingress, held.priority)));
+                cells.extend(ends.into_iter().map(|at| (at, buffered.ingress, buffered.priority)));
             }
         }
 
@@ -578,7 +580,7 @@ mod tests {
                     self.depart(usize::from(ingress) + bytes as usize, now);
                 } else {
                     let priority = if is_lossless { LOSSLESS } else { Priority(0) };
-                    self.arrive(Held { ingress, priority, frame_bytes: bytes }, now);
+                    self.arrive(BufferedFrame { ingress, priority, frame_bytes: bytes }, now);
                 }
             }
             self.leave_before(Instant::NEVER);

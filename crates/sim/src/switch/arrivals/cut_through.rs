@@ -55,7 +55,7 @@ impl Incoming {
     /// Defers frames that have not arrived completely by `end`, and adds those to `arrivals` that now have.
     /// The arrivals for each port are then in order of (time, ingress port). Returns the added frames.
     #[inline(never)]
-    pub(in crate::switch) fn settle(
+    pub(in crate::switch) fn complete_arrivals(
         &mut self,
         end: Instant,
         arrivals: &mut Arrivals,

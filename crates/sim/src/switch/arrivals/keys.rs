@@ -1,4 +1,4 @@
-//! Sort keys of arrivals, by egress port.
+//! Sort keys of the arrivals of a window, by egress port.
 //!
 //! Each port has a row of fixed length, so that appending a key takes few instructions. Ports with more
 //! arrivals than a row holds have lists.
@@ -94,39 +94,39 @@ impl Lanes {
 
     /// Removes the keys of a port that `keep`, which may change them, rejects.
     pub(in crate::switch) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut ArrivalKey) -> bool) {
-        let mut turns = self.of(egress).to_vec();
-        turns.retain_mut(|turn| keep(turn));
+        let mut keys = self.of(egress).to_vec();
+        keys.retain_mut(|key| keep(key));
         self.clear(egress);
         let mut lanes = self.open();
-        turns.into_iter().for_each(|turn| lanes.push(egress, turn));
+        keys.into_iter().for_each(|key| lanes.push(egress, key));
     }
 }
 
 impl OpenLanes<'_> {
     /// Appends a key to its port, unless that is [`NOWHERE`].
     #[inline(always)]
-    pub(in crate::switch) fn push(&mut self, egress: usize, turn: ArrivalKey) {
+    pub(in crate::switch) fn push(&mut self, egress: usize, key: ArrivalKey) {
         let Some(count) = self.counts.get_mut(egress) else {
             assert_eq!(egress, NOWHERE, "a switch has a lane for each of its ports");
             return;
         };
-        if let Some(place) = self.rows[egress].get_mut(usize::from(*count)) {
-            *place = turn;
+        if let Some(slot) = self.rows[egress].get_mut(usize::from(*count)) {
+            *slot = key;
             *count += 1;
         } else {
-            self.push_listed(egress, turn);
+            self.push_listed(egress, key);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn push_listed(&mut self, egress: usize, turn: ArrivalKey) {
+    fn push_listed(&mut self, egress: usize, key: ArrivalKey) {
         let (count, list) = (&mut self.counts[egress], &mut self.lists[egress]);
         if *count != LISTED {
             *count = LISTED;
             list.clear();
             list.extend_from_slice(&self.rows[egress]);
         }
-        list.push(turn);
+        list.push(key);
     }
 }

@@ -1,4 +1,5 @@
-//! Frames that arrive at a switch in a window, by egress port and time.
+//! Arrivals of a window at a switch: each frame once, with sort keys (time and index) for each egress port; the
+//! arrivals of one port, or of all ports merged, in order of time.
 
 pub(crate) mod cut_through;
 pub(crate) mod keys;
@@ -46,8 +47,8 @@ impl Arrivals {
             self.grow(inbox);
         }
         let room = &mut self.frames[self.count..self.count + inbox.len()];
-        self.count += inbox.take_before_into(end, room, |place, packet| {
-            *place = Stored { packet: *packet, ingress };
+        self.count += inbox.take_before_into(end, room, |slot, packet| {
+            *slot = Stored { packet: *packet, ingress };
         });
     }
 
@@ -66,12 +67,12 @@ impl Arrivals {
         let Self { origin, frames, count, lanes, control, .. } = self;
         let (frames, mut lanes) = (&frames[..*count], lanes.open());
         let mut keys = ArrivalKeys::new(*origin);
-        for (place, stored) in frames.iter().enumerate() {
+        for (index, stored) in frames.iter().enumerate() {
             let key = keys.next(stored.packet.at());
             if stored.packet.is_link_control() {
                 control.push(key);
             } else {
-                lanes.push(egress_of(stored, frames, place), key);
+                lanes.push(egress_of(stored, frames, index), key);
             }
         }
     }
@@ -99,7 +100,7 @@ impl Arrivals {
         let key = ArrivalKey::new(stored.packet.at(), self.origin, self.count);
         self.lanes.open().push(egress.into(), key);
         match self.frames.get_mut(self.count) {
-            Some(place) => *place = stored,
+            Some(slot) => *slot = stored,
             None => self.frames.push(stored),
         }
         self.count += 1;
@@ -118,17 +119,17 @@ impl Arrivals {
 
     /// Frames for port `egress`, in order of ingress ports unless they were sorted.
     pub(super) fn iter(&self, egress: usize) -> impl Iterator<Item = &Stored> {
-        self.lanes.of(egress).iter().map(|key| &self.frames[key.place()])
+        self.lanes.of(egress).iter().map(|key| &self.frames[key.index()])
     }
 
     /// Removes the frames for port `egress` that `keep`, which may change them, rejects.
     pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Stored) -> bool) {
         let Self { origin, frames, lanes, .. } = self;
         lanes.retain(egress, |key| {
-            let stored = &mut frames[key.place()];
+            let stored = &mut frames[key.index()];
             let stays = keep(stored);
             if stays {
-                *key = ArrivalKey::new(stored.packet.at(), *origin, key.place());
+                *key = ArrivalKey::new(stored.packet.at(), *origin, key.index());
             }
             stays
         });
@@ -137,7 +138,7 @@ impl Arrivals {
     /// Sorts the frames for port `egress` if they were added in any order.
     pub(super) fn sort_mixed(&mut self, egress: usize) {
         let Self { origin, frames, lanes, .. } = self;
-        lanes.of_mut(egress).sort_by_key(|key| (key.at(*origin), frames[key.place()].ingress));
+        lanes.of_mut(egress).sort_by_key(|key| (key.at(*origin), frames[key.index()].ingress));
     }
 
     /// Sorts the frames for port `egress` if ports were received in order.
@@ -148,7 +149,7 @@ impl Arrivals {
 
     /// Frames for port `egress`, sorted.
     #[inline]
-    pub(super) fn lineup(&mut self, egress: usize) -> PortArrivals<'_> {
+    pub(super) fn port_arrivals(&mut self, egress: usize) -> PortArrivals<'_> {
         let Self { origin, frames, lanes, .. } = self;
         PortArrivals { origin: *origin, before: origin.before(), keys: lanes.of(egress), frames }
     }
@@ -168,12 +169,12 @@ impl Arrivals {
         egress.resize(*count, 0);
         for port in ports {
             let keys = lanes.of(port.into());
-            keys.iter().for_each(|key| egress[key.place()] = port);
+            keys.iter().for_each(|key| egress[key.index()] = port);
             merged.extend_from_slice(keys);
             lanes.clear(port.into());
         }
         if is_mixed {
-            merged.sort_by_key(|key| (key.at(*origin), frames[key.place()].ingress));
+            merged.sort_by_key(|key| (key.at(*origin), frames[key.index()].ingress));
         } else {
             sort(merged);
         }
@@ -202,7 +203,7 @@ impl Merged<'_> {
     pub(super) fn pop(&mut self) -> Option<(&mut Stored, u16)> {
         let (key, others) = self.keys.split_first()?;
         self.keys = others;
-        Some((&mut self.frames[key.place()], self.egress[key.place()]))
+        Some((&mut self.frames[key.index()], self.egress[key.index()]))
     }
 }
 
@@ -241,15 +242,15 @@ impl PortArrivals<'_> {
 
     #[inline]
     pub(super) fn frame(&self, index: usize) -> &Stored {
-        let place = self.keys[index].place();
-        debug_assert!(place < self.frames.len(), "a key has the place of a frame");
+        let frame = self.keys[index].index();
+        debug_assert!(frame < self.frames.len(), "a key has the index of a frame");
         // SAFETY: keys are made with indices into the frames, see `Arrivals::frames`.
-        unsafe { self.frames.get_unchecked(place) }
+        unsafe { self.frames.get_unchecked(frame) }
     }
 
     #[inline]
     pub(super) fn frame_mut(&mut self, index: usize) -> &mut Stored {
-        &mut self.frames[self.keys[index].place()]
+        &mut self.frames[self.keys[index].index()]
     }
 
     /// Reborrows the same arrivals.
@@ -293,11 +294,11 @@ mod tests {
             }
             expected.sort();
             arrivals.sort(0);
-            let lineup = arrivals.lineup(0);
+            let port_arrivals = arrivals.port_arrivals(0);
             let found: Vec<_> =
-                (0..lineup.len()).map(|index| (lineup.at(index), lineup.frame(index).ingress)).collect();
+                (0..port_arrivals.len()).map(|index| (port_arrivals.at(index), port_arrivals.frame(index).ingress)).collect();
             prop_assert_eq!(found, expected);
-            prop_assert_eq!(lineup.at(lineup.len()), Instant::NEVER);
+            prop_assert_eq!(port_arrivals.at(port_arrivals.len()), Instant::NEVER);
         }
     }
 }

@@ -8,7 +8,7 @@
 use units::{Instant, Span};
 
 /// Bits of a key for the index.
-const PLACE_BITS: u32 = 32;
+const INDEX_BITS: u32 = 32;
 /// Added to each time, so that no key is a subnormal number, which processors are slow with.
 const BIAS: u64 = 1 << 30;
 /// The longest window whose times, with [`BIAS`], are those of positive numbers.
@@ -48,26 +48,26 @@ impl ArrivalKey {
     pub(in crate::switch) const LAST: Self = Self(f64::INFINITY.to_bits());
 
     #[inline]
-    pub(in crate::switch) const fn new(at: Instant, origin: Origin, place: usize) -> Self {
-        Self(origin.until(at) << PLACE_BITS | place as u64)
+    pub(in crate::switch) const fn new(at: Instant, origin: Origin, index: usize) -> Self {
+        Self(origin.until(at) << INDEX_BITS | index as u64)
     }
 
     /// Arrival time.
     #[inline]
     pub(in crate::switch) const fn at(self, origin: Origin) -> Instant {
-        Instant(origin.0.wrapping_add(self.0 >> PLACE_BITS))
+        Instant(origin.0.wrapping_add(self.0 >> INDEX_BITS))
     }
 
     /// The key greater than those of all arrivals up to `now`, and of no others. `before` is
     /// [`Origin::before`] of the origin of the window.
     #[inline]
     pub(in crate::switch) const fn after(now: Instant, before: Origin) -> Self {
-        Self(before.until(now) << PLACE_BITS)
+        Self(before.until(now) << INDEX_BITS)
     }
 
     #[inline]
-    pub(in crate::switch) const fn place(self) -> usize {
-        (self.0 & ((1 << PLACE_BITS) - 1)) as usize
+    pub(in crate::switch) const fn index(self) -> usize {
+        (self.0 & ((1 << INDEX_BITS) - 1)) as usize
     }
 
     #[inline]
@@ -86,31 +86,31 @@ impl ArrivalKeys {
     /// Starts at index 0.
     #[inline]
     pub(in crate::switch) const fn new(origin: Origin) -> Self {
-        Self { next: origin.0.wrapping_neg() << PLACE_BITS }
+        Self { next: origin.0.wrapping_neg() << INDEX_BITS }
     }
 
     /// Key of the next frame, which arrives at `at`.
     #[inline]
     pub(in crate::switch) const fn next(&mut self, at: Instant) -> ArrivalKey {
-        let turn = ArrivalKey((at.0 << PLACE_BITS).wrapping_add(self.next));
+        let key = ArrivalKey((at.0 << INDEX_BITS).wrapping_add(self.next));
         self.next += 1;
-        turn
+        key
     }
 }
 
 /// Keys sorted by one network.
 pub(in crate::switch) const BLOCK: usize = 16;
 
-/// Sorts `turns`.
-pub(in crate::switch) fn sort(turns: &mut [ArrivalKey]) {
-    let count = turns.len();
+/// Sorts `keys`.
+pub(in crate::switch) fn sort(keys: &mut [ArrivalKey]) {
+    let count = keys.len();
     let mut row = [ArrivalKey::LAST; 2 * BLOCK];
     if let Some(first) = row.get_mut(..count) {
-        first.copy_from_slice(turns);
+        first.copy_from_slice(keys);
         sort_row(&mut row, count);
-        turns.copy_from_slice(&row[..count]);
+        keys.copy_from_slice(&row[..count]);
     } else {
-        turns.sort_unstable();
+        keys.sort_unstable();
     }
 }
 
@@ -141,19 +141,19 @@ fn sort_two_blocks(row: &mut [ArrivalKey; 2 * BLOCK], count: usize) {
     block[..BLOCK].copy_from_slice(&row[..BLOCK]);
     // The write index never overtakes the read index. Both blocks end with [`ArrivalKey::LAST`].
     let (mut left, mut right) = (0, BLOCK);
-    for place in 0..count {
+    for index in 0..count {
         let (first, second) = (block[left], row.get(right).copied().unwrap_or(ArrivalKey::LAST));
         let is_left = first < second;
-        row[place] = if is_left { first } else { second };
+        row[index] = if is_left { first } else { second };
         left += usize::from(is_left);
         right += usize::from(!is_left);
     }
 }
 
-/// Sorts the first `count` of `turns`. Enough [`ArrivalKey::LAST`] follow to fill a block.
+/// Sorts the first `count` of `keys`. Enough [`ArrivalKey::LAST`] follow to fill a block.
 #[inline]
-fn sort_first(turns: &mut [ArrivalKey], count: usize) {
-    let Some(block) = turns.first_chunk_mut::<BLOCK>() else { return };
+fn sort_first(keys: &mut [ArrivalKey], count: usize) {
+    let Some(block) = keys.first_chunk_mut::<BLOCK>() else { return };
     match count {
         ..=4 => sort_by(block, sort_4),
         5..=8 => sort_by(block, sort_8),
@@ -231,13 +231,13 @@ mod tests {
         ) {
             let start = Instant(77);
             let origin = Origin::new(start);
-            let mut turns: Vec<ArrivalKey> =
-                times.iter().enumerate().map(|(place, time)| ArrivalKey::new(start + Span(*time), origin, place)).collect();
+            let mut keys: Vec<ArrivalKey> =
+                times.iter().enumerate().map(|(index, time)| ArrivalKey::new(start + Span(*time), origin, index)).collect();
             let mut expected: Vec<(u64, usize)> = times.into_iter().zip(0..).collect();
             expected.sort_unstable();
-            sort(&mut turns);
+            sort(&mut keys);
             let found: Vec<(u64, usize)> =
-                turns.iter().map(|turn| (turn.at(origin).since(start).0, turn.place())).collect();
+                keys.iter().map(|key| (key.at(origin).since(start).0, key.index())).collect();
             prop_assert_eq!(found, expected);
         }
     }
@@ -248,10 +248,10 @@ mod tests {
         // 5.3.4, theorem Z).
         for count in 2..=BLOCK {
             for bits in 0..1_u64 << count {
-                let turn =
-                    |place: usize| ArrivalKey::new(Instant(bits >> place & 1), Origin::new(Instant::ZERO), 0);
+                let key =
+                    |index: usize| ArrivalKey::new(Instant(bits >> index & 1), Origin::new(Instant::ZERO), 0);
                 let mut row = [ArrivalKey::LAST; 2 * BLOCK];
-                (0..count).for_each(|place| row[place] = turn(place));
+                (0..count).for_each(|index| row[index] = key(index));
                 sort_block(&mut row, count);
                 assert!(row.is_sorted() && row[count - 1] < ArrivalKey::LAST, "{bits:b}");
             }

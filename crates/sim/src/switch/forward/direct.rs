@@ -47,9 +47,9 @@ impl EgressSelection<'_> {
         forward: &mut F,
     ) {
         let Self { loads, stranded, .. } = self;
-        arrivals.select_egress(|stored, arrivals, place| {
+        arrivals.select_egress(|stored, arrivals, index| {
             if PREFETCHES {
-                prefetch_routes(&routes, &arrivals[place..]);
+                prefetch_routes(&routes, &arrivals[index..]);
             }
             let hops = routes.next_hops(stored.packet.destination());
             choose(&stored.packet, hops, forward, loads).unwrap_or_else(|| {

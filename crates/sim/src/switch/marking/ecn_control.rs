@@ -5,7 +5,7 @@
 //! port, with the same result as at its end: everything that happened in it is known by then. So a port
 //! without events costs nothing.
 
-use super::ecn_law::{Cause, EcnLaw, MarkingRange, Scale, Seen};
+use super::ecn_law::{Cause, EcnLaw, IntervalStatistics, MarkingRange, Scale};
 use crate::packet::Priority;
 use crate::switch::admission::readout::{OnLink, Release};
 use units::{Instant, Span, State};
@@ -22,7 +22,7 @@ pub(crate) struct ThresholdChange {
     pub(crate) before: MarkingRange,
     pub(crate) after: MarkingRange,
     /// Observations of the last interval.
-    pub(crate) seen: Seen,
+    pub(crate) statistics: IntervalStatistics,
 }
 
 impl ThresholdChange {
@@ -41,7 +41,7 @@ impl ThresholdChange {
             Cause::LongQueue => "the queue is long",
             Cause::Incast => "many ports send",
         };
-        let Self { before, after, seen, .. } = self;
+        let Self { before, after, statistics, .. } = self;
         format!(
             "Kmin from {} to {} and Kmax from {} to {} bytes, as {cause}: link used for {} %, {} bytes waiting on average, \
              from {} port{}",
@@ -49,10 +49,10 @@ impl ThresholdChange {
             after.kmin_bytes,
             before.kmax_bytes,
             after.kmax_bytes,
-            u128::from(seen.busy.0) * 100 / u128::from(interval.0),
-            seen.queue_byte_ps / u128::from(interval.0),
-            seen.ingress_ports,
-            if seen.ingress_ports == 1 { "" } else { "s" },
+            u128::from(statistics.busy.0) * 100 / u128::from(interval.0),
+            statistics.queue_byte_ps / u128::from(interval.0),
+            statistics.ingress_ports,
+            if statistics.ingress_ports == 1 { "" } else { "s" },
         )
     }
 }
@@ -100,14 +100,19 @@ impl Watched {
     }
 
     /// Ends the interval at `end` and returns its observations.
-    fn close(&mut self, end: Instant, busy: Span, release: Release) -> Seen {
+    fn close(&mut self, end: Instant, busy: Span, release: Release) -> IntervalStatistics {
         self.wait_until(end, release);
         let ingress_ports = self.ingress.iter().map(|word| word.count_ones()).sum();
-        let seen = Seen { busy, queue_byte_ps: self.queue_byte_ps, ingress_ports, marked: self.marked };
+        let statistics = IntervalStatistics {
+            busy,
+            queue_byte_ps: self.queue_byte_ps,
+            ingress_ports,
+            marked: self.marked,
+        };
         self.queue_byte_ps = 0;
         self.ingress.fill(0);
         self.marked = false;
-        seen
+        statistics
     }
 
     /// Whether no frame arrived during the interval.
@@ -262,13 +267,13 @@ impl EcnControl {
         self.busy = overhang;
         let mut moved = false;
         for watched in &mut self.watched {
-            let seen = watched.close(at, busy, self.release);
+            let statistics = watched.close(at, busy, self.release);
             let scale = watched.scale;
-            if let Some(cause) = watched.scale.take(&self.law, &seen) {
+            if let Some(cause) = watched.scale.take(&self.law, &statistics) {
                 self.changes += 1;
                 if self.log.len() < LOG_MAX {
                     let (priority, before, after) = (watched.priority, scale.range(), watched.scale.range());
-                    self.log.push(ThresholdChange { at, priority, cause, before, after, seen });
+                    self.log.push(ThresholdChange { at, priority, cause, before, after, statistics });
                 }
             }
             moved |= watched.scale != scale;
@@ -314,7 +319,7 @@ mod tests {
         control.note_mark(DATA);
         depart(&mut control, DATA, 3_000, us(8), us(13));
         depart(&mut control, Priority(6), 64, us(13), us(14));
-        let expected = Seen {
+        let expected = IntervalStatistics {
             busy: Span::from_us(2),
             queue_byte_ps: 20_000 * 1_000_000,
             ingress_ports: 2,
@@ -349,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_lowers_the_thresholds_to_their_bound_step_by_step() {
+    fn a_constant_queue_lowers_the_thresholds_to_their_bound_step_by_step() {
         let mut control = control();
         control.arrive(DATA, 0, 600_000, Instant::ZERO);
         let ranges: Vec<_> = [19, 20, 39, 40].map(|at| kmin_at(&control, us(at))).into();
@@ -382,13 +387,13 @@ mod tests {
         }
         let causes: Vec<_> = control.log.iter().map(|change| change.cause).collect();
         assert_eq!(causes[..4], [Cause::Incast, Cause::IdleLink, Cause::Incast, Cause::IdleLink]);
-        assert_eq!(control.changes(), 99, "one each way in each round; the last is not over");
+        assert_eq!(control.changes(), 99, "one down and one up in each round; the last is not over");
         // 4/5 times 5/4: back at the initial scale.
         assert_eq!(control.log.len(), LOG_MAX);
     }
 
     #[test]
-    fn a_change_is_told_with_the_figures_of_its_interval() {
+    fn a_change_is_logged_with_the_figures_of_its_interval() {
         let mut control = control();
         control.arrive(DATA, 0, 600_000, Instant::ZERO);
         control.arrive(Priority(6), 1, 64, us(1));
@@ -403,14 +408,14 @@ mod tests {
             "Kmin from 100000 to 80000 and Kmax from 400000 to 320000 bytes, as the queue is long: link used for 50 %, \
              600000 bytes waiting on average, from 0 ports"
         );
-        let told = |cause, ingress_ports| {
-            let seen = Seen { ingress_ports, ..change.seen };
-            let change = ThresholdChange { cause, seen, ..*change };
+        let logged = |cause, ingress_ports| {
+            let statistics = IntervalStatistics { ingress_ports, ..change.statistics };
+            let change = ThresholdChange { cause, statistics, ..*change };
             (change.kind(), change.detail(Span::from_us(10)))
         };
-        let (kind, text) = told(Cause::IdleLink, 1);
+        let (kind, text) = logged(Cause::IdleLink, 1);
         assert!(kind == "ecn_raised" && text.contains("as the link idles") && text.ends_with("from 1 port"));
-        let (kind, text) = told(Cause::Incast, 2);
+        let (kind, text) = logged(Cause::Incast, 2);
         assert!(
             kind == "ecn_lowered" && text.contains("as many ports send") && text.ends_with("from 2 ports")
         );
@@ -433,7 +438,7 @@ mod tests {
         };
         assert!(!repeats(0, 1_000), "nothing was sent before");
         assert!(repeats(1, 1_000));
-        assert!(repeats(2, 9_000), "what was seen has been judged");
+        assert!(repeats(2, 9_000), "the previous interval was evaluated");
         assert!(!repeats(3, 2_000_000), "a long queue counts towards a change");
     }
 
@@ -442,14 +447,14 @@ mod tests {
         #[test]
         fn when_intervals_are_judged_does_not_matter(
             steps in prop::collection::vec((0_u64..60_000_000, 0_u16..130, 1_u64..400_000, any::<bool>()), 1..60),
-            looks in prop::collection::vec(any::<bool>(), 60),
+            reads in prop::collection::vec(any::<bool>(), 60),
         ) {
             let (mut lazy, mut eager) = (control(), control());
             let (mut now, mut waiting) = (Instant::ZERO, 0);
-            for ((wait, ingress, bytes, marks), look) in steps.into_iter().zip(looks) {
+            for ((wait, ingress, bytes, marks), read) in steps.into_iter().zip(reads) {
                 let before = now;
                 now += Span(wait);
-                if look {
+                if read {
                     let mut at = before;
                     while at < now {
                         eager.advance(at);

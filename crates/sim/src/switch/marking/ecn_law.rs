@@ -34,7 +34,7 @@ fn share(value: u64, ppm: u64) -> u64 {
 
 /// Observations of a queue in one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct IntervalStatistics {
     /// Time for which the link was sending, whatever the priority.
     pub(crate) busy: Span,
     /// Integral of the queue over the interval [byte ps].
@@ -82,13 +82,13 @@ impl EcnLaw {
 
     /// The change that one interval supports, if any. `marked_before`: a frame was marked since the last
     /// change.
-    fn judge(&self, seen: &Seen, marked_before: bool) -> Option<Cause> {
-        let is_idle = seen.busy < self.busy_target;
-        let marked = marked_before || seen.marked;
-        match seen {
-            _ if seen.queue_byte_ps > self.queue_target => Some(Cause::LongQueue),
-            _ if is_idle && marked && seen.ingress_ports > 0 => Some(Cause::IdleLink),
-            _ if !is_idle && seen.marked && seen.ingress_ports >= self.spec.incast_degree => {
+    fn judge(&self, statistics: &IntervalStatistics, marked_before: bool) -> Option<Cause> {
+        let is_idle = statistics.busy < self.busy_target;
+        let marked = marked_before || statistics.marked;
+        match statistics {
+            _ if statistics.queue_byte_ps > self.queue_target => Some(Cause::LongQueue),
+            _ if is_idle && marked && statistics.ingress_ports > 0 => Some(Cause::IdleLink),
+            _ if !is_idle && statistics.marked && statistics.ingress_ports >= self.spec.incast_degree => {
                 Some(Cause::Incast)
             }
             _ => None,
@@ -133,9 +133,9 @@ impl Scale {
     }
 
     /// Evaluates one interval; returns the cause if the thresholds changed.
-    pub(crate) fn take(&mut self, law: &EcnLaw, seen: &Seen) -> Option<Cause> {
-        let cause = law.judge(seen, self.marked).filter(|&cause| law.step(self.ppm, cause) != self.ppm);
-        self.marked |= seen.marked;
+    pub(crate) fn take(&mut self, law: &EcnLaw, statistics: &IntervalStatistics) -> Option<Cause> {
+        let cause = law.judge(statistics, self.marked).filter(|&cause| law.step(self.ppm, cause) != self.ppm);
+        self.marked |= statistics.marked;
         let Some(cause) = cause else {
             self.in_a_row = 0;
             return None;
@@ -179,57 +179,61 @@ mod tests {
 
     const RANGE: MarkingRange = MarkingRange { kmin_bytes: 100_000, kmax_bytes: 400_000 };
     /// A full link, a queue of half the target, one source, no marks.
-    const CALM: Seen =
-        Seen { busy: Span(10_000_000), queue_byte_ps: 250_000 * 10_000_000, ingress_ports: 1, marked: false };
-    const IDLE: Seen = Seen { busy: Span(5_000_000), ..CALM };
+    const CALM: IntervalStatistics = IntervalStatistics {
+        busy: Span(10_000_000),
+        queue_byte_ps: 250_000 * 10_000_000,
+        ingress_ports: 1,
+        marked: false,
+    };
+    const IDLE: IntervalStatistics = IntervalStatistics { busy: Span(5_000_000), ..CALM };
     /// At 400 Gb/s 10 us are 500,000 bytes.
-    const LONG: Seen = Seen { queue_byte_ps: 500_001 * 10_000_000, ..CALM };
-    const INCAST: Seen = Seen { ingress_ports: 4, marked: true, ..CALM };
+    const LONG: IntervalStatistics = IntervalStatistics { queue_byte_ps: 500_001 * 10_000_000, ..CALM };
+    const INCAST: IntervalStatistics = IntervalStatistics { ingress_ports: 4, marked: true, ..CALM };
 
     fn law() -> EcnLaw {
         EcnLaw::new(PLAN, Rate::from_gbps(400))
     }
 
     /// Causes and final thresholds of a queue that starts with `RANGE`, after these intervals.
-    fn causes(intervals: &[Seen]) -> (Vec<Option<Cause>>, MarkingRange) {
+    fn causes(intervals: &[IntervalStatistics]) -> (Vec<Option<Cause>>, MarkingRange) {
         let mut scale = Scale::new(RANGE);
-        (intervals.iter().map(|seen| scale.take(&law(), seen)).collect(), scale.range())
+        (intervals.iter().map(|statistics| scale.take(&law(), statistics)).collect(), scale.range())
     }
 
     #[test]
     fn an_idle_link_raises_the_thresholds_once_for_each_time_that_frames_were_marked() {
-        let marked = Seen { marked: true, ..IDLE };
-        let (seen, range) = causes(&[IDLE, IDLE, IDLE, marked, IDLE, IDLE, IDLE]);
-        assert_eq!(seen, [None, None, None, None, Some(Cause::IdleLink), None, None]);
+        let marked = IntervalStatistics { marked: true, ..IDLE };
+        let (actual, range) = causes(&[IDLE, IDLE, IDLE, marked, IDLE, IDLE, IDLE]);
+        assert_eq!(actual, [None, None, None, None, Some(Cause::IdleLink), None, None]);
         assert_eq!(range, MarkingRange { kmin_bytes: 125_000, kmax_bytes: 500_000 });
     }
 
     #[test]
-    fn nothing_arriving_says_nothing() {
-        let silent = Seen { busy: Span(0), ingress_ports: 0, ..IDLE };
+    fn no_arrivals_change_nothing() {
+        let silent = IntervalStatistics { busy: Span(0), ingress_ports: 0, ..IDLE };
         assert_eq!(causes(&[INCAST, silent, silent, silent]).0, [None; 4]);
     }
 
     #[test]
     fn a_long_queue_and_an_incast_lower_them() {
-        let (seen, range) = causes(&[LONG, LONG, INCAST, INCAST]);
-        assert_eq!(seen, [None, Some(Cause::LongQueue), None, Some(Cause::Incast)]);
+        let (actual, range) = causes(&[LONG, LONG, INCAST, INCAST]);
+        assert_eq!(actual, [None, Some(Cause::LongQueue), None, Some(Cause::Incast)]);
         assert_eq!(range, MarkingRange { kmin_bytes: 64_000, kmax_bytes: 256_000 });
-        let at_target = Seen { queue_byte_ps: 500_000 * 10_000_000, ..LONG };
+        let at_target = IntervalStatistics { queue_byte_ps: 500_000 * 10_000_000, ..LONG };
         assert_eq!(causes(&[at_target, at_target]).0, [None, None]);
-        let few = Seen { ingress_ports: 3, ..INCAST };
+        let few = IntervalStatistics { ingress_ports: 3, ..INCAST };
         assert_eq!(causes(&[few, few]).0, [None, None]);
     }
 
     #[test]
     fn an_incast_that_leaves_the_link_idle_raises_them() {
-        let starved = Seen { busy: Span(9_000_000), ..INCAST };
+        let starved = IntervalStatistics { busy: Span(9_000_000), ..INCAST };
         assert_eq!(causes(&[starved, starved]).0, [None, Some(Cause::IdleLink)]);
     }
 
     #[test]
     fn one_interval_alone_changes_nothing() {
-        let idle = Seen { marked: true, ..IDLE };
+        let idle = IntervalStatistics { marked: true, ..IDLE };
         assert_eq!(causes(&[LONG, CALM, LONG, idle, LONG, idle]).0, [None; 6]);
     }
 
@@ -237,11 +241,11 @@ mod tests {
         #[test]
         fn the_bounds_hold_and_once_there_nothing_changes(
             intervals in prop::collection::vec(prop::sample::select(vec![CALM, IDLE, LONG, INCAST]), 0..200),
-            last in prop::sample::select(vec![LONG, Seen { marked: true, ..IDLE }]),
+            last in prop::sample::select(vec![LONG, IntervalStatistics { marked: true, ..IDLE }]),
         ) {
             let mut scale = Scale::new(RANGE);
-            for seen in intervals {
-                scale.take(&law(), &seen);
+            for statistics in intervals {
+                scale.take(&law(), &statistics);
                 prop_assert!((25_000..=400_000).contains(&scale.range().kmin_bytes));
                 prop_assert!((100_000..=1_600_000).contains(&scale.range().kmax_bytes));
             }

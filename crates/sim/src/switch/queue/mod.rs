@@ -1,4 +1,5 @@
-//! Egress port of a switch: a queue per priority in front of one transmitter.
+//! Egress port of a switch: a queue per priority in front of one transmitter; marking, WRED, pauses, credits and
+//! counters of dropped and marked frames.
 
 pub(crate) mod queued;
 pub(crate) mod schedule;
@@ -37,15 +38,15 @@ pub(crate) struct Stored {
 impl Stored {
     /// The buffer space that it occupies.
     #[inline]
-    pub(super) const fn held(&self) -> Held {
+    pub(super) const fn buffered(&self) -> BufferedFrame {
         let Self { packet, ingress } = self;
-        Held { ingress: *ingress, priority: packet.priority(), frame_bytes: packet.frame_bytes() }
+        BufferedFrame { ingress: *ingress, priority: packet.priority(), frame_bytes: packet.frame_bytes() }
     }
 }
 
 /// Buffer space occupied by a frame, by ingress port and priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, State)]
-pub(crate) struct Held {
+pub(crate) struct BufferedFrame {
     pub(super) ingress: u16,
     pub(super) priority: Priority,
     pub(super) frame_bytes: u32,
@@ -184,7 +185,7 @@ pub(crate) struct EgressPort {
     queued_bytes: u64,
     /// Queue length up to which an arrival is neither marked nor raises the maximum [bytes].
     #[state(skip)]
-    depth_known: u32,
+    quiet_depth: u32,
     /// The frame in transmission; valid until the transmitter is free.
     sending: Sending,
     // Next cache lines: two queues per line.
@@ -236,8 +237,9 @@ impl EgressPort {
         let is_strict = matches!(plan.scheduler, Scheduler::Strict);
         let marks_above = u16::try_from(marks_above_bytes / MARKING_STEP).unwrap_or(u16::MAX);
         // A frame that arrives at empty queues may be marked because of the frame in transmission.
-        let marks_alone = marks_above == 0;
-        let is_plain = is_strict && !marks_alone && plan.control.is_none() && plan.credits.is_none();
+        let marks_at_empty_queues = marks_above == 0;
+        let is_plain =
+            is_strict && !marks_at_empty_queues && plan.control.is_none() && plan.credits.is_none();
         Self {
             transmitter: Transmitter::of(links.link(plan.wire, plan.changes)),
             to: plan.wire.to,
@@ -245,7 +247,7 @@ impl EgressPort {
             traits: if is_plain { PLAIN } else { 0 } | if reads { READS } else { 0 },
             marks_above,
             queued_bytes: 0,
-            depth_known: 0,
+            quiet_depth: 0,
             sending: Sending::NONE,
             queues: Default::default(),
             queue_max_bytes: 0,
@@ -394,13 +396,13 @@ impl EgressPort {
 
     /// The frame being read out of the buffer at `now`, if there is one, and the buffer space that it
     /// occupied.
-    pub(super) fn being_read(&self, now: Instant) -> Option<(Held, OnLink)> {
+    pub(super) fn being_read(&self, now: Instant) -> Option<(BufferedFrame, OnLink)> {
         if now >= self.transmitter.free_at() || self.sending == Sending::NONE {
             return None;
         }
         let sending = self.sending;
         let (ingress, priority, frame_bytes) = (sending.ingress(), sending.priority(), sending.frame_bytes());
-        Some((Held { ingress, priority, frame_bytes }, self.on_link()))
+        Some((BufferedFrame { ingress, priority, frame_bytes }, self.on_link()))
     }
 
     /// Delays the next frame, which must be queued, until `start` at least.
@@ -435,7 +437,7 @@ impl EgressPort {
     }
 
     /// Since when a queue that is paused at `now` has been blocked with frames in it; `None` if it is empty.
-    pub(super) fn held_since(&self, priority: Priority, now: Instant) -> Option<Instant> {
+    pub(super) fn paused_since(&self, priority: Priority, now: Instant) -> Option<Instant> {
         let first = self.queues[priority.index()].frames.front()?;
         Some(first.at(now).max(self.pause.since(priority)))
     }
@@ -457,7 +459,7 @@ impl EgressPort {
         priority: Priority,
         action: StormActionSpec,
         now: Instant,
-    ) -> Vec<Held> {
+    ) -> Vec<BufferedFrame> {
         self.pause.ignore(priority, now);
         self.counters.storms += 1;
         if action == StormActionSpec::Forward {
@@ -471,7 +473,7 @@ impl EgressPort {
             control.leave(priority, queue.bytes, now);
         }
         queue.frames.iter().for_each(|lost| self.drop_frame(lost.packet(), DropCause::Watchdog));
-        queue.frames.iter().map(Queued::held).collect()
+        queue.frames.iter().map(Queued::buffered).collect()
     }
 
     /// Ends a storm.
@@ -541,7 +543,7 @@ impl EgressPort {
         let (priority, before) = (stored.packet.priority(), self.queued_bytes);
         self.occupied |= priority.bit();
         self.queued_bytes += u64::from(stored.packet.frame_bytes());
-        if self.queued_bytes > self.depth_known.into() {
+        if self.queued_bytes > self.quiet_depth.into() {
             self.note_deep(stored, before, |port| port.queue_bytes(priority));
         }
         let Queue { frames, bytes } = &mut self.queues[priority.index()];
@@ -564,8 +566,8 @@ impl EgressPort {
     /// Updates the largest queue length.
     fn note_depth(&mut self, bytes: u64) {
         self.queue_max_bytes = self.queue_max_bytes.max(bytes);
-        let known = self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP);
-        self.depth_known = u32::try_from(known).unwrap_or(u32::MAX);
+        let noted = self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP);
+        self.quiet_depth = u32::try_from(noted).unwrap_or(u32::MAX);
     }
 
     /// Decides whether to mark a frame that arrives at a queue of `queue_bytes`.
@@ -619,7 +621,11 @@ impl EgressPort {
     /// Sends the frame that is due at `start`; returns its buffer space unless it was a pause frame. There
     /// must be a frame that may be sent.
     #[inline]
-    pub(crate) fn send_next<R>(&mut self, start: Instant, context: &mut Context<Packet, R>) -> Option<Held> {
+    pub(crate) fn send_next<R>(
+        &mut self,
+        start: Instant,
+        context: &mut Context<Packet, R>,
+    ) -> Option<BufferedFrame> {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
         if let Some(link_control) = update.or_else(|| self.urgent.pop_front()) {
             self.transmitter.transmit(&link_control, start, &mut context.outlet(self.to));
@@ -636,7 +642,12 @@ impl EgressPort {
 
     /// Sends the first frame of the `eligible` queue that the scheduler selects.
     #[inline]
-    fn send_from<R>(&mut self, eligible: u8, start: Instant, context: &mut Context<Packet, R>) -> Held {
+    fn send_from<R>(
+        &mut self,
+        eligible: u8,
+        start: Instant,
+        context: &mut Context<Packet, R>,
+    ) -> BufferedFrame {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             queues[priority.index()].frames.front().map_or(0, |first| first.packet().frame_bytes())
@@ -648,7 +659,7 @@ impl EgressPort {
         };
         let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
         let first = frames.front().expect("the occupied bit of an empty queue is clear");
-        let (sent, bytes) = (first.held(), u64::from(first.packet().frame_bytes()));
+        let (sent, bytes) = (first.buffered(), u64::from(first.packet().frame_bytes()));
         *queue_bytes -= bytes;
         self.queued_bytes -= bytes;
         self.transmitter.transmit(first.packet(), start, &mut context.outlet(self.to));
@@ -671,12 +682,12 @@ impl EgressPort {
 
 /// Removes a frame in transmission from the buffer; returns true when its group no longer needs its pause.
 #[inline]
-pub(super) fn release(buffer: &mut SharedBuffer, sent: Held) -> bool {
+pub(super) fn release(buffer: &mut SharedBuffer, sent: BufferedFrame) -> bool {
     buffer.release(sent.ingress, sent.priority, buffer.charge(sent.frame_bytes))
 }
 
 impl EgressPort {
-    /// Whether the port has seen no frame since the run began: its state is the initial one.
+    /// Whether the port has received no frame since the start of the run: its state is the initial one.
     fn is_untouched(&self) -> bool {
         self.transmitter.frames() == 0
             && !self.transmitter.may_change()

@@ -4,7 +4,7 @@
 //! simulated time. The bits above them store the ingress port.
 
 use crate::packet::Packet;
-use crate::switch::queue::{Held, Stored};
+use crate::switch::queue::{BufferedFrame, Stored};
 use engine::Message;
 use units::{Cycle, Instant, State};
 
@@ -19,7 +19,8 @@ pub(in crate::switch) struct Queued {
     packet: Packet,
 }
 
-const _: () = assert!(size_of::<Queued>() == 32, "queues are what large fabrics take the most memory for");
+const _: () =
+    assert!(size_of::<Queued>() == 32, "queues are the largest part of the memory of large fabrics");
 
 impl Queued {
     #[inline(always)]
@@ -54,8 +55,8 @@ impl Queued {
 
     /// Buffer space that it occupies.
     #[inline]
-    pub(in crate::switch) fn held(&self) -> Held {
-        Stored { packet: self.packet, ingress: self.ingress() }.held()
+    pub(in crate::switch) fn buffered(&self) -> BufferedFrame {
+        Stored { packet: self.packet, ingress: self.ingress() }.buffered()
     }
 }
 
@@ -79,8 +80,8 @@ mod tests {
     fn a_frame_keeps_its_port_and_its_time() {
         for at in [0, 1, 1 << 31, (1 << 48) - 1, 1 << 48, (1 << 63) + 5].map(Instant) {
             let queued = Queued::new(&frame(Priority(3), u16::MAX, at));
-            let held = Held { ingress: u16::MAX, priority: Priority(3), frame_bytes: 1_000 };
-            assert_eq!(queued.held(), held);
+            let held = BufferedFrame { ingress: u16::MAX, priority: Priority(3), frame_bytes: 1_000 };
+            assert_eq!(queued.buffered(), held);
             for waited in [0, 1, 1 << 40, TIME_MASK] {
                 assert_eq!(queued.at(at + Span(waited)), at);
             }

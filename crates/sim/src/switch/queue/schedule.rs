@@ -1,4 +1,4 @@
-//! Selection of the priority that a port serves next.
+//! Scheduler of an egress port: strict priority or deficit weighted round robin.
 
 use crate::packet::Priority;
 use units::State;
@@ -42,17 +42,17 @@ pub(crate) struct Dwrr {
     #[state(skip)]
     quantum_bytes: [u32; Priority::COUNT],
     deficit_bytes: [u32; Priority::COUNT],
-    turn: u8,
+    current: u8,
 }
 
 impl Dwrr {
     pub(crate) const fn new(quantum_bytes: [u32; Priority::COUNT]) -> Self {
-        Self { quantum_bytes, deficit_bytes: [0; Priority::COUNT], turn: 0 }
+        Self { quantum_bytes, deficit_bytes: [0; Priority::COUNT], current: 0 }
     }
 
     fn pick(&mut self, eligible: u8, head_bytes: impl Fn(Priority) -> u32) -> Priority {
         loop {
-            let priority = Priority(self.turn);
+            let priority = Priority(self.current);
             let deficit = &mut self.deficit_bytes[priority.index()];
             if eligible & priority.bit() == 0 {
                 *deficit = 0;
@@ -64,8 +64,8 @@ impl Dwrr {
                 }
             }
             // The next priority receives its quantum when its round starts.
-            self.turn = (self.turn + 1) % Priority::COUNT as u8;
-            self.deficit_bytes[usize::from(self.turn)] += self.quantum_bytes[usize::from(self.turn)];
+            self.current = (self.current + 1) % Priority::COUNT as u8;
+            self.deficit_bytes[usize::from(self.current)] += self.quantum_bytes[usize::from(self.current)];
         }
     }
 }

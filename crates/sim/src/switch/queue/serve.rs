@@ -215,7 +215,7 @@ impl EgressPort {
     #[inline]
     fn pass<const IS_PLAIN: bool>(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
         let frame_bytes = stored.packet.frame_bytes();
-        if frame_bytes > self.depth_known {
+        if frame_bytes > self.quiet_depth {
             self.note_depth(frame_bytes.into());
         }
         self.transmitter.transmit(&stored.packet, now, outlet);
@@ -245,7 +245,7 @@ impl EgressPort {
         let packet = &arrivals.frame(index).packet;
         let (priority, before) = (packet.priority(), self.queued_bytes);
         self.queued_bytes += u64::from(packet.frame_bytes());
-        if self.queued_bytes > self.depth_known.into() {
+        if self.queued_bytes > self.quiet_depth.into() {
             self.note_deep_among(arrivals.again(), unsent, waiting.last, index, before);
         }
         waiting.occupied |= 1 << priority.0;

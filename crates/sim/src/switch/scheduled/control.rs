@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_says_what_was_put_in() {
+    fn a_message_is_decoded_as_encoded() {
         for is_grant in [false, true] {
             let control = Control {
                 is_grant,

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_come_in_turn_at_the_rate_and_never_exceed_what_was_asked_for() {
+    fn credits_are_granted_round_robin_at_the_rate_and_never_exceed_requests() {
         let mut credits = credits(1 << 20);
         credits.request(2, PRIORITY, 9_000);
         credits.request(5, PRIORITY, 100);

@@ -105,7 +105,7 @@ impl Element {
             }
             return;
         }
-        let (leaf, _) = self.directory.place(packet.destination());
+        let (leaf, _) = self.directory.location(packet.destination());
         if let Some(outlet) = &mut self.outlets[usize::from(leaf)] {
             let cells = Cells::unpack(packet.entropy);
             let span = outlet.up_rate.span_of(cells.bytes(self.format));

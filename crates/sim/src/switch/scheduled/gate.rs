@@ -19,7 +19,7 @@ pub(crate) struct GatePlan {
     /// Time from a fabric link until the other end acts.
     pub(crate) latency: Span,
     /// Messages are sent this long before the links are free.
-    pub(crate) ahead: Span,
+    pub(crate) lookahead: Span,
     /// On the first side of the fabric, which assigns cells to links: draws the link of the first cell of
     /// each packet.
     pub(crate) first_links: Option<Stream>,
@@ -60,7 +60,7 @@ impl Gate {
     /// When the next waiting message is sent; never if there is none.
     #[inline]
     pub(super) fn next_release(&self) -> Instant {
-        let at = |free: Instant| Instant(free.0.saturating_sub(self.plan.ahead.0));
+        let at = |free: Instant| Instant(free.0.saturating_sub(self.plan.lookahead.0));
         if !self.control.is_empty() {
             at(self.plan.bundle.control_free())
         } else if !self.data.is_empty() {
@@ -92,7 +92,7 @@ impl Gate {
         to: Destination,
         context: &mut Context<Packet, R>,
     ) {
-        let near = packet.at() + self.plan.ahead;
+        let near = packet.at() + self.plan.lookahead;
         let waiting = Waiting { packet, head, to };
         if self.data.is_empty() && self.control.is_empty() && self.plan.bundle.data_free() <= near {
             self.send_data(waiting, context);
@@ -109,7 +109,7 @@ impl Gate {
         to: Destination,
         context: &mut Context<Packet, R>,
     ) {
-        let near = packet.at() + self.plan.ahead;
+        let near = packet.at() + self.plan.lookahead;
         let waiting = Waiting { packet, head: packet.at(), to };
         if self.control.is_empty() && self.plan.bundle.control_free() <= near {
             self.send_control(waiting, context);

@@ -142,7 +142,7 @@ impl Leaf {
 
     /// Buffer space of packets in VOQs that arrived on a port [bytes].
     pub(crate) fn voq_bytes(&self, ingress: u16) -> u64 {
-        self.buffer.held_from(ingress)
+        self.buffer.bytes_from(ingress)
     }
 
     /// Maximum of the packets in reassembly [bytes].
@@ -201,7 +201,7 @@ impl Leaf {
             if (*inbox as usize) < self.ports.len() || !is_request {
                 self.voqs.prefetch_queue(packet.destination(), packet.priority());
             } else {
-                let (_, egress) = self.directory.place(packet.destination());
+                let (_, egress) = self.directory.location(packet.destination());
                 prefetch_item(&self.credits[usize::from(egress)]);
             }
         }
@@ -349,7 +349,7 @@ impl Leaf {
             let part = left.min(u32::MAX.into()) as u32;
             left -= u64::from(part);
             let request = Control { is_grant: false, port, priority, source: self.number, bytes: part };
-            let (leaf, _) = self.directory.place(port);
+            let (leaf, _) = self.directory.location(port);
             self.send_control(request, leaf, now, context);
         }
     }
@@ -379,7 +379,7 @@ impl Leaf {
         if is_grant {
             self.send_burst(port, priority, bytes, now, context);
         } else {
-            let (_, egress) = self.directory.place(port);
+            let (_, egress) = self.directory.location(port);
             self.credits[usize::from(egress)].request(source, priority, bytes.into());
             self.schedule_grant(egress, now);
         }
@@ -416,7 +416,7 @@ impl Leaf {
         let ask = self.voqs.grant(port, priority, bytes.into());
         let mut burst = std::mem::take(&mut self.burst);
         while let Some(stored) = self.voqs.pop(port, priority) {
-            if release(&mut self.buffer, stored.held()) {
+            if release(&mut self.buffer, stored.buffered()) {
                 self.requests.end(stored.ingress, priority, now, &mut self.ports);
                 self.schedule_send(stored.ingress, now);
             }
@@ -439,7 +439,7 @@ impl Leaf {
         now: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        let (leaf, _) = self.directory.place(port);
+        let (leaf, _) = self.directory.location(port);
         if leaf == self.number {
             burst.iter().for_each(|stored| self.leave_fabric(stored.packet, now));
             return;
@@ -457,7 +457,7 @@ impl Leaf {
     /// Handles the completion of a packet at its egress port.
     #[inline]
     fn leave_fabric(&mut self, packet: Packet, now: Instant) {
-        let (_, port) = self.directory.place(packet.destination());
+        let (_, port) = self.directory.location(packet.destination());
         self.ports[usize::from(port)].enqueue(&mut Stored { packet: packet.arriving(now), ingress: port });
         self.schedule_send(port, now);
     }

@@ -57,29 +57,29 @@ pub(crate) struct LeafRoute {
 #[derive(Debug)]
 pub(crate) struct Directory {
     /// Leaf and port of each attachment.
-    places: Vec<(u16, u16)>,
+    locations: Vec<(u16, u16)>,
     /// The attachment at each port of each leaf.
     attachments: Vec<Vec<AttachmentId>>,
 }
 
 impl Directory {
     /// A directory of attachments at (leaf, port).
-    pub(crate) fn new(places: Vec<(u16, u16)>, leaves: usize) -> Self {
+    pub(crate) fn new(locations: Vec<(u16, u16)>, leaves: usize) -> Self {
         let mut attachments = vec![Vec::new(); leaves];
-        for (index, &(leaf, port)) in places.iter().enumerate() {
+        for (index, &(leaf, port)) in locations.iter().enumerate() {
             let of_leaf: &mut Vec<AttachmentId> = &mut attachments[usize::from(leaf)];
             if of_leaf.len() <= usize::from(port) {
                 of_leaf.resize(usize::from(port) + 1, AttachmentId(0));
             }
             of_leaf[usize::from(port)] = AttachmentId(index as u32);
         }
-        Self { places, attachments }
+        Self { locations, attachments }
     }
 
     /// Leaf and port of an attachment.
     #[inline]
-    pub(crate) fn place(&self, port: AttachmentId) -> (u16, u16) {
-        self.places[port.index()]
+    pub(crate) fn location(&self, port: AttachmentId) -> (u16, u16) {
+        self.locations[port.index()]
     }
 
     #[inline]
@@ -88,7 +88,7 @@ impl Directory {
     }
 
     fn ports(&self) -> usize {
-        self.places.len()
+        self.locations.len()
     }
 }
 

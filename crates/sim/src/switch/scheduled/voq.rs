@@ -106,14 +106,14 @@ impl Voqs {
     /// Adds a packet; returns the bytes to request, if it is time.
     #[inline]
     pub(super) fn push(&mut self, stored: Stored) -> Option<u64> {
-        let place = self.place(Waiting { stored, next: NONE });
+        let slot = self.allocate(Waiting { stored, next: NONE });
         let queue = &mut self.queues[Self::index(stored.packet.destination(), stored.packet.priority())];
         if queue.first == NONE {
-            queue.first = place;
+            queue.first = slot;
         } else {
-            self.pool[queue.last as usize].next = place;
+            self.pool[queue.last as usize].next = slot;
         }
-        queue.last = place;
+        queue.last = slot;
         queue.bytes += u64::from(stored.packet.frame_bytes());
         queue.max_bytes = queue.max_bytes.max(queue.bytes);
         queue.unrequested += credit_cost(stored.packet.frame_bytes());
@@ -122,14 +122,14 @@ impl Voqs {
         is_time.then(|| queue.request())
     }
 
-    fn place(&mut self, waiting: Waiting) -> u32 {
+    fn allocate(&mut self, waiting: Waiting) -> u32 {
         if self.free == NONE {
             self.pool.push(waiting);
             return (self.pool.len() - 1) as u32;
         }
-        let place = self.free;
-        self.free = std::mem::replace(&mut self.pool[place as usize], waiting).next;
-        place
+        let slot = self.free;
+        self.free = std::mem::replace(&mut self.pool[slot as usize], waiting).next;
+        slot
     }
 
     /// Adds granted credits; returns the bytes to request, if it is time.
@@ -150,13 +150,13 @@ impl Voqs {
         if queue.balance <= 0 || queue.first == NONE {
             return None;
         }
-        let place = queue.first;
-        let Waiting { stored, next } = self.pool[place as usize];
+        let slot = queue.first;
+        let Waiting { stored, next } = self.pool[slot as usize];
         prefetch_ends(&self.pool, next as usize);
         queue.first = next;
         queue.bytes -= u64::from(stored.packet.frame_bytes());
         queue.balance -= credit_cost(stored.packet.frame_bytes()) as i64;
-        self.pool[place as usize].next = std::mem::replace(&mut self.free, place);
+        self.pool[slot as usize].next = std::mem::replace(&mut self.free, slot);
         self.packets -= 1;
         Some(stored)
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_asks_at_once_below_a_credit_then_by_whole_ones_and_owes_what_it_took_too_much() {
+    fn a_queue_requests_at_once_below_a_credit_then_whole_credits_and_owes_the_excess() {
         let mut voqs = Voqs::new(2, 4_096);
         let port = AttachmentId(1);
         assert_eq!(voqs.push(packet(0, 1, 980)), Some(1_000));
