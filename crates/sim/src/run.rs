@@ -7,9 +7,9 @@ use crate::patience::patience;
 use crate::progress::Progress;
 use crate::record::{Record, Totals};
 use crate::report::{
-    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, build, connection_rows,
-    deadlock_events, emit_links, emit_ports, emit_series, offered_bytes, open_connections, paths,
-    reordering_rows, summary, tcp_patience, total_rows,
+    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, WorldPartition, build,
+    connection_rows, deadlock_events, emit_links, emit_ports, emit_series, offered_bytes, open_connections,
+    paths, reordering_rows, summary, tcp_patience, total_rows,
 };
 use crate::setup::{BuildOptions, FabricNode, TwoPhaseRule};
 use engine::{Hooks, Partition, Window};
@@ -131,7 +131,7 @@ pub fn run(
 /// Emits rows for chunks that never ended. There may be as many as chunks, so they are emitted as they are
 /// created.
 fn finish_chunks(
-    partitions: &[Partition<FabricNode, SeriesProbe>],
+    partitions: &[WorldPartition],
     assembler: &mut Assembler,
     ending: Ending,
     observer: &mut dyn Observer<Progress>,
@@ -325,11 +325,11 @@ impl<'a> Driver<'a> {
 
 impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
     #[inline]
-    fn cut(&mut self, window: Window, partition: &mut Partition<FabricNode, SeriesProbe>) -> Option<Instant> {
+    fn cut(&mut self, window: Window, partition: &mut WorldPartition) -> Option<Instant> {
         self.fast_forward.cut(window, partition)
     }
 
-    fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
+    fn look(&mut self, now: Instant, partition: &mut WorldPartition) -> Instant {
         self.fast_forward.read_state(now, partition)
     }
 

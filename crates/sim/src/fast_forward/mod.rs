@@ -16,10 +16,10 @@ mod rehearsal;
 mod state;
 
 use crate::record::Record;
-use crate::report::SeriesProbe;
+use crate::report::WorldPartition;
 use crate::setup::FabricNode;
 use crate::switch::forward::{Choice, choice};
-use engine::{Partition, Window};
+use engine::Window;
 use rehearsal::Rehearsal;
 use spec::{LinkLayerSpec, RunSpec};
 use state::Budget;
@@ -90,11 +90,7 @@ impl FastForward {
 
     /// Time at which `window` must be cut to read the state.
     #[inline]
-    pub(crate) fn cut(
-        &mut self,
-        window: Window,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
-    ) -> Option<Instant> {
+    pub(crate) fn cut(&mut self, window: Window, partition: &mut WorldPartition) -> Option<Instant> {
         if !self.is_on {
             return None;
         }
@@ -126,7 +122,7 @@ impl FastForward {
         }
     }
 
-    fn watch(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) {
+    fn watch(&mut self, now: Instant, partition: &mut WorldPartition) {
         self.unwatch(partition);
         let has_budget = self.budget.left(partition.totals()) > 0;
         let nodes = partition.nodes_mut();
@@ -144,14 +140,14 @@ impl FastForward {
         }
     }
 
-    fn unwatch(&mut self, partition: &mut Partition<FabricNode, SeriesProbe>) {
+    fn unwatch(&mut self, partition: &mut WorldPartition) {
         let watched = self.watched.take().map(|index| &mut partition.nodes_mut()[index]);
         if let Some(FabricNode::Host(host)) = watched {
             host.unwatch();
         }
     }
 
-    fn give_up(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) {
+    fn give_up(&mut self, now: Instant, partition: &mut WorldPartition) {
         self.unwatch(partition);
         self.back_off(now);
     }
@@ -189,11 +185,7 @@ impl FastForward {
     }
 
     /// Reads the state at a cut; returns the time at which the run continues, later than `now` after a skip.
-    pub(crate) fn read_state(
-        &mut self,
-        now: Instant,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
-    ) -> Instant {
+    pub(crate) fn read_state(&mut self, now: Instant, partition: &mut WorldPartition) -> Instant {
         if !partition.records().is_empty() {
             // They are processed after the window.
             return now;
@@ -222,7 +214,7 @@ impl FastForward {
         now: Instant,
         period: Span,
         mut cycle: Cycle,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
+        partition: &mut WorldPartition,
     ) -> Instant {
         cycle.compare(now);
         self.budget.walk(&mut cycle, partition);
@@ -260,12 +252,7 @@ impl FastForward {
     }
 
     /// Advances the state by as many periods as fit.
-    fn advance(
-        &mut self,
-        now: Instant,
-        mut cycle: Cycle,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
-    ) -> Instant {
+    fn advance(&mut self, now: Instant, mut cycle: Cycle, partition: &mut WorldPartition) -> Instant {
         let period = cycle.period();
         let later = cycle.advance(cycle.room());
         self.budget.walk(&mut cycle, partition);
@@ -277,7 +264,7 @@ impl FastForward {
         &mut self,
         now: Instant,
         mut rehearsal: Rehearsal,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
+        partition: &mut WorldPartition,
     ) -> Instant {
         rehearsal.sample(now, partition);
         if !rehearsal.is_over(now) {
@@ -300,7 +287,7 @@ impl FastForward {
         now: Instant,
         later: Instant,
         period: Span,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
+        partition: &mut WorldPartition,
     ) -> Instant {
         self.skipped = self.skipped + later.since(now);
         self.wait = WAIT;
@@ -309,13 +296,7 @@ impl FastForward {
     }
 
     /// Records the first `limit` fields of the state.
-    fn record(
-        &mut self,
-        now: Instant,
-        period: Span,
-        limit: usize,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
-    ) {
+    fn record(&mut self, now: Instant, period: Span, limit: usize, partition: &mut WorldPartition) {
         let mut cycle = Cycle::record_some(now, limit);
         self.budget.walk(&mut cycle, partition);
         self.phase = Phase::Comparing { at: now + period, period, first: Some(cycle) };

@@ -5,9 +5,7 @@
 //! [`crate::report::Sample`].
 
 use super::state::Budget;
-use crate::report::{Sample, SeriesProbe};
-use crate::setup::FabricNode;
-use engine::Partition;
+use crate::report::{Sample, SeriesProbe, WorldPartition};
 use units::{Cycle, Instant, Span};
 
 /// A sample of the time to be skipped.
@@ -41,7 +39,7 @@ impl Rehearsal {
         later: Instant,
         period: Span,
         budget: &mut Budget,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
+        partition: &mut WorldPartition,
     ) -> Self {
         let mut cycle = Cycle::record(now);
         budget.walk(&mut cycle, partition);
@@ -67,7 +65,7 @@ impl Rehearsal {
     }
 
     /// Takes the samples due at `now`, if a window that starts here would be sampled because it has events.
-    pub(super) fn sample(&mut self, now: Instant, partition: &Partition<FabricNode, SeriesProbe>) {
+    pub(super) fn sample(&mut self, now: Instant, partition: &WorldPartition) {
         let is_active = partition.next_arrival() < now + partition.span();
         while let Some(due) = self.samples.get_mut(self.next).filter(|sample| sample.source == now) {
             due.sample =
@@ -96,7 +94,7 @@ impl Rehearsal {
         mut self,
         now: Instant,
         budget: &mut Budget,
-        partition: &mut Partition<FabricNode, SeriesProbe>,
+        partition: &mut WorldPartition,
     ) -> Option<Instant> {
         self.cycle.compare(now);
         budget.walk(&mut self.cycle, partition);

@@ -2,9 +2,8 @@
 //! budget.
 
 use crate::record::Totals;
-use crate::report::SeriesProbe;
+use crate::report::WorldPartition;
 use crate::setup::FabricNode;
-use engine::Partition;
 use transport::Unsent;
 use units::{Cycle, State};
 
@@ -34,7 +33,7 @@ impl Budget {
     }
 
     /// Visits the state between two windows, or two parts of one, until `cycle` is over.
-    pub(super) fn walk(&mut self, cycle: &mut Cycle, partition: &mut Partition<FabricNode, SeriesProbe>) {
+    pub(super) fn walk(&mut self, cycle: &mut Cycle, partition: &mut WorldPartition) {
         let before = partition.totals().messages;
         visit(partition, cycle);
         self.spent = self.spent.saturating_add(cycle.visited());
@@ -44,7 +43,7 @@ impl Budget {
 
 /// Visits the whole state. Starts with the fields that differ first when queues grow: the bytes stored in each
 /// switch, and the packets on each link.
-fn visit(partition: &mut Partition<FabricNode, SeriesProbe>, cycle: &mut Cycle) {
+fn visit(partition: &mut WorldPartition, cycle: &mut Cycle) {
     let engine::State { nodes, inboxes, totals } = partition.state_mut();
     visit_totals(totals, cycle);
     for node in &*nodes {

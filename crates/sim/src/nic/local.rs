@@ -6,8 +6,7 @@
 
 use super::rc::Frames;
 use super::{Host, Timer};
-use crate::packet::Packet;
-use crate::record::{Context, Record};
+use crate::record::Context;
 use units::{Instant, Rate, Span};
 
 /// The shared memory of a host.
@@ -30,7 +29,7 @@ impl Host {
     }
 
     /// The oldest chunk of a sender within the host has arrived.
-    pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context) {
         let state = &mut self.senders[sender];
         let receiver = state.receiver();
         let completed = state.complete(1);

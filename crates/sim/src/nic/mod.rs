@@ -34,7 +34,7 @@ pub(crate) use transfers::{
 
 use crate::link::delayed::Delayed;
 use crate::packet::{FRAMES_AHEAD, Packet};
-use crate::record::{Context, Record};
+use crate::record::Context;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};
 use intake::Intake;
@@ -317,12 +317,7 @@ impl Host {
     }
 
     /// See [`engine::Node::process`].
-    pub(crate) fn process(
-        &mut self,
-        window: Window,
-        inboxes: Range<u32>,
-        context: &mut Context<Packet, Record>,
-    ) -> Instant {
+    pub(crate) fn process(&mut self, window: Window, inboxes: Range<u32>, context: &mut Context) -> Instant {
         // With one port and no receive buffer there is less to check.
         let is_plain = self.ports.len() == 1 && self.intake.is_none();
         // Packets sent in this window arrive in later ones.
@@ -429,12 +424,7 @@ impl Host {
 
     /// The port with the first arrival, and its time.
     #[inline]
-    fn next_arrival(
-        &self,
-        is_plain: bool,
-        first_inbox: u32,
-        context: &Context<Packet, Record>,
-    ) -> (usize, Instant) {
+    fn next_arrival(&self, is_plain: bool, first_inbox: u32, context: &Context) -> (usize, Instant) {
         let mut next = (0, context.next_arrival(first_inbox));
         for port in 1..if is_plain { 1 } else { self.ports.len() } {
             let at = context.next_arrival(first_inbox + port as u32);
@@ -470,7 +460,7 @@ impl Host {
         next
     }
 
-    fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    fn fire(&mut self, now: Instant, context: &mut Context) {
         match self.timers.pop() {
             Some(Timer::Start) => self.start_first(now, context),
             Some(Timer::Post(outgoing)) => {

@@ -4,20 +4,19 @@
 use super::ledger::WorkIds;
 use super::rc::{make_ready, window_packets};
 use super::{Host, Timer};
-use crate::packet::Packet;
 use crate::record::{Context, Record};
 use units::Instant;
 
 impl Host {
     /// Starts the rounds at this host that are due, and the barriers between them.
     #[inline]
-    pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context) {
         if self.transfers.has_ended_phases() {
             self.start_next_rounds(now, context);
         }
     }
 
-    fn start_next_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    fn start_next_rounds(&mut self, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.transfers.started);
         while let Some(process) = self.transfers.next_phase(now, &mut started) {
             if self.transfers.begins_cycle(process) {
@@ -56,7 +55,7 @@ impl Host {
     }
 
     /// The software has processed a received transfer: transfers that depend on it may start.
-    pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context) {
         let mut started = std::mem::take(&mut self.transfers.started);
         self.transfers.finish_inbound(inbound, &mut started);
         self.start_transfers(started, now, context);
@@ -65,12 +64,7 @@ impl Host {
 
     /// Starts `outgoing` transfers and recycles the list.
     #[inline]
-    pub(super) fn start_transfers(
-        &mut self,
-        mut outgoing: Vec<u32>,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn start_transfers(&mut self, mut outgoing: Vec<u32>, now: Instant, context: &mut Context) {
         // Transfers released before the host's start of the job wait for it: see [`Self::start_first`].
         if now < self.transfers.start() {
             outgoing.clear();
@@ -84,12 +78,7 @@ impl Host {
 
     /// Sends were acknowledged: starts transfers that depend on them.
     #[inline]
-    pub(super) fn acknowledge(
-        &mut self,
-        sends: WorkIds,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn acknowledge(&mut self, sends: WorkIds, now: Instant, context: &mut Context) {
         if !self.transfers.acknowledge_uniform(sends.len()) {
             for send in sends {
                 let outgoing = self.sends.outgoing_of(send);
@@ -102,12 +91,7 @@ impl Host {
     }
 
     /// The dependencies of a transfer have arrived: posts it after the software overheads.
-    pub(super) fn start_transfer(
-        &mut self,
-        outgoing: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         let at = self.transfers.post_at(outgoing, now);
         if at == now {
             self.post_transfer(outgoing, now, context);
@@ -117,7 +101,7 @@ impl Host {
     }
 
     /// Starts the job: posts transfers without dependencies.
-    pub(super) fn start_first(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn start_first(&mut self, now: Instant, context: &mut Context) {
         for outgoing in self.transfers.of_first_phase() {
             if self.transfers.waits_for_nothing(outgoing) {
                 self.start_transfer(outgoing, now, context);
@@ -125,12 +109,7 @@ impl Host {
         }
     }
 
-    pub(super) fn post_transfer(
-        &mut self,
-        outgoing: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context) {
         for part in self.transfers.parts(outgoing) {
             let (sender, send) = self.transfers.part(part);
             if !self.senders.has(sender) {

@@ -1,10 +1,12 @@
 //! Counters of all nodes of a partition, updated during a run: packet-hops, payload delivered, retry deadlines.
 
+use super::Record;
+use crate::packet::Packet;
 use std::iter::Sum;
 use units::Instant;
 
 /// Outputs of a host or switch while it is processed.
-pub(crate) type Context<M, R> = engine::Context<M, R, Totals>;
+pub(crate) type Context = engine::Context<Packet, Record, Totals>;
 
 /// Counters of the nodes of a partition.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,12 +7,10 @@
 //! queues it waits for are blocked: none of them sends again, unless a watchdog intervenes. Queues paused by
 //! a host are not blocked, as a host drains its buffer eventually.
 
-use super::World;
-use super::probe::SeriesProbe;
+use super::{World, WorldPartition};
 use crate::packet::Priority;
 use crate::setup::FabricNode;
 use crate::switch::Switch;
-use engine::Partition;
 use record::EventRow;
 use std::collections::{BTreeMap, BTreeSet};
 use topology::Graph;
@@ -35,7 +33,7 @@ struct Waits<'a> {
 /// deadlock. `since` is the time of the last progress of the run, `now` its end.
 pub(crate) fn deadlock_events(
     world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
+    partitions: &[WorldPartition],
     since: Instant,
     now: Instant,
 ) -> Vec<EventRow> {
@@ -45,7 +43,7 @@ pub(crate) fn deadlock_events(
 }
 
 impl<'a> Waits<'a> {
-    fn of(world: &'a World, partitions: &'a [Partition<FabricNode, SeriesProbe>], now: Instant) -> Self {
+    fn of(world: &'a World, partitions: &'a [WorldPartition], now: Instant) -> Self {
         let nodes = (0..).map(NodeId).zip(world.nodes_of(partitions));
         let switches = nodes.filter_map(|(node, state)| match state {
             FabricNode::Switch(switch) => Some((node, switch)),

@@ -27,11 +27,14 @@ pub(crate) use probe::{LiveView, Sample, SeriesProbe, emit_links, emit_ports, em
 pub(crate) use progress::JobProgress;
 pub(crate) use reordering::reordering_rows;
 
-use crate::setup::{self, BuildOptions};
+use crate::setup::{self, BuildOptions, FabricNode};
 use spec::{RunSpec, SpecError};
 
 /// All parts of a run, observed for its time series.
 pub(crate) type World = setup::World<SeriesProbe>;
+
+/// A partition of a run, observed for its time series.
+pub(crate) type WorldPartition = engine::Partition<FabricNode, SeriesProbe>;
 
 /// Builds the world of `spec`.
 ///

@@ -2,9 +2,8 @@
 //! threshold changes.
 
 use super::connections::tcp_summaries;
-use super::probe::SeriesProbe;
 use super::progress::JobProgress;
-use super::{World, invariants};
+use super::{World, WorldPartition, invariants};
 use crate::nic::Measured;
 use crate::packet::Packet;
 use crate::setup::{FabricNode, Flows};
@@ -258,7 +257,7 @@ const fn run_status(all_complete: bool, is_stalled: bool) -> RunStatus {
 /// Every switch, with its node in the graph.
 fn switches<'a>(
     world: &'a World,
-    partitions: &'a [Partition<FabricNode, SeriesProbe>],
+    partitions: &'a [WorldPartition],
 ) -> impl Iterator<Item = (NodeId, &'a Node, &'a Switch)> {
     let nodes = (0..).map(NodeId).zip(&world.fabric.graph.nodes).zip(world.nodes_of(partitions));
     nodes.filter_map(|((id, node), state)| match state {
@@ -268,11 +267,7 @@ fn switches<'a>(
 }
 
 /// Evidence of a stall: each egress port that is paused with frames waiting.
-pub(crate) fn stall_evidence(
-    world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
-    since: Instant,
-) -> Vec<EventRow> {
+pub(crate) fn stall_evidence(world: &World, partitions: &[WorldPartition], since: Instant) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (id, node, switch) in switches(world, partitions) {
         for (index, port) in switch.ports_of(id).iter().enumerate() {
@@ -295,10 +290,7 @@ pub(crate) fn stall_evidence(
 }
 
 /// Starts and ends of storms detected by the PFC watchdogs.
-pub(crate) fn storm_events(
-    world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
-) -> Vec<EventRow> {
+pub(crate) fn storm_events(world: &World, partitions: &[WorldPartition]) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (id, node, switch) in switches(world, partitions) {
         let log = switch.watchdog().map_or(&[][..], Watchdog::log);
@@ -310,10 +302,7 @@ pub(crate) fn storm_events(
 }
 
 /// The first changes of the ECN thresholds at each port.
-pub(crate) fn threshold_events(
-    world: &World,
-    partitions: &[Partition<FabricNode, SeriesProbe>],
-) -> Vec<EventRow> {
+pub(crate) fn threshold_events(world: &World, partitions: &[WorldPartition]) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (id, node, switch) in switches(world, partitions) {
         for (number, port) in switch.ports_of(id).iter().enumerate() {

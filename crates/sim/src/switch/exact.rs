@@ -132,12 +132,12 @@ impl Replay {
     /// Replays `window`. Order at equal times: arrivals, pause frames to send, pauses that take effect, the
     /// watchdog, buffers that are free again, cells that may end a pause, departures; ports in ascending
     /// order.
-    pub(super) fn run<R>(
+    pub(super) fn run(
         &mut self,
         mut parts: Parts<'_>,
         mut arrivals: Merged<'_>,
         window: Window,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         (self.departures.start, self.departures.end) = (window.start, window.end);
         for port in parts.busy.iter() {
@@ -186,7 +186,7 @@ impl Replay {
     }
 
     #[inline]
-    fn act<R>(&mut self, due: Due, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
+    fn act(&mut self, due: Due, parts: &mut Parts<'_>, now: Instant, context: &mut Context) {
         match due {
             Due::Request => {
                 let port = parts.requests.act(now, parts.ports);
@@ -383,7 +383,7 @@ impl Replay {
         self.reschedule(parts.ports, port, Instant::NEVER, now);
     }
 
-    fn depart<R>(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
+    fn depart(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context) {
         let Some((_, egress)) = self.departures.first() else { return };
         self.departures.entries.pop();
         if let Some(sent) = parts.ports[usize::from(egress)].send_next(now, context) {

@@ -264,12 +264,12 @@ impl Switch {
 
     /// See [`engine::Node::process`].
     #[inline]
-    pub(crate) fn process<R>(
+    pub(crate) fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         if self.reroute_at < window.end {
             return self.process_across(window, inboxes, scratch, context);
@@ -279,12 +279,12 @@ impl Switch {
 
     /// Processes a window during or before which routes change: splits it at each change.
     #[cold]
-    fn process_across<R>(
+    fn process_across(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         let mut part = window;
         while self.reroute_at < window.end {
@@ -307,12 +307,12 @@ impl Switch {
         self.reroute_at = self.reroutes.get(self.next_reroute).map_or(Instant::NEVER, |next| next.at);
     }
 
-    fn process_part<R>(
+    fn process_part(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         for (load, port) in self.loads.iter_mut().zip(&self.ports) {
             *load = port.depth_bytes(window.start);
@@ -450,12 +450,7 @@ impl Switch {
 
     /// The fast path: serves each port independently. Returns the earliest next transmission.
     #[inline]
-    fn serve_ports<R>(
-        &mut self,
-        end: Instant,
-        scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
-    ) -> Instant {
+    fn serve_ports(&mut self, end: Instant, scratch: &mut Scratch, context: &mut Context) -> Instant {
         let Scratch { arrivals, busy_ports, .. } = scratch;
         let mut next = Instant::NEVER;
         self.busy.list(busy_ports);
@@ -480,7 +475,7 @@ impl Switch {
 
     /// Prefetches the state of the ports that follow the first of `busy_ports`, the nearest first.
     #[inline]
-    fn prefetch_ports<R>(&self, busy_ports: &[u16], arrivals: &Arrivals, context: &Context<Packet, R>) {
+    fn prefetch_ports(&self, busy_ports: &[u16], arrivals: &Arrivals, context: &Context) {
         let port = |ahead: usize| busy_ports.get(ahead).map(|&index| &self.ports[usize::from(index)]);
         if let Some(near) = port(1) {
             near.prefetch_frames(arrivals.count_for(busy_ports[1].into()), context);
@@ -495,12 +490,7 @@ impl Switch {
 
     /// The exact path: processes everything in strict order of time. Returns the time of the next event.
     #[inline(never)]
-    fn replay<R>(
-        &mut self,
-        window: Window,
-        scratch: &mut Scratch,
-        context: &mut Context<Packet, R>,
-    ) -> Instant {
+    fn replay(&mut self, window: Window, scratch: &mut Scratch, context: &mut Context) -> Instant {
         if let Some(readouts) = &mut self.readouts {
             readouts.resume(window.start, &self.ports, &mut self.buffer);
         }

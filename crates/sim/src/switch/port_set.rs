@@ -2,7 +2,7 @@
 
 /// A set of ports.
 #[derive(Debug)]
-pub(super) struct PortSet {
+pub(crate) struct PortSet {
     words: Vec<u64>,
 }
 

@@ -14,9 +14,9 @@ pub(crate) struct Receives {
 
 /// A chunk that a receiver expects.
 #[derive(Debug)]
-pub(in crate::nic) struct Expected {
+pub(crate) struct Expected {
     /// Round of its job.
-    pub(in crate::nic) round: u32,
+    pub(crate) round: u32,
     index: u32,
     /// Range of the receiver's work.
     own: Range<u32>,
@@ -42,7 +42,7 @@ impl Receives {
 
     /// The receive queue of a receiver that has received nothing.
     #[inline]
-    pub(in crate::nic) fn queue(&self, receiver: u32) -> ReceiveQueue {
+    pub(crate) fn queue(&self, receiver: u32) -> ReceiveQueue {
         ReceiveQueue::new(self.list.of(receiver))
     }
 
@@ -54,13 +54,13 @@ impl Receives {
 
     /// Payload of the first chunk of a receiver, if any [bytes].
     #[inline]
-    pub(in crate::nic) fn first_bytes(&self, receiver: u32) -> Option<u64> {
+    pub(crate) fn first_bytes(&self, receiver: u32) -> Option<u64> {
         self.list.of(receiver).next().map(|first| self.list.bytes_of(first))
     }
 
     /// The chunk that follows the first `chunks` of a receiver, in all rounds; `None` if it receives nothing.
     #[inline]
-    pub(in crate::nic) fn after(&self, receiver: u32, chunks: u32) -> Option<Expected> {
+    pub(crate) fn after(&self, receiver: u32, chunks: u32) -> Option<Expected> {
         let own = self.list.of(receiver);
         let of_round = own.end - own.start;
         let round = chunks.checked_div(of_round)?;
@@ -69,7 +69,7 @@ impl Receives {
 
     /// The expected work of a queue pair.
     #[inline]
-    pub(in crate::nic) fn work(&self, expected: &Expected, queue_pair: u32) -> Work {
+    pub(crate) fn work(&self, expected: &Expected, queue_pair: u32) -> Work {
         let listed = self.list.get(expected.index);
         let chunk = self.beyond_queue_pair.map_or(listed.chunk, |beyond| queue_pair.wrapping_add(beyond));
         Work { chunk, ..listed }
@@ -77,19 +77,19 @@ impl Receives {
 
     /// Payload of the expected chunk [bytes].
     #[inline]
-    pub(in crate::nic) fn bytes(&self, expected: &Expected) -> u64 {
+    pub(crate) fn bytes(&self, expected: &Expected) -> u64 {
         self.list.bytes_of(expected.index)
     }
 
     /// Payload of the chunk after it [bytes].
     #[inline]
-    pub(in crate::nic) fn bytes_behind(&self, Expected { index, own, .. }: &Expected) -> u64 {
+    pub(crate) fn bytes_behind(&self, Expected { index, own, .. }: &Expected) -> u64 {
         self.list.bytes_of(if index + 1 == own.end { own.start } else { index + 1 })
     }
 
     /// Prefetches the first chunk of a receiver, if each has one.
     #[inline]
-    pub(in crate::nic) fn prefetch(&self, receiver: usize) {
+    pub(crate) fn prefetch(&self, receiver: usize) {
         self.list.prefetch(receiver);
     }
 }

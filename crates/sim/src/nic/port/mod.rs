@@ -28,12 +28,12 @@ const SENDERS_AHEAD: usize = 3;
 
 /// A queued control packet, with the receiver that sends it.
 #[derive(Clone, Copy, Debug, State)]
-pub(in crate::nic) struct Control {
-    pub(in crate::nic) packet: Packet,
-    pub(in crate::nic) receiver: u32,
+pub(crate) struct Control {
+    pub(crate) packet: Packet,
+    pub(crate) receiver: u32,
     /// Its queue pair is captured.
     #[state(skip)]
-    pub(in crate::nic) is_captured: bool,
+    pub(crate) is_captured: bool,
 }
 
 /// Parameters of a port.
@@ -53,7 +53,7 @@ pub(crate) struct NicPortPlan {
 }
 
 /// The next transmission of a port.
-pub(in crate::nic) enum Next {
+pub(crate) enum Next {
     LinkControl(Packet),
     Control(Control),
     Sender(u32),
@@ -96,12 +96,12 @@ const PAUSE: u8 = 2;
 const DEFERRED: u8 = 4;
 
 /// Bytes at the start of a port that most ports need.
-pub(in crate::nic) const HOT_BYTES: usize = offset_of!(NicPort, options);
+pub(crate) const HOT_BYTES: usize = offset_of!(NicPort, options);
 
 const _: () = assert!(HOT_BYTES == 2 * LINE_BYTES, "most ports need two cache lines");
 
 impl NicPort {
-    pub(in crate::nic) fn new(plan: NicPortPlan) -> Self {
+    pub(crate) fn new(plan: NicPortPlan) -> Self {
         let mut port = Self {
             transmitter: Transmitter::new(plan.wire, plan.changes),
             to: plan.wire.to,
@@ -173,27 +173,27 @@ impl NicPort {
 
     /// Prefetches the entries of the next senders to serve and of the next control packet to be queued.
     #[inline]
-    pub(in crate::nic) fn prefetch_queues(&self) {
+    pub(crate) fn prefetch_queues(&self) {
         self.round.prefetch_first(1);
         self.control.prefetch_next(1);
     }
 
     /// The next senders to serve in the current order.
     #[inline]
-    pub(in crate::nic) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
         (0..SENDERS_AHEAD).map_while(|index| self.round.get(index).copied())
     }
 
     /// The sender up to [`SENDERS_AHEAD`] positions behind the next one to serve; `None` if there is only
     /// one.
     #[inline]
-    pub(in crate::nic) fn sender_ahead(&self) -> Option<u32> {
+    pub(crate) fn sender_ahead(&self) -> Option<u32> {
         let last = self.round.len() - 1;
         if last == 0 { None } else { self.round.get(last.min(SENDERS_AHEAD)).copied() }
     }
 
     /// Limits the rate of payload from now on.
-    pub(in crate::nic) fn set_pace(&mut self, pace: Option<Rate>) {
+    pub(crate) fn set_pace(&mut self, pace: Option<Rate>) {
         self.options_mut().pace = pace;
     }
 
@@ -208,13 +208,13 @@ impl NicPort {
 
     /// Start of the next frame, or time of the next check; never while nothing is queued.
     #[inline]
-    pub(in crate::nic) const fn next_send(&self) -> Instant {
+    pub(crate) const fn next_send(&self) -> Instant {
         self.next_send
     }
 
     /// Processes a pause frame or a flow control packet.
     #[cold]
-    pub(in crate::nic) fn receive_link_control(&mut self, packet: &Packet) {
+    pub(crate) fn receive_link_control(&mut self, packet: &Packet) {
         match self.credits_mut() {
             None => self.pause.receive(packet, packet.at()),
             Some(credits) => {
@@ -229,7 +229,7 @@ impl NicPort {
 
     /// Adds a frame to the buffer of its lane.
     #[inline]
-    pub(in crate::nic) fn fill_lane(&mut self, packet: &Packet) {
+    pub(crate) fn fill_lane(&mut self, packet: &Packet) {
         if let Some(credits) = self.credits_mut() {
             credits.take_in(packet);
         }
@@ -237,7 +237,7 @@ impl NicPort {
 
     /// The host removed a frame from the buffer of its lane.
     #[inline]
-    pub(in crate::nic) fn free_lane(&mut self, packet: &Packet, now: Instant) {
+    pub(crate) fn free_lane(&mut self, packet: &Packet, now: Instant) {
         if let Some(credits) = self.credits_mut() {
             credits.free(packet.priority(), packet.frame_bytes());
             self.schedule(now);
@@ -253,7 +253,7 @@ impl NicPort {
     }
 
     /// Queues a pause frame for the switch.
-    pub(in crate::nic) fn send_pause(&mut self, pause: Packet, now: Instant) {
+    pub(crate) fn send_pause(&mut self, pause: Packet, now: Instant) {
         let options = self.options_mut();
         let count = if pause.quanta() > 0 { &mut options.pauses_sent } else { &mut options.resumes_sent };
         *count += 1;
@@ -262,21 +262,21 @@ impl NicPort {
     }
 
     #[inline]
-    pub(in crate::nic) fn enqueue_control(&mut self, control: Control, now: Instant) {
+    pub(crate) fn enqueue_control(&mut self, control: Control, now: Instant) {
         self.control.push_back(control);
         self.schedule_more(now);
     }
 
     /// Adds a sender to the round.
     #[inline]
-    pub(in crate::nic) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
+    pub(crate) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
         self.round.push_back(sender);
         self.schedule_more(now);
     }
 
     /// Removes the sender just served, the first, from the round.
     #[inline]
-    pub(in crate::nic) fn drop_sender(&mut self) {
+    pub(crate) fn drop_sender(&mut self) {
         self.round.drop_front();
         self.round.rewind();
         if self.in_use & OPTIONS != 0
@@ -293,7 +293,7 @@ impl NicPort {
 
     /// Moves the sender just served, the first, to the end of the round, once it has sent its packets.
     #[inline]
-    pub(in crate::nic) fn rotate(&mut self, sender: u32) {
+    pub(crate) fn rotate(&mut self, sender: u32) {
         if self.in_use & OPTIONS != 0 && self.scheduling_mut().is_some_and(Scheduling::continues) {
             return;
         }
@@ -305,7 +305,7 @@ impl NicPort {
 
     /// Same, or defers it until its rate lets it send.
     #[inline]
-    pub(in crate::nic) fn rotate_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+    pub(crate) fn rotate_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
             self.drop_sender();
             self.defer(sender, ready_at);
@@ -316,7 +316,7 @@ impl NicPort {
 
     /// Adds a removed sender at the end of the round, or defers it until its rate lets it send.
     #[inline]
-    pub(in crate::nic) fn enqueue_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+    pub(crate) fn enqueue_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
             self.defer(sender, ready_at);
         } else {
@@ -332,20 +332,20 @@ impl NicPort {
     }
 
     #[cold]
-    pub(in crate::nic) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
+    pub(crate) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
         self.options_mut().tcp.push_ack(ack);
         self.schedule(now);
     }
 
     /// Adds a TCP source to the TCP round.
     #[cold]
-    pub(in crate::nic) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
+    pub(crate) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
         self.options_mut().tcp.push_source(source);
         self.schedule(now);
     }
 
     /// Applies the effects of time until `now`: ends pauses, and returns deferred senders to the round.
-    pub(in crate::nic) fn advance(&mut self, now: Instant) {
+    pub(crate) fn advance(&mut self, now: Instant) {
         if self.in_use & PAUSE != 0 {
             self.pause.expire(now);
             self.update_in_use();
@@ -376,13 +376,13 @@ impl NicPort {
 
     /// Whether it has [`PortOptions`]; see [`Self::pop_with_options`].
     #[inline]
-    pub(in crate::nic) const fn has_options(&self) -> bool {
+    pub(crate) const fn has_options(&self) -> bool {
         self.in_use & OPTIONS != 0
     }
 
     /// The next sender to serve at `now`, if nothing else needs a check.
     #[inline]
-    pub(in crate::nic) fn next_sender_if_plain(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn next_sender_if_plain(&mut self, now: Instant) -> Option<u32> {
         if self.in_use & (OPTIONS | PAUSE) != 0 || !self.control.is_empty() {
             return None;
         }
@@ -392,17 +392,13 @@ impl NicPort {
 
     /// The next control packet, if it may be sent.
     #[inline]
-    pub(in crate::nic) fn first_control(&self) -> Option<&Control> {
+    pub(crate) fn first_control(&self) -> Option<&Control> {
         self.control.front().filter(|_| self.may_send_control())
     }
 
     /// Sends the first control packet by a port without options, and removes it.
     #[inline]
-    pub(in crate::nic) fn transmit_first_control<R>(
-        &mut self,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    pub(crate) fn transmit_first_control(&mut self, now: Instant, context: &mut Context) {
         let Self { transmitter, control, to, .. } = self;
         if let Some(Control { packet, .. }) = control.front() {
             transmitter.transmit(packet, now, &mut context.outlet(*to));
@@ -423,17 +419,13 @@ impl NicPort {
 
     /// The next sender to serve, if it may send.
     #[inline]
-    pub(in crate::nic) fn next_sender(&self) -> Option<u32> {
+    pub(crate) fn next_sender(&self) -> Option<u32> {
         if self.may_send_data() { self.round.front().copied() } else { None }
     }
 
     /// Removes the packet to send at `now`. `next_frame_bytes` returns the size of a sender's next frame.
     #[cold]
-    pub(in crate::nic) fn pop_with_options(
-        &mut self,
-        now: Instant,
-        next_frame_bytes: impl Fn(u32) -> u32,
-    ) -> Next {
+    pub(crate) fn pop_with_options(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
         let options = self.options_mut();
         if let Some(pause) = options.urgent.pop_front() {
             options.pause_frames_sent += 1;
@@ -517,7 +509,7 @@ impl NicPort {
 
     /// Updates the time of the next frame after a change at `now`.
     #[inline]
-    pub(in crate::nic) fn schedule(&mut self, now: Instant) {
+    pub(crate) fn schedule(&mut self, now: Instant) {
         if self.in_use & (OPTIONS | PAUSE) != 0 {
             return self.schedule_with_options(now);
         }
@@ -567,12 +559,7 @@ impl NicPort {
     }
 
     #[inline(never)]
-    pub(in crate::nic) fn transmit<R>(
-        &mut self,
-        packet: &Packet,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    pub(crate) fn transmit(&mut self, packet: &Packet, now: Instant, context: &mut Context) {
         let has_options = self.has_options();
         if has_options {
             self.spend_credits(packet);
@@ -607,12 +594,7 @@ impl NicPort {
 
     /// Sends payload.
     #[inline(always)]
-    pub(in crate::nic) fn transmit_data<R>(
-        &mut self,
-        packet: &Packet,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    pub(crate) fn transmit_data(&mut self, packet: &Packet, now: Instant, context: &mut Context) {
         if self.has_options() {
             self.transmit_data_with_options(*packet, now, context);
         } else {
@@ -623,12 +605,7 @@ impl NicPort {
 
     /// Same; then an impaired NIC waits, and so does one with a minimum interval between messages.
     #[cold]
-    fn transmit_data_with_options<R>(
-        &mut self,
-        packet: Packet,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    fn transmit_data_with_options(&mut self, packet: Packet, now: Instant, context: &mut Context) {
         self.transmit(&packet, now, context);
         let Self { transmitter, options, .. } = self;
         let Some(options) = options else { return };

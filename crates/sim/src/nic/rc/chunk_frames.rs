@@ -7,29 +7,29 @@ use wire::Framing;
 
 /// Number of frames, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, State)]
-pub(in crate::nic) struct Frames {
+pub(crate) struct Frames {
     #[state(count)]
-    pub(in crate::nic) frames: u32,
+    pub(crate) frames: u32,
     #[state(count)]
-    pub(in crate::nic) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The frames of a whole chunk, each sent once. Caches the result for the last size.
 #[derive(Debug)]
-pub(in crate::nic) struct ChunkFrames {
+pub(crate) struct ChunkFrames {
     framing: Framing,
     chunk_bytes: u64,
     known: Frames,
 }
 
 impl ChunkFrames {
-    pub(in crate::nic) fn new(framing: Framing, config: &Config) -> Self {
+    pub(crate) fn new(framing: Framing, config: &Config) -> Self {
         Self { framing, chunk_bytes: 0, known: frames_of(framing, config, 0, 1) }
     }
 
     /// Frames of a chunk of `bytes`.
     #[inline]
-    pub(in crate::nic) fn of(&mut self, config: &Config, bytes: u64) -> Frames {
+    pub(crate) fn of(&mut self, config: &Config, bytes: u64) -> Frames {
         if bytes != self.chunk_bytes {
             self.chunk_bytes = bytes;
             self.known = frames_of(self.framing, config, bytes, config.packets(bytes));
@@ -39,7 +39,7 @@ impl ChunkFrames {
 }
 
 /// The frames of the first `packets` of a chunk of `bytes`.
-pub(in crate::nic) fn frames_of(framing: Framing, config: &Config, bytes: u64, packets: u64) -> Frames {
+pub(crate) fn frames_of(framing: Framing, config: &Config, bytes: u64, packets: u64) -> Frames {
     let message_packets = config.packets_per_message();
     let (messages, rest) = (packets / message_packets, packets % message_packets);
     let of_message = |message: u64, packets: u64| {

@@ -5,26 +5,26 @@ use units::{Span, State};
 /// Sum and range of latencies, in a quarter of a cache line: there is one for each of up to a million open
 /// chunks.
 #[derive(Clone, Copy, Debug, State)]
-pub(in crate::nic) struct Latencies {
+pub(crate) struct Latencies {
     #[state(count)]
-    pub(in crate::nic) sum_ps: u64,
+    pub(crate) sum_ps: u64,
     min_ps: u32,
     max_ps: u32,
 }
 
 /// Range of latencies that exceed [`Latencies`]: 4.29 ms and more.
 #[derive(Clone, Copy, Debug, State)]
-pub(in crate::nic) struct LongLatencies {
+pub(crate) struct LongLatencies {
     min: Span,
     max: Span,
 }
 
 impl Latencies {
-    pub(in crate::nic) const NONE: Self = Self { sum_ps: 0, min_ps: u32::MAX, max_ps: 0 };
+    pub(crate) const NONE: Self = Self { sum_ps: 0, min_ps: u32::MAX, max_ps: 0 };
 
     /// Adds a latency; returns false if it exceeds the range.
     #[inline]
-    pub(in crate::nic) fn add(&mut self, latency: Span) -> bool {
+    pub(crate) fn add(&mut self, latency: Span) -> bool {
         self.sum_ps += latency.0;
         if latency.0 >= u64::from(u32::MAX) {
             return false;
@@ -36,7 +36,7 @@ impl Latencies {
     }
 
     /// Smallest and largest latency, including long ones; without any, the largest and the smallest possible.
-    pub(in crate::nic) fn range(&self, long: LongLatencies) -> (Span, Span) {
+    pub(crate) fn range(&self, long: LongLatencies) -> (Span, Span) {
         if self.min_ps == u32::MAX {
             return (long.min, long.max);
         }
@@ -45,9 +45,9 @@ impl Latencies {
 }
 
 impl LongLatencies {
-    pub(in crate::nic) const NONE: Self = Self { min: Span(u64::MAX), max: Span::ZERO };
+    pub(crate) const NONE: Self = Self { min: Span(u64::MAX), max: Span::ZERO };
 
-    pub(in crate::nic) fn add(&mut self, latency: Span) {
+    pub(crate) fn add(&mut self, latency: Span) {
         self.min = self.min.min(latency);
         self.max = self.max.max(latency);
     }

@@ -27,14 +27,14 @@ pub(crate) trait QueuePairEnds: Debug + Send + Sync {
 
 /// Parameters of the senders of a host.
 #[derive(Debug)]
-pub(in crate::nic) struct LazySenders {
+pub(crate) struct LazySenders {
     ends: Arc<dyn QueuePairEnds>,
     /// Initial rate controller of a sender of each port; empty at line rate.
     controllers: Vec<Controller>,
 }
 
 impl LazySenders {
-    pub(in crate::nic) fn new(ends: Arc<dyn QueuePairEnds>, settings: &QueuePairSettings) -> Self {
+    pub(crate) fn new(ends: Arc<dyn QueuePairEnds>, settings: &QueuePairSettings) -> Self {
         let is_paced = settings.controllers.iter().any(Controller::is_paced);
         Self { ends, controllers: if is_paced { settings.controllers.clone() } else { Vec::new() } }
     }
@@ -44,7 +44,7 @@ impl Host {
     /// Creates the missing senders up to number `last`, and drops some that are done.
     #[cold]
     #[inline(never)]
-    pub(in crate::nic) fn make_senders(&mut self, last: u32) {
+    pub(crate) fn make_senders(&mut self, last: u32) {
         let Self { senders, pacers, sends, lazy, .. } = self;
         let LazySenders { ends, controllers } = &**lazy.as_ref().expect("a lazy sender has its parameters");
         while senders.end() <= last {
@@ -62,20 +62,20 @@ impl Host {
 
 /// Parameters of the receivers of a host, and receivers that were needed again after their end.
 #[derive(Debug, State)]
-pub(in crate::nic) struct LazyReceivers {
+pub(crate) struct LazyReceivers {
     #[state(skip)]
     ends: Arc<dyn QueuePairEnds>,
     recalled: BTreeMap<u32, Receiver>,
 }
 
 impl LazyReceivers {
-    pub(in crate::nic) const fn new(ends: Arc<dyn QueuePairEnds>) -> Self {
+    pub(crate) const fn new(ends: Arc<dyn QueuePairEnds>) -> Self {
         Self { ends, recalled: BTreeMap::new() }
     }
 
     /// Creates the missing receivers up to number `last`, and drops some that are done. `packets` returns the
     /// packets of a receiver's first chunk.
-    pub(in crate::nic) fn make(
+    pub(crate) fn make(
         &mut self,
         resident: &mut ResidentQueuePairs<Receiver>,
         last: u32,
@@ -93,21 +93,21 @@ impl LazyReceivers {
 
     /// Recalls a finished receiver, whose chunk had `packets` packets and `messages` messages, so that it
     /// answers duplicates at `now`.
-    pub(in crate::nic) fn recall(&mut self, number: u32, packets: u64, messages: u64, now: Instant) {
+    pub(crate) fn recall(&mut self, number: u32, packets: u64, messages: u64, now: Instant) {
         let Self { ends, recalled } = self;
         let done = || Receiver::done(&ends.receiver(number), packets, messages, now);
         recalled.entry(number).or_insert_with(done);
     }
 
     /// The recalled receivers, by number.
-    pub(in crate::nic) fn recalled(&self) -> impl Iterator<Item = (u32, &Receiver)> {
+    pub(crate) fn recalled(&self) -> impl Iterator<Item = (u32, &Receiver)> {
         self.recalled.iter().map(|(&number, receiver)| (number, receiver))
     }
 }
 
 /// A receiver that is resident or recalled.
 #[inline]
-pub(in crate::nic) fn receiver<'a>(
+pub(crate) fn receiver<'a>(
     resident: &'a ResidentQueuePairs<Receiver>,
     lazy: Option<&'a LazyReceivers>,
     number: u32,
@@ -118,7 +118,7 @@ pub(in crate::nic) fn receiver<'a>(
 
 /// Same, mutable.
 #[inline]
-pub(in crate::nic) fn receiver_mut<'a>(
+pub(crate) fn receiver_mut<'a>(
     resident: &'a mut ResidentQueuePairs<Receiver>,
     lazy: Option<&'a mut LazyReceivers>,
     number: u32,

@@ -20,7 +20,7 @@ use wire::Psn;
 /// A chunk that may have received packets.
 #[derive(Debug, State)]
 #[repr(C)]
-pub(in crate::nic) struct OpenChunk {
+pub(crate) struct OpenChunk {
     /// Sequence of its first packet, and one past its last.
     packets: Range<u64>,
     /// Packets that have not arrived yet.
@@ -41,7 +41,7 @@ impl OpenChunk {
 
     /// Counts a packet of the chunk.
     #[inline]
-    pub(in crate::nic) fn count(&mut self, packet: &Packet, disposition: Disposition) {
+    pub(crate) fn count(&mut self, packet: &Packet, disposition: Disposition) {
         self.report.frames += 1;
         self.report.bytes += u64::from(packet.frame_bytes());
         let is_early = matches!(disposition, Disposition::OutOfOrder | Disposition::Placed);
@@ -50,14 +50,14 @@ impl OpenChunk {
 
     /// Counts a packet of the chunk that arrived marked.
     #[cold]
-    pub(in crate::nic) fn count_mark(&mut self, is_notified: bool) {
+    pub(crate) fn count_mark(&mut self, is_notified: bool) {
         self.report.marks += 1;
         self.report.cnps += u32::from(is_notified);
     }
 
     /// Counts a placed packet of the chunk; returns true for the last one.
     #[inline]
-    pub(in crate::nic) fn count_placed(&mut self, latency: Span) -> bool {
+    pub(crate) fn count_placed(&mut self, latency: Span) -> bool {
         self.report.add_latency(latency);
         self.left -= 1;
         self.left == 0
@@ -73,7 +73,7 @@ impl OpenChunk {
 #[derive(Debug, State)]
 #[state(equal = Self::missing)]
 #[repr(C, align(64))]
-pub(in crate::nic) struct OpenChunks {
+pub(crate) struct OpenChunks {
     /// One past the highest sequence received.
     #[state(count)]
     received_end: u64,
@@ -92,13 +92,13 @@ pub(in crate::nic) struct OpenChunks {
 }
 
 /// Bytes at the start of [`OpenChunks`] that most packets need.
-pub(in crate::nic) const HOT_BYTES: usize = offset_of!(OpenChunks, younger);
+pub(crate) const HOT_BYTES: usize = offset_of!(OpenChunks, younger);
 
 const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "most packets need two cache lines");
 
 impl OpenChunks {
     /// The empty state of a receiver with recovery `recovery`.
-    pub(in crate::nic) fn new(recovery: Recovery, initial_psn: Psn, queue: ReceiveQueue) -> Self {
+    pub(crate) fn new(recovery: Recovery, initial_psn: Psn, queue: ReceiveQueue) -> Self {
         Self {
             received_end: 0,
             initial_psn,
@@ -112,7 +112,7 @@ impl OpenChunks {
 
     /// The chunk to which a packet belongs; `None` if it has been delivered.
     #[inline]
-    pub(in crate::nic) fn chunk_of(
+    pub(crate) fn chunk_of(
         &mut self,
         config: &Config,
         psn: Psn,
@@ -173,7 +173,7 @@ impl OpenChunks {
 
     /// Length of the gapless run of received packets that ends with the highest one; [`Vouched::ALL`] without
     /// a gap. It covers exactly the chunks that end in it and are complete.
-    pub(in crate::nic) fn vouched(&self) -> u32 {
+    pub(crate) fn vouched(&self) -> u32 {
         let of_run = |end: u64| Vouched::packets(self.received_end.saturating_sub(end));
         let mut newest_first =
             self.younger.iter().rev().chain([&self.oldest]).filter(|chunk| !chunk.is_none());
@@ -186,14 +186,14 @@ impl OpenChunks {
     }
 
     /// The acknowledgement of the chunk that has just been completed, behind the highest packet received.
-    pub(in crate::nic) fn vouched_of_delivered(&self) -> Option<Vouched> {
+    pub(crate) fn vouched_of_delivered(&self) -> Option<Vouched> {
         let chunk = self.open().find(|chunk| chunk.left == 0)?;
         let psn = self.initial_psn.add(chunk.packets.end as u32).add(u32::MAX);
         Some(Vouched { psn, packets: Vouched::packets(chunk.arrived()) })
     }
 
     /// Removes the next delivered chunk.
-    pub(in crate::nic) fn next_delivered(&mut self) -> Option<Delivery> {
+    pub(crate) fn next_delivered(&mut self) -> Option<Delivery> {
         let chunk = if self.oldest.left == 0 {
             let next = self.younger.pop_front().unwrap_or(OpenChunk::NONE);
             std::mem::replace(&mut self.oldest, next)
@@ -207,7 +207,7 @@ impl OpenChunks {
     }
 
     /// Reports of chunks received in part and not delivered.
-    pub(in crate::nic) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
+    pub(crate) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
         self.open().map(|chunk| chunk.report).filter(|report| report.frames > 0)
     }
 }

@@ -15,24 +15,24 @@ use units::{Instant, Span, State};
 use wire::{Framing, Opcode, Psn};
 
 /// The effects of an arriving data packet.
-pub(in crate::nic) struct DataOutcome {
+pub(crate) struct DataOutcome {
     /// The reply, see [`Receiver::reply_packet`].
-    pub(in crate::nic) reply: Option<Reply>,
+    pub(crate) reply: Option<Reply>,
     /// A congestion notification must be sent, see [`Receiver::notification`].
-    pub(in crate::nic) notifies: bool,
+    pub(crate) notifies: bool,
     /// Payload placed [bytes].
-    pub(in crate::nic) payload_bytes: u32,
+    pub(crate) payload_bytes: u32,
     /// It was the last packet of a chunk: see [`super::receivers::Receivers::next_delivery`].
-    pub(in crate::nic) chunk_delivered: bool,
+    pub(crate) chunk_delivered: bool,
     /// How the responder handled it.
-    pub(in crate::nic) disposition: Disposition,
+    pub(crate) disposition: Disposition,
 }
 
 /// Settings common to all receivers of a host.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::nic) struct ReceiverSettings {
+pub(crate) struct ReceiverSettings {
     priorities: ReplyPriorities,
-    pub(in crate::nic) framing: Framing,
+    pub(crate) framing: Framing,
     /// Minimum interval between congestion notifications; [`Self::NO_CNP`] if none are sent.
     cnp_interval: Span,
 }
@@ -42,12 +42,12 @@ impl ReceiverSettings {
 
     /// Payload of a data packet [bytes].
     #[inline]
-    pub(in crate::nic) const fn payload_bytes(&self, packet: &Packet, position: Position) -> u32 {
+    pub(crate) const fn payload_bytes(&self, packet: &Packet, position: Position) -> u32 {
         let filled_up = self.framing.write_payload_bytes(position.starts_message(), packet.frame_bytes());
         filled_up - packet.pad_bytes()
     }
 
-    pub(in crate::nic) fn new(settings: &QueuePairSettings) -> Self {
+    pub(crate) fn new(settings: &QueuePairSettings) -> Self {
         let QueuePairSettings { replies: priorities, framing, cnp_interval, .. } = *settings;
         Self { priorities, framing, cnp_interval: cnp_interval.unwrap_or(Self::NO_CNP) }
     }
@@ -59,26 +59,26 @@ const NO_CHUNK: u32 = u32::MAX;
 /// The responder side of a queue pair.
 #[derive(Debug, State)]
 #[repr(C, align(64))]
-pub(in crate::nic) struct Receiver {
+pub(crate) struct Receiver {
     /// To the sender at the source host.
     #[state(skip)]
     path: Path,
     #[state(skip)]
-    pub(in crate::nic) port: u16,
+    pub(crate) port: u16,
     /// Its frames are recorded.
     #[state(skip)]
-    pub(in crate::nic) is_captured: bool,
+    pub(crate) is_captured: bool,
     /// It receives from a rank on the same host: it is notified of chunks, and no packets arrive.
     #[state(skip)]
-    pub(in crate::nic) is_local: bool,
-    pub(in crate::nic) responder: Responder,
+    pub(crate) is_local: bool,
+    pub(crate) responder: Responder,
     /// Chunks received completely, in all rounds.
-    pub(in crate::nic) ended: u32,
+    pub(crate) ended: u32,
     /// Packets of the current chunk that have not arrived; [`NO_CHUNK`] without chunks.
     #[state(left = 1)]
-    pub(in crate::nic) packets_left: u32,
+    pub(crate) packets_left: u32,
     #[state(skip)]
-    pub(in crate::nic) queue_pair: u32,
+    pub(crate) queue_pair: u32,
     latencies: Latencies,
     rare: Option<Box<Rare>>,
 }
@@ -144,20 +144,20 @@ impl Counts {
 
 /// A frame that the responder did not accept.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::nic) struct Dropped {
-    pub(in crate::nic) psn: Psn,
-    pub(in crate::nic) frame_bytes: u32,
+pub(crate) struct Dropped {
+    pub(crate) psn: Psn,
+    pub(crate) frame_bytes: u32,
     /// It is beyond a gap.
-    pub(in crate::nic) is_early: bool,
-    pub(in crate::nic) is_marked: bool,
+    pub(crate) is_early: bool,
+    pub(crate) is_marked: bool,
     /// A congestion notification answers it.
-    pub(in crate::nic) notifies: bool,
+    pub(crate) notifies: bool,
 }
 
 impl Receiver {
     /// A receiver whose first chunk has `first_packets` packets; `None` without chunks.
     #[inline]
-    pub(in crate::nic) fn new(plan: &QueuePairEnd, first_packets: Option<u64>) -> Self {
+    pub(crate) fn new(plan: &QueuePairEnd, first_packets: Option<u64>) -> Self {
         Self {
             path: plan.path,
             port: plan.port,
@@ -173,7 +173,7 @@ impl Receiver {
     }
 
     /// A receiver that has received at `now` all that it ever will: `packets` packets of `messages` messages.
-    pub(in crate::nic) fn done(plan: &QueuePairEnd, packets: u64, messages: u64, now: Instant) -> Self {
+    pub(crate) fn done(plan: &QueuePairEnd, packets: u64, messages: u64, now: Instant) -> Self {
         let mut receiver = Self::new(plan, None);
         receiver.responder = Responder::after(plan.initial_psn, packets as u32, messages as u32);
         receiver.begin_next(packets, now);
@@ -182,7 +182,7 @@ impl Receiver {
 
     /// Whether its state at `now` follows from its number, except for duplicates received since: everything
     /// has been received, and the next mark triggers a notification.
-    pub(in crate::nic) fn is_done(&self, now: Instant) -> bool {
+    pub(crate) fn is_done(&self, now: Instant) -> bool {
         self.ended > 0 && self.rare.as_ref().is_none_or(|rare| rare.cnps.is_idle(now))
     }
 
@@ -192,7 +192,7 @@ impl Receiver {
 
     /// Processes a data packet at `now` that spent `latency` in the fabric; accepts packets in order only.
     #[inline(always)]
-    pub(in crate::nic) fn take_in_order(
+    pub(crate) fn take_in_order(
         &mut self,
         config: &Config,
         settings: &ReceiverSettings,
@@ -227,7 +227,7 @@ impl Receiver {
 
     /// Builds a reply; without recovery it acknowledges `vouched` packets.
     #[inline]
-    pub(in crate::nic) fn reply_packet(
+    pub(crate) fn reply_packet(
         &self,
         settings: &ReceiverSettings,
         reply: Reply,
@@ -242,14 +242,14 @@ impl Receiver {
     }
 
     #[cold]
-    pub(in crate::nic) fn notification(&self, settings: &ReceiverSettings) -> Packet {
+    pub(crate) fn notification(&self, settings: &ReceiverSettings) -> Packet {
         let frame_bytes = settings.framing.frame_bytes(Opcode::CongestionNotification, 0);
         Packet::new(Kind::Cnp, settings.priorities.cnp, Psn::new(0), frame_bytes, self.path)
     }
 
     /// A marked packet arrived; returns whether a notification is due.
     #[cold]
-    pub(in crate::nic) fn notice_mark(&mut self, settings: &ReceiverSettings, now: Instant) -> bool {
+    pub(crate) fn notice_mark(&mut self, settings: &ReceiverSettings, now: Instant) -> bool {
         if settings.cnp_interval == ReceiverSettings::NO_CNP {
             return false;
         }
@@ -259,7 +259,7 @@ impl Receiver {
     /// A packet arrived under pressure of its own host; returns whether a notification is due. It is counted
     /// at the chunk being received, if that is known.
     #[cold]
-    pub(in crate::nic) fn notice_pressure(
+    pub(crate) fn notice_pressure(
         &mut self,
         settings: &ReceiverSettings,
         is_in_order: bool,
@@ -278,7 +278,7 @@ impl Receiver {
     /// Counts a frame that was not accepted, at its chunk. `packets_of` returns the packets of a chunk by the
     /// number of chunks before it.
     #[cold]
-    pub(in crate::nic) fn count_dropped(&mut self, frame: Dropped, packets_of: impl Fn(u32) -> u64) {
+    pub(crate) fn count_dropped(&mut self, frame: Dropped, packets_of: impl Fn(u32) -> u64) {
         match self.chunk_of_dropped(frame.psn, packets_of) {
             None => self.rare().add_late(frame),
             Some(chunk) if chunk == self.ended => self.rare().counts.add_dropped(frame),
@@ -303,12 +303,12 @@ impl Receiver {
 
     /// Counts a frame of a chunk that has been delivered.
     #[cold]
-    pub(in crate::nic) fn count_late(&mut self, frame: Dropped) {
+    pub(crate) fn count_late(&mut self, frame: Dropped) {
         self.rare().add_late(frame);
     }
 
     /// Frames that arrived after the delivery of their chunk.
-    pub(in crate::nic) fn late(&self) -> LateFrames {
+    pub(crate) fn late(&self) -> LateFrames {
         self.rare.as_ref().map_or(LateFrames::default(), |rare| rare.late)
     }
 
@@ -318,12 +318,12 @@ impl Receiver {
     }
 
     /// Completes the chunk being received: a rank on the same host copied it.
-    pub(in crate::nic) const fn take_local(&mut self) {
+    pub(crate) const fn take_local(&mut self) {
         self.packets_left = 0;
     }
 
     /// Report of the chunk being received in `round`, with its `accepted` frames.
-    pub(in crate::nic) fn report(&self, chunk: u32, round: u32, accepted: Frames) -> ReceiveReport {
+    pub(crate) fn report(&self, chunk: u32, round: u32, accepted: Frames) -> ReceiveReport {
         let counts = self.rare.as_ref().map_or(Counts::NONE, |rare| rare.counts);
         let (min, max) = self.latencies.range(counts.long);
         let empty = ReceiveReport::new(chunk, round);
@@ -335,7 +335,7 @@ impl Receiver {
 
     /// For each chunk behind the one being received: the number of chunks before it, and a report of its
     /// frames beyond a gap.
-    pub(in crate::nic) fn later_chunks(&self) -> impl Iterator<Item = (u32, ReceiveReport)> {
+    pub(crate) fn later_chunks(&self) -> impl Iterator<Item = (u32, ReceiveReport)> {
         let chunks = self.rare.iter().flat_map(|rare| &rare.later_chunks);
         chunks.map(|(chunk, counts)| {
             let mut report = ReceiveReport::new(0, 0);
@@ -345,7 +345,7 @@ impl Receiver {
     }
 
     /// Starts at `now` to receive the next chunk, of `packets` packets.
-    pub(in crate::nic) fn begin_next(&mut self, packets: u64, now: Instant) {
+    pub(crate) fn begin_next(&mut self, packets: u64, now: Instant) {
         self.ended += 1;
         self.packets_left = packets as u32;
         self.latencies = Latencies::NONE;
@@ -357,7 +357,7 @@ impl Receiver {
     }
 
     /// Its queue pair, if its frames are recorded.
-    pub(in crate::nic) fn captured(&self) -> Option<u32> {
+    pub(crate) fn captured(&self) -> Option<u32> {
         self.is_captured.then_some(self.queue_pair)
     }
 }

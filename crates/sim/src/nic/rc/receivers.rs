@@ -21,9 +21,9 @@ use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
 use units::{Instant, Span, State};
 
 /// A delivered chunk.
-pub(in crate::nic) struct Delivery {
-    pub(in crate::nic) report: ReceiveReport,
-    pub(in crate::nic) inbound: u32,
+pub(crate) struct Delivery {
+    pub(crate) report: ReceiveReport,
+    pub(crate) inbound: u32,
 }
 
 /// The receivers of a host. Other lists, unless empty, have an item of the same index for each.
@@ -123,7 +123,7 @@ impl Receivers {
     }
 
     /// The port of a receiver for which data has arrived by `now`.
-    pub(in crate::nic) fn port(&mut self, config: &Config, receiver: u32, now: Instant) -> usize {
+    pub(crate) fn port(&mut self, config: &Config, receiver: u32, now: Instant) -> usize {
         if self.lazy.is_some() && !self.receivers.has(receiver) {
             self.prepare(config, receiver, now);
         }
@@ -132,7 +132,7 @@ impl Receivers {
 
     /// The reply of a receiver, and its port.
     #[inline]
-    pub(in crate::nic) fn reply(&self, receiver: u32, reply: Reply) -> (usize, Control) {
+    pub(crate) fn reply(&self, receiver: u32, reply: Reply) -> (usize, Control) {
         let vouched = self.is_unrecovered().then(|| self.open_chunks[receiver as usize].vouched());
         self.reply_vouching(receiver, reply, vouched)
     }
@@ -147,11 +147,7 @@ impl Receivers {
     /// Without recovery: the acknowledgement of a chunk whose last frame to arrive was overtaken by others,
     /// and its port.
     #[inline]
-    pub(in crate::nic) fn confirmation(
-        &self,
-        receiver: u32,
-        outcome: &DataOutcome,
-    ) -> Option<(usize, Control)> {
+    pub(crate) fn confirmation(&self, receiver: u32, outcome: &DataOutcome) -> Option<(usize, Control)> {
         if outcome.disposition != Disposition::Placed || !self.is_unrecovered() {
             return None;
         }
@@ -167,7 +163,7 @@ impl Receivers {
 
     /// A packet arrived under pressure of its own host; returns whether a notification is due.
     #[cold]
-    pub(in crate::nic) fn notice_pressure(&mut self, receiver: u32, now: Instant) -> bool {
+    pub(crate) fn notice_pressure(&mut self, receiver: u32, now: Instant) -> bool {
         let is_in_order = self.are_in_order();
         let Self { receivers, settings, lazy, .. } = self;
         receiver_mut(receivers, lazy.as_deref_mut(), receiver).notice_pressure(settings, is_in_order, now)
@@ -175,7 +171,7 @@ impl Receivers {
 
     /// The congestion notification of a receiver, and its port.
     #[cold]
-    pub(in crate::nic) fn notification(&self, receiver: u32) -> (usize, Control) {
+    pub(crate) fn notification(&self, receiver: u32) -> (usize, Control) {
         let state = self.of(receiver);
         let packet = state.notification(&self.settings);
         (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
@@ -183,13 +179,7 @@ impl Receivers {
 
     /// Records a departing reply, if the queue pair is captured.
     #[cold]
-    pub(in crate::nic) fn note_reply(
-        &self,
-        receiver: u32,
-        packet: &Packet,
-        sent: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn note_reply(&self, receiver: u32, packet: &Packet, sent: Instant, context: &mut Context) {
         let Some(queue_pair) = self.of(receiver).captured() else { return };
         let message_sequence = packet.message_sequence();
         let kind = match packet.kind() {
@@ -205,7 +195,7 @@ impl Receivers {
     /// Prefetches the state for an arriving data packet. The state for the end of a chunk is prefetched with
     /// packets near the end.
     #[inline]
-    pub(in crate::nic) fn prefetch(&self, packet: &Packet) {
+    pub(crate) fn prefetch(&self, packet: &Packet) {
         let receiver = packet.queue_pair as usize;
         self.prefetch_receiver(receiver);
         if packet.requests_ack() {
@@ -215,7 +205,7 @@ impl Receivers {
 
     /// Prefetches the state for all data packets of a chunk but the last.
     #[inline]
-    pub(in crate::nic) fn prefetch_receiver(&self, receiver: usize) {
+    pub(crate) fn prefetch_receiver(&self, receiver: usize) {
         self.receivers.prefetch(receiver as u32);
         if !self.open_chunks.is_empty() {
             prefetch_first(&self.open_chunks, receiver, open_chunks::HOT_BYTES);
@@ -225,20 +215,20 @@ impl Receivers {
     }
 
     #[inline]
-    pub(in crate::nic) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.receivers.len()
     }
 
     /// Same, for all resident receivers.
     #[inline]
-    pub(in crate::nic) fn prefetch_all(&self) {
+    pub(crate) fn prefetch_all(&self) {
         let numbers = self.receivers.first()..self.receivers.end();
         numbers.for_each(|number| self.prefetch_receiver(number as usize));
     }
 
     /// Processes a data packet at `now` that spent `latency` in the fabric.
     #[inline(always)]
-    pub(in crate::nic) fn on_data(
+    pub(crate) fn on_data(
         &mut self,
         config: &Config,
         packet: &Packet,
@@ -317,17 +307,17 @@ impl Receivers {
 
     /// Packets are accepted in order only, so that no chunk is complete before its predecessor.
     #[inline]
-    pub(in crate::nic) const fn are_in_order(&self) -> bool {
+    pub(crate) const fn are_in_order(&self) -> bool {
         self.open_chunks.is_empty()
     }
 
     /// Completes the current chunk of a receiver: a rank on the same host copied it.
-    pub(in crate::nic) fn take_local(&mut self, receiver: u32) {
+    pub(crate) fn take_local(&mut self, receiver: u32) {
         self.receivers[receiver].take_local();
     }
 
     /// Ends the next complete chunk of a receiver, if any.
-    pub(in crate::nic) fn next_delivery(
+    pub(crate) fn next_delivery(
         &mut self,
         config: &Config,
         chunk_frames: &mut ChunkFrames,
@@ -362,7 +352,7 @@ impl Receivers {
     }
 
     /// Reports of chunks received in part and not delivered.
-    pub(in crate::nic) fn undelivered<'a>(
+    pub(crate) fn undelivered<'a>(
         &'a self,
         config: &'a Config,
     ) -> impl Iterator<Item = ReceiveReport> + use<'a> {
@@ -395,13 +385,13 @@ impl Receivers {
     }
 
     /// Frames that arrived after the delivery of their chunk, by queue pair.
-    pub(in crate::nic) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
+    pub(crate) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
         let late = self.numbered().map(|(_, receiver)| (receiver.queue_pair, receiver.late()));
         late.filter(|(_, late)| late.frames > 0 || late.cnp_tx > 0)
     }
 
     /// Reordering of packets, by queue pair.
-    pub(in crate::nic) fn reordering(&self) -> &[Reordering] {
+    pub(crate) fn reordering(&self) -> &[Reordering] {
         &self.reordering
     }
 }

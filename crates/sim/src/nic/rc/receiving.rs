@@ -19,12 +19,7 @@ use units::{Instant, Span};
 impl Host {
     /// Processes the first arrival at a port; returns the time of the next one.
     #[inline(always)]
-    pub(in crate::nic) fn receive(
-        &mut self,
-        port: usize,
-        first_inbox: u32,
-        context: &mut Context<Packet, Record>,
-    ) -> Instant {
+    pub(crate) fn receive(&mut self, port: usize, first_inbox: u32, context: &mut Context) -> Instant {
         let inbox = context.inbox(first_inbox + port as u32);
         let Some(packet) = inbox.take_first() else { return Instant::NEVER };
         let next = inbox.next_arrival();
@@ -47,12 +42,7 @@ impl Host {
     /// Processes an arrival at a port. Payload that bypasses the receive buffer is only added to the buffer
     /// of its lane; its position is returned.
     #[inline(never)]
-    fn receive_first(
-        &mut self,
-        port: usize,
-        packet: Packet,
-        context: &mut Context<Packet, Record>,
-    ) -> Option<Position> {
+    fn receive_first(&mut self, port: usize, packet: Packet, context: &mut Context) -> Option<Position> {
         if packet.is_link_control() {
             self.receive_link_control(port, packet);
             return None;
@@ -89,7 +79,7 @@ impl Host {
     }
 
     /// The host drains a frame from the receive buffer.
-    pub(in crate::nic) fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(crate) fn drain(&mut self, now: Instant, context: &mut Context) {
         let Some(drained) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
         let Drained { packet, pause, notifies } = drained;
         self.answer_pressure(pause, now);
@@ -146,7 +136,7 @@ impl Host {
 
     /// Sends the pause frames that are ready, and applies received ones that take effect.
     #[cold]
-    pub(in crate::nic) fn take_pauses(&mut self, now: Instant) {
+    pub(crate) fn take_pauses(&mut self, now: Instant) {
         while let Some((port, pause)) =
             self.pause_delays.as_mut().and_then(|delays| delays.reactions.pop_due(now))
         {
@@ -157,7 +147,7 @@ impl Host {
         }
     }
 
-    pub(in crate::nic) fn renew_pause(&mut self, now: Instant) {
+    pub(crate) fn renew_pause(&mut self, now: Instant) {
         let pause = self
             .intake
             .as_mut()
@@ -168,25 +158,13 @@ impl Host {
 
     /// Payload drained from the receive buffer reaches its responder at `now`.
     #[cold]
-    fn receive_drained(
-        &mut self,
-        packet: &Packet,
-        position: Position,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    fn receive_drained(&mut self, packet: &Packet, position: Position, now: Instant, context: &mut Context) {
         self.receive_data(packet, position, now, context);
     }
 
     /// Payload reaches its responder at `now`.
     #[inline(always)]
-    fn receive_data(
-        &mut self,
-        packet: &Packet,
-        position: Position,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    fn receive_data(&mut self, packet: &Packet, position: Position, now: Instant, context: &mut Context) {
         if is_storage(packet.queue_pair) {
             // Passes a copy: the packet itself need not be in memory.
             let packet = *packet;
@@ -218,12 +196,7 @@ impl Host {
     }
 
     /// Chunks are complete: reports them and starts the transfers that wait for them.
-    pub(in crate::nic) fn deliver_chunks(
-        &mut self,
-        receiver: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn deliver_chunks(&mut self, receiver: u32, now: Instant, context: &mut Context) {
         while let Some(Delivery { report, inbound }) =
             self.receivers.next_delivery(&self.config, &mut self.chunk_frames, receiver, now)
         {
@@ -243,7 +216,7 @@ impl Host {
     }
 
     #[inline(never)]
-    fn receive_ack(&mut self, packet: Packet, context: &mut Context<Packet, Record>) {
+    fn receive_ack(&mut self, packet: Packet, context: &mut Context) {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(&packet, false, context);
         }
@@ -251,7 +224,7 @@ impl Host {
     }
 
     #[cold]
-    fn receive_nak(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+    fn receive_nak(&mut self, packet: &Packet, context: &mut Context) {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(packet, true, context);
         }
@@ -277,7 +250,7 @@ impl Host {
     fn follow_up(
         &mut self,
         packet: &Packet,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
         acknowledge: impl FnOnce(&mut Sender, &Config, &Sends, &Packet) -> AckOutcome,
     ) {
         let Self { senders, pacers, sends, ports, config, data_frames, .. } = self;
@@ -311,12 +284,7 @@ impl Host {
     /// Same, without recovery: the oldest chunks of a sender were acknowledged, and some are complete. A rank
     /// proceeds once they are known to be complete.
     #[inline(never)]
-    fn follow_up_unrecovered(
-        &mut self,
-        packet: &Packet,
-        acknowledged: &WorkIds,
-        context: &mut Context<Packet, Record>,
-    ) {
+    fn follow_up_unrecovered(&mut self, packet: &Packet, acknowledged: &WorkIds, context: &mut Context) {
         let (sender, now, vouched) = (packet.queue_pair, packet.at(), Vouched::of(packet));
         for (send, report) in self.unrecovered.confirm(sender, vouched) {
             let report = report.ended(ChunkStatus::Complete, Some(now));

@@ -31,7 +31,7 @@ pub(crate) struct Reordering {
 
 impl Reordering {
     /// For a queue pair whose first packet has the number `initial_psn`.
-    pub(in crate::nic) const fn new(queue_pair: u32, initial_psn: Psn) -> Self {
+    pub(crate) const fn new(queue_pair: u32, initial_psn: Psn) -> Self {
         // One less, modulo 2^24.
         Self { newest: initial_psn.add(u32::MAX), distance_max: 0, queue_pair, late: [0; BUCKETS] }
     }
@@ -43,7 +43,7 @@ impl Reordering {
 
     /// Counts a packet.
     #[inline]
-    pub(in crate::nic) fn arrive(&mut self, psn: Psn) {
+    pub(crate) fn arrive(&mut self, psn: Psn) {
         // Packets that overtake each other are late as often as not: a branch would be mispredicted.
         let ahead = psn.distance_from(self.newest);
         self.newest = select_unpredictable(ahead > 0, psn, self.newest);

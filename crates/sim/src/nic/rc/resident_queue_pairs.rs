@@ -52,65 +52,65 @@ impl<T> ResidentQueuePairs<T> {
     }
 
     #[inline]
-    pub(in crate::nic) const fn has(&self, number: u32) -> bool {
+    pub(crate) const fn has(&self, number: u32) -> bool {
         self.index_of(number) < self.items.len()
     }
 
     #[inline]
-    pub(in crate::nic) fn get(&self, number: u32) -> Option<&T> {
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.items.get(self.index_of(number))
     }
 
     #[inline]
-    pub(in crate::nic) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         let index = self.index_of(number);
         self.items.get_mut(index)
     }
 
     /// Number of resident queue pairs.
     #[inline]
-    pub(in crate::nic) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.items.len()
     }
 
     #[inline]
-    pub(in crate::nic) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// The first resident number.
     #[inline]
-    pub(in crate::nic) const fn first(&self) -> u32 {
+    pub(crate) const fn first(&self) -> u32 {
         self.first
     }
 
     /// One past the last number so far.
     #[inline]
-    pub(in crate::nic) const fn end(&self) -> u32 {
+    pub(crate) const fn end(&self) -> u32 {
         self.first + self.items.len() as u32
     }
 
-    pub(in crate::nic) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.items.iter()
     }
 
-    pub(in crate::nic) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.items.iter_mut()
     }
 
     /// All resident items, with their numbers.
-    pub(in crate::nic) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
         (self.first..).zip(&self.items)
     }
 
     /// Adds the item after the last.
-    pub(in crate::nic) fn push(&mut self, item: T) {
+    pub(crate) fn push(&mut self, item: T) {
         self.items.push(item);
     }
 
     /// Number of leading items that are done and may be removed. It is 0 while there is capacity for another
     /// item, or if they are fewer than half of all, so that each item is checked and moved a few times only.
-    pub(in crate::nic) fn count_done(&self, is_done: impl Fn(u32, &T) -> bool) -> usize {
+    pub(crate) fn count_done(&self, is_done: impl Fn(u32, &T) -> bool) -> usize {
         if self.items.len() < self.items.capacity() {
             return 0;
         }
@@ -119,7 +119,7 @@ impl<T> ResidentQueuePairs<T> {
     }
 
     /// Removes the first `count` items, with their numbers.
-    pub(in crate::nic) fn take_first(&mut self, count: usize) -> impl Iterator<Item = (u32, T)> {
+    pub(crate) fn take_first(&mut self, count: usize) -> impl Iterator<Item = (u32, T)> {
         let first = self.first;
         self.first += count as u32;
         (first..).zip(self.items.drain(..count))
@@ -127,13 +127,13 @@ impl<T> ResidentQueuePairs<T> {
 
     /// Prefetches the first cache line of an item, if it is resident.
     #[inline]
-    pub(in crate::nic) fn prefetch(&self, number: u32) {
+    pub(crate) fn prefetch(&self, number: u32) {
         prefetch(&self.items, self.index_of(number));
     }
 
     /// Prefetches the first cache line of each item.
     #[inline]
-    pub(in crate::nic) fn prefetch_all(&self) {
+    pub(crate) fn prefetch_all(&self) {
         (0..self.items.len()).for_each(|index| prefetch(&self.items, index));
     }
 }

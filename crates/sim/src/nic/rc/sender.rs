@@ -19,26 +19,26 @@ use wire::{Framing, Opcode, Psn};
 
 /// Settings common to all payload of a host.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::nic) struct DataFrames {
-    pub(in crate::nic) framing: Framing,
-    pub(in crate::nic) priority: Priority,
+pub(crate) struct DataFrames {
+    pub(crate) framing: Framing,
+    pub(crate) priority: Priority,
     /// A rate controller paces the payload.
-    pub(in crate::nic) is_paced: bool,
+    pub(crate) is_paced: bool,
     /// The rate controller reacts to acknowledgements and losses.
-    pub(in crate::nic) hears_acks: bool,
+    pub(crate) hears_acks: bool,
     /// Many packets end a message: messages are short.
-    pub(in crate::nic) ends_often: bool,
+    pub(crate) ends_often: bool,
 }
 
 /// The service of a sender by its port.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::nic) struct Service {
+pub(crate) struct Service {
     /// Time of the decision.
-    pub(in crate::nic) now: Instant,
+    pub(crate) now: Instant,
     /// Time from which the packet is on the link.
-    pub(in crate::nic) sent: Instant,
+    pub(crate) sent: Instant,
     /// The window of its rate controller.
-    pub(in crate::nic) window_packets: u32,
+    pub(crate) window_packets: u32,
 }
 
 /// Maximum number of packets of a short message.
@@ -46,7 +46,7 @@ const SHORT_MESSAGE_PACKETS: u64 = 4;
 
 impl DataFrames {
     /// Settings of a host whose chunks are similar to one of `bytes`.
-    pub(in crate::nic) fn new(settings: &QueuePairSettings, bytes: u64) -> Self {
+    pub(crate) fn new(settings: &QueuePairSettings, bytes: u64) -> Self {
         let message_bytes = bytes.min(settings.config.message_bytes);
         Self {
             framing: settings.framing,
@@ -110,7 +110,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(in crate::nic) const fn new(plan: &QueuePairEnd, queue: SendQueue) -> Self {
+    pub(crate) const fn new(plan: &QueuePairEnd, queue: SendQueue) -> Self {
         Self {
             requester: Requester::new(plan.initial_psn),
             path: plan.path,
@@ -127,30 +127,30 @@ impl Sender {
 
     /// Expiry of its retransmission timer; see [`Requester::deadline`].
     #[inline]
-    pub(in crate::nic) const fn deadline(&self) -> Instant {
+    pub(crate) const fn deadline(&self) -> Instant {
         self.requester.deadline()
     }
 
     #[inline]
-    pub(in crate::nic) const fn port(&self) -> u16 {
+    pub(crate) const fn port(&self) -> u16 {
         self.port
     }
 
     /// Its timer entry has been removed.
-    pub(in crate::nic) const fn take_timer(&mut self) {
+    pub(crate) const fn take_timer(&mut self) {
         self.flags &= !Self::TIMED;
     }
 
     /// Whether a timer entry is needed, since packets are outstanding and there is none. Marks it as created.
     #[inline]
-    pub(in crate::nic) fn needs_timer(&mut self) -> bool {
+    pub(crate) fn needs_timer(&mut self) -> bool {
         let needs = self.flags & Self::TIMED == 0 && self.deadline() != Instant::NEVER;
         self.flags |= u8::from(needs) * Self::TIMED;
         needs
     }
 
     /// Counts a NAK, timeout or CNP at its oldest open chunk; false if none is open.
-    pub(in crate::nic) fn count(&mut self, sends: &mut Sends, count: fn(&mut Sends, WorkId)) -> bool {
+    pub(crate) fn count(&mut self, sends: &mut Sends, count: fn(&mut Sends, WorkId)) -> bool {
         let Some(oldest) = self.queue.oldest() else { return false };
         self.flags |= Self::COUNTED;
         count(sends, oldest);
@@ -159,29 +159,24 @@ impl Sender {
 
     /// Whether NAKs, timeouts, retransmissions or CNPs may be counted at its open chunks.
     #[inline]
-    pub(in crate::nic) const fn is_counted(&self) -> bool {
+    pub(crate) const fn is_counted(&self) -> bool {
         self.flags & Self::COUNTED != 0
     }
 
     /// See [`Requester::is_at_last_retry`].
-    pub(in crate::nic) const fn is_at_last_retry(&self, config: &Config) -> bool {
+    pub(crate) const fn is_at_last_retry(&self, config: &Config) -> bool {
         self.requester.is_at_last_retry(config)
     }
 
     /// See [`Requester::on_timeout`].
-    pub(in crate::nic) fn on_timeout(
-        &mut self,
-        config: &Config,
-        sends: &Sends,
-        now: Instant,
-    ) -> TimeoutOutcome {
+    pub(crate) fn on_timeout(&mut self, config: &Config, sends: &Sends, now: Instant) -> TimeoutOutcome {
         let bytes_of = self.queue.sizes(sends);
         self.requester.on_timeout(config, now, bytes_of)
     }
 
     /// An acknowledgement arrived.
     #[inline]
-    pub(in crate::nic) fn on_ack(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
+    pub(crate) fn on_ack(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
         let bytes_of = self.queue.sizes(sends);
         match config.recovery {
             Recovery::GoBackN | Recovery::None => {
@@ -196,7 +191,7 @@ impl Sender {
 
     /// A negative acknowledgement arrived.
     #[cold]
-    pub(in crate::nic) fn on_nak(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
+    pub(crate) fn on_nak(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
         let bytes_of = self.queue.sizes(sends);
         match config.recovery {
             Recovery::GoBackN | Recovery::None => {
@@ -211,14 +206,14 @@ impl Sender {
 
     /// Posts every next chunk of sender `number` that is ready. A failed queue pair sends nothing, so there a
     /// chunk ends immediately.
-    pub(in crate::nic) fn post_ready(
+    pub(crate) fn post_ready(
         &mut self,
         number: u32,
         config: &Config,
         sends: &mut Sends,
         round: impl Fn() -> u32,
         now: Instant,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) {
         let Self { queue, requester, .. } = self;
         queue.post_ready(number, sends, now, |sends, posted| {
@@ -233,28 +228,23 @@ impl Sender {
     }
 
     /// Posts the next chunk of sender `number` to a rank on the same host, if it is ready.
-    pub(in crate::nic) fn post_local(
-        &mut self,
-        number: u32,
-        sends: &mut Sends,
-        now: Instant,
-    ) -> Option<WorkId> {
+    pub(crate) fn post_local(&mut self, number: u32, sends: &mut Sends, now: Instant) -> Option<WorkId> {
         self.queue.post_next(number, sends, now)
     }
 
     /// It sends to a rank on the same host: its messages bypass the NIC.
     #[inline]
-    pub(in crate::nic) fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.course == Course::Local
     }
 
     /// The receiver at its destination.
-    pub(in crate::nic) const fn receiver(&self) -> u32 {
+    pub(crate) const fn receiver(&self) -> u32 {
         self.path.queue_pair
     }
 
     /// Restarts the chunks of sender `number`, after all were acknowledged.
-    pub(in crate::nic) fn rearm(&mut self, number: u32, sends: &mut Sends) {
+    pub(crate) fn rearm(&mut self, number: u32, sends: &mut Sends) {
         self.queue.rearm(number, sends);
     }
 
@@ -265,7 +255,7 @@ impl Sender {
 
     /// Whether the sender now enters its port's round; `window_packets` is the window of its rate controller.
     #[inline]
-    pub(in crate::nic) fn enters_round(&mut self, config: &Config, window_packets: u32) -> bool {
+    pub(crate) fn enters_round(&mut self, config: &Config, window_packets: u32) -> bool {
         let enters = !self.is_in_round() && self.requester.can_transmit(config, window_packets);
         self.flags |= u8::from(enters) * Self::IN_ROUND;
         enters
@@ -273,7 +263,7 @@ impl Sender {
 
     /// Whether the sender, just served, has more to send.
     #[inline]
-    pub(in crate::nic) fn stays_in_round(&mut self, config: &Config, window_packets: u32) -> bool {
+    pub(crate) fn stays_in_round(&mut self, config: &Config, window_packets: u32) -> bool {
         let stays = self.requester.can_transmit(config, window_packets);
         if !stays {
             self.flags &= !Self::IN_ROUND;
@@ -282,21 +272,21 @@ impl Sender {
     }
 
     /// Maximum size of the next data packet; exact unless a packet is resent.
-    pub(in crate::nic) fn next_frame_bytes(&self, config: &Config, framing: Framing) -> u32 {
+    pub(crate) fn next_frame_bytes(&self, config: &Config, framing: Framing) -> u32 {
         let next = self.requester.next_payload(config);
         next.map_or(0, |(position, bytes)| framing.frame_bytes(write_opcode(position), bytes))
     }
 
     /// The next data packet of sender `number`.
     #[inline]
-    pub(in crate::nic) fn next_packet(
+    pub(crate) fn next_packet(
         &mut self,
         number: u32,
         config: &Config,
         frames: &DataFrames,
         service: Service,
         sends: &mut Sends,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) -> Option<Packet> {
         let bytes_of = self.queue.sizes(sends);
         let Service { now, sent, window_packets } = service;
@@ -323,7 +313,7 @@ impl Sender {
         next: NextPacket,
         sent: Instant,
         sends: &Sends,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) {
         let bytes_of = self.queue.sizes(sends);
         let transmit = self.requester.transmit(config, &next, bytes_of);
@@ -347,7 +337,7 @@ impl Sender {
 
     /// Starts or stops recording the start of each message; false if the sender has nothing to send, or is
     /// captured.
-    pub(in crate::nic) fn watch(&mut self, is_watched: bool) -> bool {
+    pub(crate) fn watch(&mut self, is_watched: bool) -> bool {
         let is_sent = matches!(self.course, Course::Sent | Course::Watched);
         let may = is_sent && (self.is_in_round() || !is_watched);
         if may {
@@ -357,13 +347,13 @@ impl Sender {
     }
 
     /// See [`Requester::unsent`].
-    pub(in crate::nic) fn unsent(&self, config: &Config, sends: &Sends) -> Option<Unsent> {
+    pub(crate) fn unsent(&self, config: &Config, sends: &Sends) -> Option<Unsent> {
         self.requester.unsent(config, self.queue.sizes(sends))
     }
 
     /// The oldest `count` chunks are complete.
     #[inline]
-    pub(in crate::nic) const fn complete(&mut self, count: u32) -> WorkIds {
+    pub(crate) const fn complete(&mut self, count: u32) -> WorkIds {
         let completed = self.queue.end_oldest(count);
         if count > 0 && self.queue.is_empty() {
             self.flags &= !Self::COUNTED;
@@ -373,7 +363,7 @@ impl Sender {
 
     /// Last packets of the chunks that were just acknowledged, latest first; they precede its oldest open
     /// chunk.
-    pub(in crate::nic) fn ends_of(
+    pub(crate) fn ends_of(
         &self,
         acknowledged: WorkIds,
         config: &Config,
@@ -391,30 +381,30 @@ impl Sender {
     }
 
     /// Its queue pair has failed: closes all chunks.
-    pub(in crate::nic) const fn fail(&mut self) {
+    pub(crate) const fn fail(&mut self) {
         self.queue.end_all();
         self.flags &= !Self::COUNTED;
     }
 
     /// All posted packets were sent.
     #[inline]
-    pub(in crate::nic) const fn has_sent_all(&self) -> bool {
+    pub(crate) const fn has_sent_all(&self) -> bool {
         self.requester.is_exhausted()
     }
 
     /// A chunk is open.
-    pub(in crate::nic) const fn is_busy(&self) -> bool {
+    pub(crate) const fn is_busy(&self) -> bool {
         !self.queue.is_empty()
     }
 
     /// Whether packets for sender `number` have no effect any more: all its chunks have ended, and it is not
     /// in its port's round.
-    pub(in crate::nic) fn is_done(&self, number: u32, sends: &Sends) -> bool {
+    pub(crate) fn is_done(&self, number: u32, sends: &Sends) -> bool {
         self.queue.is_done(number, sends) && !self.is_in_round()
     }
 
     /// Chunks posted and not ended, each with its frames sent, without those resent.
-    pub(in crate::nic) fn open(
+    pub(crate) fn open(
         &self,
         config: &Config,
         framing: Framing,
@@ -434,7 +424,7 @@ impl Sender {
 
 /// Reports a chunk that is not sent because its queue pair has failed.
 #[cold]
-fn report_failed(send: WorkId, round: u32, sends: &Sends, context: &mut Context<Packet, Record>) {
+fn report_failed(send: WorkId, round: u32, sends: &Sends, context: &mut Context) {
     let report = sends.report(send, round, Frames::default());
     context.records.push(Record::sent(&report.ended(ChunkStatus::Failed, None)));
 }

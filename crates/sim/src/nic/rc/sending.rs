@@ -11,7 +11,6 @@ use crate::nic::prefetch_sender;
 use crate::nic::storage::is_storage;
 use crate::nic::tcp::NextTcp;
 use crate::nic::timers::Timers;
-use crate::packet::Packet;
 use crate::record::{Context, Record, SendReport};
 use record::ChunkStatus;
 use transport::{Config, Controller, Loss, TimeoutOutcome};
@@ -20,7 +19,7 @@ use units::Instant;
 impl Host {
     /// Sends the next packet by a port.
     #[inline(always)]
-    pub(in crate::nic) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(crate) fn send(&mut self, port: usize, now: Instant, context: &mut Context) {
         let sender = match self.ports[port].next_sender_if_plain(now) {
             Some(sender) if !is_storage(sender) => sender,
             _ => match self.send_first(port, now, context) {
@@ -34,12 +33,7 @@ impl Host {
     /// Sends packets that precede payload of queue pairs, or belong to none; otherwise returns the next
     /// sender.
     #[inline(never)]
-    fn send_first(
-        &mut self,
-        port: usize,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) -> Option<u32> {
+    fn send_first(&mut self, port: usize, now: Instant, context: &mut Context) -> Option<u32> {
         let state = &mut self.ports[port];
         state.advance(now);
         let sender = if state.has_options() {
@@ -64,12 +58,7 @@ impl Host {
 
     /// Same, by a port with options.
     #[cold]
-    fn send_with_options(
-        &mut self,
-        port: usize,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) -> Option<u32> {
+    fn send_with_options(&mut self, port: usize, now: Instant, context: &mut Context) -> Option<u32> {
         let Self { ports, senders, config, data_frames, .. } = self;
         let framing = data_frames.framing;
         match ports[port].pop_with_options(now, |sender| senders[sender].next_frame_bytes(config, framing)) {
@@ -84,13 +73,7 @@ impl Host {
     }
 
     #[inline]
-    fn send_control(
-        &mut self,
-        port: usize,
-        control: &Control,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    fn send_control(&mut self, port: usize, control: &Control, now: Instant, context: &mut Context) {
         if control.is_captured {
             self.note_reply(control, now + self.latency, context);
         }
@@ -99,7 +82,7 @@ impl Host {
 
     /// Records a reply that leaves at `sent`.
     #[cold]
-    fn note_reply(&self, control: &Control, sent: Instant, context: &mut Context<Packet, Record>) {
+    fn note_reply(&self, control: &Control, sent: Instant, context: &mut Context) {
         if is_storage(control.receiver) {
             self.note_storage_reply(control, sent, context);
         } else {
@@ -109,7 +92,7 @@ impl Host {
 
     /// Serves the next queue pair.
     #[inline]
-    fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context) {
         let sent = now + self.latency;
         let Self { ports, senders, pacers, sends, config, data_frames, timers, .. } = self;
         let (port, config) = (&mut ports[port], &**config);
@@ -145,12 +128,7 @@ impl Host {
         port.schedule(now);
     }
 
-    pub(in crate::nic) fn check_deadline(
-        &mut self,
-        sender: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn check_deadline(&mut self, sender: u32, now: Instant, context: &mut Context) {
         if is_storage(sender) {
             return self.check_storage_deadline(sender, now, context);
         }
@@ -171,7 +149,7 @@ impl Host {
 
     /// Notifies the rate controller of a sender of a loss.
     #[cold]
-    pub(in crate::nic) fn notify_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
+    pub(crate) fn notify_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
         if let Some(pacer) = self.pacers.get_mut(sender) {
             pacer.on_loss(now, loss);
         }
@@ -179,7 +157,7 @@ impl Host {
 
     /// A queue pair has failed: reports each of its open chunks as failed.
     #[cold]
-    fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context) {
         let state = &mut self.senders[sender];
         let framing = self.data_frames.framing;
         let open: Vec<(WorkId, Frames)> = state.open(&self.config, framing, &self.sends).collect();
@@ -192,13 +170,7 @@ impl Host {
     /// A chunk without NAKs, timeouts, retransmissions and CNPs was acknowledged: reports it with `sent`
     /// frames.
     #[inline]
-    pub(in crate::nic) fn end_send(
-        &mut self,
-        send: WorkId,
-        sent: Frames,
-        completed: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(crate) fn end_send(&mut self, send: WorkId, sent: Frames, completed: Instant, context: &mut Context) {
         let pass = self.pass_of(send);
         match self.sends.plain_report(send, pass, sent, completed) {
             Some(report) => context.records.push(Record::Sent(report)),
@@ -209,12 +181,12 @@ impl Host {
     /// A chunk that may have such counts was acknowledged at `completed`, or has failed: reports it with
     /// `sent` frames, without those resent.
     #[inline(never)]
-    pub(in crate::nic) fn end_counted_send(
+    pub(crate) fn end_counted_send(
         &mut self,
         send: WorkId,
         sent: Frames,
         completed: Option<Instant>,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) {
         let status = if completed.is_some() { ChunkStatus::Complete } else { ChunkStatus::Failed };
         let report = self.send_report(send, sent).ended(status, completed);
@@ -229,12 +201,12 @@ impl Host {
     }
 
     /// Report of an open chunk so far.
-    pub(in crate::nic) fn send_report(&self, send: WorkId, sent: Frames) -> SendReport {
+    pub(crate) fn send_report(&self, send: WorkId, sent: Frames) -> SendReport {
         self.sends.report(send, self.pass_of(send), sent)
     }
 
     /// Reports of chunks that were posted and never ended.
-    pub(in crate::nic) fn open_sends(&self) -> impl Iterator<Item = SendReport> {
+    pub(crate) fn open_sends(&self) -> impl Iterator<Item = SendReport> {
         let framing = self.data_frames.framing;
         let open =
             self.senders.iter().flat_map(move |sender| sender.open(&self.config, framing, &self.sends));
@@ -244,7 +216,7 @@ impl Host {
 
 /// The window of a sender's rate controller [packets].
 #[inline]
-pub(in crate::nic) fn window_packets(
+pub(crate) fn window_packets(
     pacers: &ResidentQueuePairs<Controller>,
     frames: &DataFrames,
     sender: u32,
@@ -256,7 +228,7 @@ pub(in crate::nic) fn window_packets(
 /// Adds a sender to its port's round, unless it is already there, if it has packets to send within the window
 /// of its rate controller.
 #[inline]
-pub(in crate::nic) fn make_ready(
+pub(crate) fn make_ready(
     ports: &mut [NicPort],
     config: &Config,
     sender: u32,
@@ -272,13 +244,7 @@ pub(in crate::nic) fn make_ready(
 /// Maintains one timer entry per sender with packets outstanding; its deadline is checked when the timer
 /// fires.
 #[inline]
-fn arm_timer(
-    timers: &mut Timers,
-    sender: u32,
-    state: &mut Sender,
-    config: &Config,
-    context: &mut Context<Packet, Record>,
-) {
+fn arm_timer(timers: &mut Timers, sender: u32, state: &mut Sender, config: &Config, context: &mut Context) {
     if state.needs_timer() {
         timers.arm(state.deadline(), sender);
         if state.is_at_last_retry(config) {

@@ -17,22 +17,22 @@ use wire::Psn;
 /// An acknowledgement without recovery: `packets` packets, the last of them `psn`, have all arrived. On the
 /// wire this number replaces the message sequence number, which is specific to this implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::nic) struct Vouched {
-    pub(in crate::nic) psn: Psn,
-    pub(in crate::nic) packets: u32,
+pub(crate) struct Vouched {
+    pub(crate) psn: Psn,
+    pub(crate) packets: u32,
 }
 
 impl Vouched {
     /// Everything since the first packet of the queue pair.
-    pub(in crate::nic) const ALL: u32 = 0xff_ffff;
+    pub(crate) const ALL: u32 = 0xff_ffff;
 
     /// A number of packets, limited to the range of the field.
-    pub(in crate::nic) fn packets(packets: u64) -> u32 {
+    pub(crate) fn packets(packets: u64) -> u32 {
         packets.min(u64::from(Self::ALL) - 1) as u32
     }
 
     /// The content of an acknowledgement.
-    pub(in crate::nic) fn of(packet: &Packet) -> Self {
+    pub(crate) fn of(packet: &Packet) -> Self {
         Self { psn: packet.psn(), packets: packet.message_sequence() }
     }
 
@@ -46,22 +46,22 @@ impl Vouched {
 
 /// A chunk that was acknowledged.
 #[derive(Debug)]
-pub(in crate::nic) struct Acknowledged {
+pub(crate) struct Acknowledged {
     /// Its last packet, and its number of packets.
-    pub(in crate::nic) last: Psn,
-    pub(in crate::nic) packets: u64,
+    pub(crate) last: Psn,
+    pub(crate) packets: u64,
 }
 
 impl Acknowledged {
     /// Whether it is complete according to an acknowledgement.
-    pub(in crate::nic) fn is_whole(&self, vouched: Vouched) -> bool {
+    pub(crate) fn is_whole(&self, vouched: Vouched) -> bool {
         vouched.covers(self.last, self.packets)
     }
 }
 
 /// Acknowledged chunks of a host that are not known to be complete.
 #[derive(Debug, Default, State)]
-pub(in crate::nic) struct UnrecoveredChunks {
+pub(crate) struct UnrecoveredChunks {
     #[state(only_if = BTreeMap::is_empty)]
     of_senders: BTreeMap<u32, Vec<(Acknowledged, Open)>>,
     /// Chunks so far behind that wrapped sequence numbers could match them.
@@ -77,12 +77,12 @@ impl UnrecoveredChunks {
     const BEHIND_MAX: i32 = (Psn::WINDOW_MAX / 2) as i32;
 
     /// Adds a chunk of a sender.
-    pub(in crate::nic) fn add(&mut self, sender: u32, chunk: Acknowledged, open: Open) {
+    pub(crate) fn add(&mut self, sender: u32, chunk: Acknowledged, open: Open) {
         self.of_senders.entry(sender).or_default().push((chunk, open));
     }
 
     /// Removes the chunks of a sender that are complete according to an acknowledgement.
-    pub(in crate::nic) fn confirm(&mut self, sender: u32, vouched: Vouched) -> Vec<Open> {
+    pub(crate) fn confirm(&mut self, sender: u32, vouched: Vouched) -> Vec<Open> {
         let Some(chunks) = self.of_senders.get_mut(&sender) else { return Vec::new() };
         let whole = chunks.extract_if(.., |(chunk, _)| chunk.is_whole(vouched));
         let confirmed = whole.map(|(_, open)| open).collect();
@@ -95,7 +95,7 @@ impl UnrecoveredChunks {
     }
 
     /// Reports of these chunks.
-    pub(in crate::nic) fn reports(&self) -> impl Iterator<Item = SendReport> {
+    pub(crate) fn reports(&self) -> impl Iterator<Item = SendReport> {
         self.of_senders.values().flatten().map(|(_, (_, report))| *report).chain(self.dropped.iter().copied())
     }
 }

@@ -340,12 +340,7 @@ impl Host {
 
     /// An acknowledgement arrived.
     #[cold]
-    pub(super) fn receive_tcp_ack(
-        &mut self,
-        packet: &Packet,
-        congestion_echo: bool,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn receive_tcp_ack(&mut self, packet: &Packet, congestion_echo: bool, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
         let (now, source) = (packet.at(), packet.queue_pair);
         let state = &mut tcp.sources[source as usize];
@@ -361,12 +356,7 @@ impl Host {
 
     /// A write, the end of all writes or the retransmission timer may be due.
     #[cold]
-    pub(super) fn fire_tcp_source(
-        &mut self,
-        source: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn fire_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
         if state.timer_at != now {
@@ -378,7 +368,7 @@ impl Host {
     }
 
     /// Lets the application of a source write, adds the source to the round and sets its timer.
-    fn serve_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    fn serve_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
         state.write(now);
@@ -398,13 +388,7 @@ impl Host {
 
     /// The port sends a segment of a source.
     #[cold]
-    pub(super) fn send_tcp_data(
-        &mut self,
-        port: usize,
-        source: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
+    pub(super) fn send_tcp_data(&mut self, port: usize, source: u32, now: Instant, context: &mut Context) {
         let sent = now + self.latency;
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
@@ -440,7 +424,7 @@ impl Host {
         port: usize,
         waiting: TcpAckWaiting,
         now: Instant,
-        context: &mut Context<Packet, Record>,
+        context: &mut Context,
     ) {
         let TcpAckWaiting { packet, sink } = waiting;
         if let Some(state) = self.tcp.as_ref().map(|tcp| &tcp.sinks[sink as usize])

@@ -206,7 +206,7 @@ impl<'a> Assembler<'a> {
             }
             Record::RoundStarted { job, round, at } => self.jobs[*job as usize].start_round(*round, *at),
             Record::RoundEnded { job, round, duration } => {
-                self.jobs[*job as usize].note_round(*round, *duration)
+                self.jobs[*job as usize].note_round(*round, *duration);
             }
             Record::Frame(frame) => self.frames.push(**frame),
             Record::TcpClosed => self.open_tcp -= 1,

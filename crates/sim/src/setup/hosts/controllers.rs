@@ -8,7 +8,7 @@ use transport::{AdapterConfig, Controller};
 use units::{AttachmentId, HostId, Rate};
 
 /// The rate controllers of a run, one per line rate; queue pairs share its parameters.
-pub(in crate::setup) struct Controllers<'a> {
+pub(crate) struct Controllers<'a> {
     spec: &'a RunSpec,
     graph: &'a Graph,
     by_rate: Vec<(Rate, Controller)>,
@@ -17,7 +17,7 @@ pub(in crate::setup) struct Controllers<'a> {
 }
 
 impl<'a> Controllers<'a> {
-    pub(in crate::setup) fn new(spec: &'a RunSpec, graph: &'a Graph) -> Self {
+    pub(crate) fn new(spec: &'a RunSpec, graph: &'a Graph) -> Self {
         let adapter = spec.fabric.nic.messages.map(Arc::new);
         let mut controllers = Self { spec, graph, by_rate: Vec::new(), adapter };
         for attachment in &graph.attachments {
@@ -35,13 +35,13 @@ impl<'a> Controllers<'a> {
     }
 
     /// The controller of a queue pair that sends by `attachment`.
-    pub(in crate::setup) fn of(&self, attachment: AttachmentId) -> Controller {
+    pub(crate) fn of(&self, attachment: AttachmentId) -> Controller {
         let attachment = self.graph.attachment(attachment);
         self.at(attachment.host, port_rate(self.graph, attachment))
     }
 
     /// The controller of a queue pair that sends by a port of `host` with this rate.
-    pub(in crate::setup) fn at(&self, host: HostId, rate: Rate) -> Controller {
+    pub(crate) fn at(&self, host: HostId, rate: Rate) -> Controller {
         let rate = HostClock::of(self.spec, host).rate(rate);
         let entry = self.by_rate.iter().find(|entry| entry.0 == rate);
         entry.map_or_else(|| self.begin(rate), |entry| entry.1.clone())

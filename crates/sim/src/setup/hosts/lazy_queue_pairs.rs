@@ -28,7 +28,7 @@ pub(crate) fn may_be_lazy(spec: &RunSpec, job: &JobSpec) -> bool {
 }
 
 /// Parameters of the queue pairs of a host, computed on demand.
-pub(in crate::setup) struct LazyEnds {
+pub(crate) struct LazyEnds {
     flows: Arc<Flows>,
     graph: Arc<Graph>,
     pairs: Arc<QueuePairIndices>,
@@ -37,7 +37,7 @@ pub(in crate::setup) struct LazyEnds {
 }
 
 impl LazyEnds {
-    pub(in crate::setup) fn new(
+    pub(crate) fn new(
         fabric: &Fabric,
         flows: &Arc<Flows>,
         pairs: &Arc<QueuePairIndices>,

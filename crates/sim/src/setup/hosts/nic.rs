@@ -10,7 +10,7 @@ use spec::{NicDirection, RunSpec};
 use units::{HostId, NodeId, Rate, Seed, Span};
 
 /// The host at `node`.
-pub(in crate::setup) fn host_plan(
+pub(crate) fn host_plan(
     spec: &RunSpec,
     fabric: &Fabric,
     node: NodeId,

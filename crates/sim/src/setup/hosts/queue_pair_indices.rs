@@ -11,7 +11,7 @@ use units::HostId;
 
 /// Indices of all queue pairs of a run.
 #[derive(Debug)]
-pub(in crate::setup) struct QueuePairIndices {
+pub(crate) struct QueuePairIndices {
     /// Per host: queue pairs of the first lap that start there, and those that end there, in the order of
     /// their numbers. A list for each host, as small allocations are reused later.
     from: Vec<Vec<AtHost>>,
@@ -22,15 +22,15 @@ pub(in crate::setup) struct QueuePairIndices {
 
 /// A queue pair at one of its hosts.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::setup) struct AtHost {
-    pub(in crate::setup) number: u32,
+pub(crate) struct AtHost {
+    pub(crate) number: u32,
     /// The other host, and the index of the queue pair there.
-    pub(in crate::setup) peer: HostId,
-    pub(in crate::setup) number_at_peer: u32,
+    pub(crate) peer: HostId,
+    pub(crate) number_at_peer: u32,
 }
 
 impl QueuePairIndices {
-    pub(in crate::setup) fn new(flows: &Flows, jobs: usize) -> Self {
+    pub(crate) fn new(flows: &Flows, jobs: usize) -> Self {
         let room = |counts: &[u32]| -> Vec<Vec<AtHost>> {
             counts.iter().map(|&count| Vec::with_capacity(staggered_capacity(count as usize))).collect()
         };
@@ -52,19 +52,19 @@ impl QueuePairIndices {
     }
 
     /// Queue pairs of a job that start at a host.
-    pub(in crate::setup) fn from(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
+    pub(crate) fn from(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
         PairsAtHost { lap: &self.from[host.index()], laps: self.laps[job], at_peers: &self.to }
     }
 
     /// Queue pairs of a job that end at a host.
-    pub(in crate::setup) fn to(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
+    pub(crate) fn to(&self, job: usize, host: HostId) -> PairsAtHost<'_> {
         PairsAtHost { lap: &self.to[host.index()], laps: self.laps[job], at_peers: &self.from }
     }
 }
 
 /// Queue pairs of a host that start there, or those that end there, in the order of their numbers.
 #[derive(Clone, Copy)]
-pub(in crate::setup) struct PairsAtHost<'a> {
+pub(crate) struct PairsAtHost<'a> {
     /// Those of the first lap.
     lap: &'a [AtHost],
     laps: Laps,
@@ -73,21 +73,21 @@ pub(in crate::setup) struct PairsAtHost<'a> {
 }
 
 impl<'a> PairsAtHost<'a> {
-    pub(in crate::setup) const NONE: Self = Self { lap: &[], laps: Laps::one(0), at_peers: &[] };
+    pub(crate) const NONE: Self = Self { lap: &[], laps: Laps::one(0), at_peers: &[] };
 
-    pub(in crate::setup) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.lap.len() * self.laps.count as usize
     }
 
     /// The queue pair at an index.
-    pub(in crate::setup) fn at(&self, index: u32) -> AtHost {
+    pub(crate) fn at(&self, index: u32) -> AtHost {
         let in_lap = self.lap.len() as u32;
         self.in_lap(index / in_lap, self.lap[(index % in_lap) as usize])
     }
 
     /// Iterates over all of them in order.
     #[inline]
-    pub(in crate::setup) fn iter(self) -> impl ExactSizeIterator<Item = AtHost> + Clone + 'a {
+    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = AtHost> + Clone + 'a {
         LapByLap { pairs: self, lap: 0, rest: self.lap.iter() }
     }
 
@@ -107,14 +107,14 @@ impl<'a> PairsAtHost<'a> {
     }
 
     /// Index of a queue pair by its number; `first` is the first number of its job.
-    pub(in crate::setup) fn index_of(&self, number: u32, first: u32) -> u32 {
+    pub(crate) fn index_of(&self, number: u32, first: u32) -> u32 {
         let (lap, beyond) = ((number - first) / self.laps.length, (number - first) % self.laps.length);
         let index = self.lap.partition_point(|at| at.number - first < beyond);
         lap * self.lap.len() as u32 + index as u32
     }
 
     /// Whether there are several laps.
-    pub(in crate::setup) const fn come_in_laps(&self) -> bool {
+    pub(crate) const fn come_in_laps(&self) -> bool {
         self.laps.count > 1
     }
 }

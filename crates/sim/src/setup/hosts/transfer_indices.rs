@@ -12,7 +12,7 @@ use units::{HostId, Rank, TransferId};
 use workload::{Message, Schedule};
 
 /// Indices of all transfers of a run at their hosts.
-pub(in crate::setup) struct TransferIndices<'a> {
+pub(crate) struct TransferIndices<'a> {
     flows: &'a Flows,
     pairs: Arc<QueuePairIndices>,
     jobs: Vec<JobIndices>,
@@ -32,18 +32,18 @@ struct HostIndices {
 
 /// Traffic in which a host takes part.
 #[derive(Clone, Copy)]
-pub(in crate::setup) struct OfHost<'a> {
-    pub(in crate::setup) host: HostId,
+pub(crate) struct OfHost<'a> {
+    pub(crate) host: HostId,
     /// Its job.
-    pub(in crate::setup) job: Option<u32>,
+    pub(crate) job: Option<u32>,
     /// Ranks on it.
-    pub(in crate::setup) processes: u32,
+    pub(crate) processes: u32,
     /// Ends of the phases of its transfers, if there are several phases.
-    pub(in crate::setup) phase_ends: &'a [PhaseEnd],
+    pub(crate) phase_ends: &'a [PhaseEnd],
     /// Queue pairs that start there.
-    pub(in crate::setup) from: PairsAtHost<'a>,
+    pub(crate) from: PairsAtHost<'a>,
     /// Queue pairs that end there.
-    pub(in crate::setup) to: PairsAtHost<'a>,
+    pub(crate) to: PairsAtHost<'a>,
 }
 
 /// Indices of the transfers and ranks of a job.
@@ -66,7 +66,7 @@ struct EndIndices {
 }
 
 impl<'a> TransferIndices<'a> {
-    pub(in crate::setup) fn new(spec: &RunSpec, graph: &Graph, flows: &'a Flows) -> Self {
+    pub(crate) fn new(spec: &RunSpec, graph: &Graph, flows: &'a Flows) -> Self {
         let pairs = Arc::new(QueuePairIndices::new(flows, spec.jobs.len()));
         let mut of_hosts = vec![HostIndices::default(); graph.hosts()];
         let jobs = spec.jobs.iter().zip(&flows.schedules).zip(0..);
@@ -87,7 +87,7 @@ impl<'a> TransferIndices<'a> {
     }
 
     /// Traffic in which a host takes part; excludes connections of storage jobs.
-    pub(in crate::setup) fn of_host(&self, spec: &RunSpec, host: HostId) -> OfHost<'_> {
+    pub(crate) fn of_host(&self, spec: &RunSpec, host: HostId) -> OfHost<'_> {
         let HostIndices { job, processes, phase_ends } = &self.of_hosts[host.index()];
         let sending = job.map(|job| job as usize).filter(|&job| spec.jobs[job].storage.is_none());
         let from = sending.map_or(PairsAtHost::NONE, |job| self.pairs.from(job, host));
@@ -96,7 +96,7 @@ impl<'a> TransferIndices<'a> {
     }
 
     /// The indices of queue pairs.
-    pub(in crate::setup) const fn pairs(&self) -> &Arc<QueuePairIndices> {
+    pub(crate) const fn pairs(&self) -> &Arc<QueuePairIndices> {
         &self.pairs
     }
 
@@ -114,14 +114,14 @@ impl<'a> TransferIndices<'a> {
 
     /// Whether each transfer of a job has queue pairs of its own, so that its index follows from theirs.
     #[inline]
-    pub(in crate::setup) fn are_queue_pairs(&self, job: u32) -> bool {
+    pub(crate) fn are_queue_pairs(&self, job: u32) -> bool {
         self.jobs[job as usize].transfers.is_empty()
     }
 
     /// Index of a transfer among those that start at the same host; `sender` is the index of one of its queue
     /// pairs there.
     #[inline]
-    pub(in crate::setup) fn outgoing_of(&self, chunk: &Chunk, sender: u32) -> u32 {
+    pub(crate) fn outgoing_of(&self, chunk: &Chunk, sender: u32) -> u32 {
         let indices = &self.jobs[chunk.job as usize].transfers;
         indices
             .get(chunk.transfer.index())
@@ -131,7 +131,7 @@ impl<'a> TransferIndices<'a> {
     /// Index of a transfer among those that end at the same host; `receiver` is the index of one of its queue
     /// pairs there.
     #[inline]
-    pub(in crate::setup) fn inbound_of(&self, chunk: &Chunk, receiver: u32) -> u32 {
+    pub(crate) fn inbound_of(&self, chunk: &Chunk, receiver: u32) -> u32 {
         let indices = &self.jobs[chunk.job as usize].transfers;
         indices
             .get(chunk.transfer.index())
@@ -140,20 +140,20 @@ impl<'a> TransferIndices<'a> {
 
     /// Index of a rank of a job among those of its host.
     #[inline]
-    pub(in crate::setup) fn process(&self, job: u32, rank: Rank) -> u32 {
+    pub(crate) fn process(&self, job: u32, rank: Rank) -> u32 {
         self.jobs[job as usize].processes[rank.index()]
     }
 
     /// Index of the transfer that waits for the acknowledgement of this one, if any.
     #[inline]
-    pub(in crate::setup) fn next(&self, chunk: &Chunk) -> Option<u32> {
+    pub(crate) fn next(&self, chunk: &Chunk) -> Option<u32> {
         self.jobs[chunk.job as usize].next.get(chunk.transfer.index())?.checked_sub(1)
     }
 
     /// Appends the transfers that wait for this one at its destination to `successors`; returns the index of
     /// the first, and their number.
     #[inline]
-    pub(in crate::setup) fn add_successors(&self, chunk: &Chunk, successors: &mut Vec<u32>) -> (u32, u32) {
+    pub(crate) fn add_successors(&self, chunk: &Chunk, successors: &mut Vec<u32>) -> (u32, u32) {
         let job = chunk.job as usize;
         let waiting = self.flows.schedules[job].successors(chunk.transfer);
         if waiting.len() == 0 {

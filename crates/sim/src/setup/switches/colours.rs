@@ -10,7 +10,7 @@ use topology::NodeKind;
 use units::NodeId;
 
 /// Kmin, Kmax [bytes] and Pmax [ppm] of ECN marking; `None` if WRED does more than that.
-pub(in crate::setup) fn marking_thresholds(spec: &RunSpec, ecn: &EcnSpec) -> Option<(u64, u64, u32)> {
+pub(crate) fn marking_thresholds(spec: &RunSpec, ecn: &EcnSpec) -> Option<(u64, u64, u32)> {
     let Some(wred) = &ecn.wred else { return Some((ecn.kmin_bytes, ecn.kmax_bytes, ecn.pmax_ppm)) };
     let green = wred.green.filter(|_| only_marks(spec, ecn, wred))?;
     Some((green.kmin_bytes, green.kmax_bytes, green.pmax_ppm))
@@ -24,13 +24,7 @@ fn only_marks(spec: &RunSpec, ecn: &EcnSpec, wred: &WredSpec) -> bool {
 }
 
 /// WRED of a port, with the random stream of ECN marking; `None` if WRED only marks.
-pub(in crate::setup) fn wred(
-    spec: &RunSpec,
-    ecn: &EcnSpec,
-    node: NodeId,
-    port: usize,
-    wire: Wire,
-) -> Option<Wred> {
+pub(crate) fn wred(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> Option<Wred> {
     let wred = ecn.wred.filter(|wred| !only_marks(spec, ecn, wred))?;
     let curves = wred.colours().map(|(_, curve)| {
         curve.map(|curve| Curve {
@@ -44,7 +38,7 @@ pub(in crate::setup) fn wred(
 }
 
 /// Markers that set the colour of frames received by the ports of `nodes`; `None` if no port has any.
-pub(in crate::setup) fn markers(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> Option<Markers> {
+pub(crate) fn markers(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId]) -> Option<Markers> {
     let markers = &spec.fabric.switch.markers;
     let of_port = |port: &topology::Port| -> Vec<Marker> {
         let is_host = fabric.graph.node(port.peer).kind == NodeKind::Host;

@@ -10,12 +10,7 @@ use topology::NodeKind;
 use units::NodeId;
 
 /// The pools of the buffer shared by `nodes`.
-pub(in crate::setup) fn pools_plan(
-    spec: &RunSpec,
-    fabric: &Fabric,
-    nodes: &[NodeId],
-    pools: &PoolsSpec,
-) -> PoolsPlan {
+pub(crate) fn pools_plan(spec: &RunSpec, fabric: &Fabric, nodes: &[NodeId], pools: &PoolsSpec) -> PoolsPlan {
     let leads_to_host = |port: &topology::Port| fabric.graph.node(port.peer).kind == NodeKind::Host;
     let to_host: Vec<bool> =
         nodes.iter().flat_map(|&node| fabric.graph.node(node).ports.iter().map(leads_to_host)).collect();
@@ -82,7 +77,7 @@ fn egress_plan(spec: &EgressPoolSpec) -> PoolPlan {
 
 /// Checks that the pools fit into the buffer shared by `nodes`, and their reserves and headrooms into the
 /// pools.
-pub(in crate::setup) fn check_pools(
+pub(crate) fn check_pools(
     spec: &RunSpec,
     fabric: &Fabric,
     nodes: &[NodeId],

@@ -55,7 +55,7 @@ pub(crate) fn host_ports(graph: &Graph, node: &Node) -> usize {
 }
 
 /// Parameters common to the scheduled switches of a run.
-pub(in crate::setup) struct ScheduledFabric<'a> {
+pub(crate) struct ScheduledFabric<'a> {
     spec: &'a RunSpec,
     scheduled: ScheduledSpec,
     fabric: &'a Fabric,
@@ -67,7 +67,7 @@ pub(in crate::setup) struct ScheduledFabric<'a> {
 
 impl<'a> ScheduledFabric<'a> {
     /// `None` unless switches are scheduled.
-    pub(in crate::setup) fn new(spec: &'a RunSpec, fabric: &'a Fabric) -> Option<Self> {
+    pub(crate) fn new(spec: &'a RunSpec, fabric: &'a Fabric) -> Option<Self> {
         let scheduled = spec.fabric.switch.scheduled?;
         let graph = &fabric.graph;
         let first_leaf = graph.hosts();
@@ -88,7 +88,7 @@ impl<'a> ScheduledFabric<'a> {
     }
 
     /// The switch at `node`; `wires` are its ports.
-    pub(in crate::setup) fn switch(&self, node: NodeId, wires: &[Wire]) -> Scheduled {
+    pub(crate) fn switch(&self, node: NodeId, wires: &[Wire]) -> Scheduled {
         let number = node.index() - self.first_leaf;
         if number < self.leaves {
             return Scheduled::leaf(self.leaf_plan(node, number, wires));

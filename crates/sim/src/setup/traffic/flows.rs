@@ -94,7 +94,7 @@ impl Flows {
 
     /// [`Self::attachments`] of a queue pair of `job`, by its number in the run.
     #[inline]
-    pub(in crate::setup) fn attachments_in(
+    pub(crate) fn attachments_in(
         &self,
         job: &OneJob<'_>,
         number: u32,
@@ -112,7 +112,7 @@ impl Flows {
 
     /// [`Self::entropy`] of a queue pair of `job`, by its number in the run.
     #[inline]
-    pub(in crate::setup) fn entropy_in(&self, job: &OneJob<'_>, number: u32, ends: [AttachmentId; 2]) -> u32 {
+    pub(crate) fn entropy_in(&self, job: &OneJob<'_>, number: u32, ends: [AttachmentId; 2]) -> u32 {
         self.path_hash.of(ends, job.udp_source_port(number), job.identity(number))
     }
 
@@ -125,13 +125,13 @@ impl Flows {
 
     /// The repeating sequence of connections of a job. A single lap if paths are pinned, because then every
     /// index is listed.
-    pub(in crate::setup) fn laps(&self, job: usize) -> Laps {
+    pub(crate) fn laps(&self, job: usize) -> Laps {
         let laps = self.jobs.laps(job);
         if self.is_pinned { Laps::one(laps.count * laps.length) } else { laps }
     }
 
     /// Per host: queue pairs of the first lap that start there, and those that end there.
-    pub(in crate::setup) fn counts_at_hosts(&self) -> [&[u32]; 2] {
+    pub(crate) fn counts_at_hosts(&self) -> [&[u32]; 2] {
         [&self.senders_at, &self.receivers_at]
     }
 
@@ -151,7 +151,7 @@ impl Flows {
     }
 
     /// Adds a job with these connections; returns its queue pairs.
-    pub(in crate::setup) fn add_connections(
+    pub(crate) fn add_connections(
         &mut self,
         fabric: &Fabric,
         index: u32,

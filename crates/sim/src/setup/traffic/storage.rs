@@ -21,7 +21,7 @@ use workload::ScheduleBuilder;
 impl Flows {
     /// Adds the connections of a storage job: those of each client in the order of the targets, each with its
     /// queues.
-    pub(in crate::setup) fn add_storage(
+    pub(crate) fn add_storage(
         &mut self,
         spec: &RunSpec,
         fabric: &Fabric,
@@ -85,7 +85,7 @@ impl Flows {
 }
 
 /// The role of each host in a storage job, if it has any.
-pub(in crate::setup) fn storage_plans(
+pub(crate) fn storage_plans(
     spec: &RunSpec,
     graph: &Graph,
     flows: &Flows,

@@ -122,12 +122,7 @@ fn repeat<C: Clocked>(clocked: &mut C, count: u64, mut act: impl FnMut(&mut C)) 
 }
 
 /// Time from the release of `bytes` at one port to the acknowledgement of their last packet.
-pub(in crate::setup) fn unloaded(
-    spec: &RunSpec,
-    fabric: &Fabric,
-    [from, to]: [AttachmentId; 2],
-    bytes: u64,
-) -> Span {
+pub(crate) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentId; 2], bytes: u64) -> Span {
     let mut forward = path(spec, fabric, from, to);
     let arrived = if bytes == 0 {
         // A message without payload is still one frame.
@@ -145,7 +140,7 @@ pub(in crate::setup) fn unloaded(
 
 /// Time from the issue of a storage operation by the client at one port to the arrival of its completion from
 /// the target at the other.
-pub(in crate::setup) fn unloaded_operation(
+pub(crate) fn unloaded_operation(
     spec: &RunSpec,
     fabric: &Fabric,
     [client, target]: [AttachmentId; 2],

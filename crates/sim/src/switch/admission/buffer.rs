@@ -143,13 +143,13 @@ impl SharedBuffer {
     }
 
     /// The pools, if the buffer is divided.
-    pub(in crate::switch) fn pools(&self) -> Option<&Pools> {
+    pub(crate) fn pools(&self) -> Option<&Pools> {
         self.pools.as_deref()
     }
 
     /// The pools, mutable.
     #[inline]
-    pub(in crate::switch) fn pools_mut(&mut self) -> Option<&mut Pools> {
+    pub(crate) fn pools_mut(&mut self) -> Option<&mut Pools> {
         self.pools.as_deref_mut()
     }
 
@@ -253,7 +253,7 @@ impl SharedBuffer {
     /// Stores a frame if that reaches no threshold; returns whether it did. The accounts may include cells
     /// that have left, so it may reject too much, but never too little.
     #[inline]
-    pub(in crate::switch) fn store_if_it_fits(&mut self, frame: Passage, queue_bytes: u64) -> bool {
+    pub(crate) fn store_if_it_fits(&mut self, frame: Passage, queue_bytes: u64) -> bool {
         let Passage { ingress, egress: _, priority, charge } = frame;
         if let Some(pools) = &mut self.pools {
             return pools.store_if_it_fits(frame);
@@ -275,13 +275,13 @@ impl SharedBuffer {
     /// Whether a frame of a group can only use its headroom and no frame of the group is in transmission.
     /// Then the accounts need not be up to date.
     #[inline]
-    pub(in crate::switch) fn uses_headroom(&self, ingress: u16, priority: Priority) -> bool {
+    pub(crate) fn uses_headroom(&self, ingress: u16, priority: Priority) -> bool {
         let group = self.groups.get(self.group_index(ingress, priority));
         self.pools.is_none() && group.is_some_and(|group| group.is_pausing && group.reading == 0)
     }
 
     /// Decides on an arriving frame and stores it if admitted. `queue_bytes` are in its egress queue.
-    pub(in crate::switch) fn admit_frame(&mut self, frame: Passage, queue_bytes: u64) -> Admission {
+    pub(crate) fn admit_frame(&mut self, frame: Passage, queue_bytes: u64) -> Admission {
         let Passage { ingress, egress: _, priority, charge } = frame;
         match &mut self.pools {
             Some(pools) => pools.admit(frame),
@@ -291,7 +291,7 @@ impl SharedBuffer {
 
     /// Whether the length of its egress queue limits the frames of a priority.
     #[inline]
-    pub(in crate::switch) fn limits_queue(&self, priority: Priority) -> bool {
+    pub(crate) fn limits_queue(&self, priority: Priority) -> bool {
         self.lossy_alpha.is_some() && !self.is_lossless(priority) && self.pools.is_none()
     }
 
@@ -404,7 +404,7 @@ impl SharedBuffer {
     /// Ends the pause of a group from which cells have left, if it is no longer needed; returns whether it
     /// did.
     #[inline]
-    pub(in crate::switch) fn end_pause(&mut self, ingress: u16, priority: Priority) -> bool {
+    pub(crate) fn end_pause(&mut self, ingress: u16, priority: Priority) -> bool {
         self.groups[self.group_index(ingress, priority)].is_pausing && self.ends_pause(ingress, priority)
     }
 
@@ -424,7 +424,7 @@ impl SharedBuffer {
     }
 
     /// Starts the transmission of a frame on port `egress`; the accounts include `charge` bytes of it.
-    pub(in crate::switch) fn begin_readout(&mut self, egress: u16, frame: BufferedFrame, charge: u64) {
+    pub(crate) fn begin_readout(&mut self, egress: u16, frame: BufferedFrame, charge: u64) {
         if let Some(pools) = &mut self.pools {
             return pools.begin_readout(Passage::new(frame, egress, charge));
         }
@@ -437,7 +437,7 @@ impl SharedBuffer {
 
     /// Removes part of a frame in transmission. This may end pauses of pools; the pauses of other groups are
     /// ended by [`Self::end_pause`].
-    pub(in crate::switch) fn read_out(&mut self, egress: u16, frame: BufferedFrame, charge: u64) {
+    pub(crate) fn read_out(&mut self, egress: u16, frame: BufferedFrame, charge: u64) {
         if let Some(pools) = &mut self.pools {
             return pools.read_out(Passage::new(frame, egress, charge));
         }
@@ -450,7 +450,7 @@ impl SharedBuffer {
     }
 
     /// Ends pauses of groups of pools from which cells have left, once all accounts are up to date.
-    pub(in crate::switch) fn end_pauses_of_pools(&mut self, groups: &[(u16, Priority)]) {
+    pub(crate) fn end_pauses_of_pools(&mut self, groups: &[(u16, Priority)]) {
         if let Some(pools) = &mut self.pools {
             groups.iter().for_each(|&(ingress, priority)| pools.end_pause(ingress, priority));
         }
@@ -458,12 +458,12 @@ impl SharedBuffer {
 
     /// Whether any group of the buffer or of its pools requests a pause.
     #[inline]
-    pub(in crate::switch) fn any_requesting(&self) -> bool {
+    pub(crate) fn any_requesting(&self) -> bool {
         self.pools.as_ref().map_or(self.pausing > 0, |pools| pools.any_pausing())
     }
 
     /// Upper bound of the free shared part once all frames in transmission have left [bytes].
-    pub(in crate::switch) fn free_at_most(&self) -> u64 {
+    pub(crate) fn free_at_most(&self) -> u64 {
         if self.pools.is_some() {
             u64::MAX
         } else {
@@ -472,7 +472,7 @@ impl SharedBuffer {
     }
 
     /// Bytes that must leave a group before its pause ends.
-    pub(in crate::switch) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
+    pub(crate) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
         if let Some(pools) = &self.pools {
             return pools.pause_end(ingress, priority);
         }

@@ -27,7 +27,7 @@ pub(crate) struct PausePlan {
 /// The pauses that a switch has requested.
 #[derive(Debug, State)]
 #[state(after = Self::rebuild_renewals)]
-pub(in crate::switch) struct PauseRequests {
+pub(crate) struct PauseRequests {
     #[state(skip)]
     quanta: u16,
     #[state(skip)]
@@ -46,7 +46,7 @@ pub(in crate::switch) struct PauseRequests {
 }
 
 impl PauseRequests {
-    pub(in crate::switch) fn new(plan: PausePlan, rates: Vec<Rate>) -> Self {
+    pub(crate) fn new(plan: PausePlan, rates: Vec<Rate>) -> Self {
         let PausePlan { quanta, response, sends_xon } = plan;
         let responses = Delayed::new(response);
         Self { quanta, sends_xon, responses, rates, renewals: BinaryHeap::new(), due: Vec::new() }
@@ -54,7 +54,7 @@ impl PauseRequests {
 
     /// Requests a pause if the group of an arrival needs one and has not requested it; returns whether it
     /// did.
-    pub(in crate::switch) fn note_arrival(
+    pub(crate) fn note_arrival(
         &mut self,
         buffer: &SharedBuffer,
         port: u16,
@@ -66,7 +66,7 @@ impl PauseRequests {
     }
 
     /// Requests a pause if it is not requested yet; returns whether it did.
-    pub(in crate::switch) fn request_once(
+    pub(crate) fn request_once(
         &mut self,
         port: u16,
         priority: Priority,
@@ -104,13 +104,7 @@ impl PauseRequests {
     }
 
     /// Ends a pause by XON, or by not renewing it.
-    pub(in crate::switch) fn end(
-        &mut self,
-        port: u16,
-        priority: Priority,
-        now: Instant,
-        ports: &mut [EgressPort],
-    ) {
+    pub(crate) fn end(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
         self.set_due(port, priority, Instant::NEVER);
         if self.sends_xon {
             self.respond(port, Packet::pause(priority, 0), now, ports);
@@ -118,12 +112,12 @@ impl PauseRequests {
     }
 
     /// Whether there are pause frames that are not ready yet.
-    pub(in crate::switch) fn is_responding(&self) -> bool {
+    pub(crate) fn is_responding(&self) -> bool {
         self.responses.next_due() != Instant::NEVER
     }
 
     /// When a pause frame is ready or the next pause is renewed.
-    pub(in crate::switch) fn next_due(&mut self) -> Instant {
+    pub(crate) fn next_due(&mut self) -> Instant {
         self.responses.next_due().min(self.next_renewal())
     }
 
@@ -149,7 +143,7 @@ impl PauseRequests {
     }
 
     /// Processes the event that is due at `now`; returns its port.
-    pub(in crate::switch) fn act(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
+    pub(crate) fn act(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
         if let Some((port, pause)) = self.responses.pop_due(now) {
             ports[usize::from(port)].send_pause(pause);
             return port;

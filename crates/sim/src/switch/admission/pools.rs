@@ -213,24 +213,24 @@ struct Group {
 
 /// A group starts (`is_start`) or stops requesting a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::switch) struct PauseChange {
-    pub(in crate::switch) ingress: u16,
-    pub(in crate::switch) priority: Priority,
-    pub(in crate::switch) is_start: bool,
+pub(crate) struct PauseChange {
+    pub(crate) ingress: u16,
+    pub(crate) priority: Priority,
+    pub(crate) is_start: bool,
 }
 
 /// Accounting data of a frame in the switch.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::switch) struct Passage {
-    pub(in crate::switch) ingress: u16,
-    pub(in crate::switch) egress: u16,
-    pub(in crate::switch) priority: Priority,
+pub(crate) struct Passage {
+    pub(crate) ingress: u16,
+    pub(crate) egress: u16,
+    pub(crate) priority: Priority,
     /// Buffer space that it occupies, in whole cells.
-    pub(in crate::switch) charge: u64,
+    pub(crate) charge: u64,
 }
 
 impl Passage {
-    pub(in crate::switch) const fn new(frame: BufferedFrame, egress: u16, charge: u64) -> Self {
+    pub(crate) const fn new(frame: BufferedFrame, egress: u16, charge: u64) -> Self {
         Self { ingress: frame.ingress, egress, priority: frame.priority, charge }
     }
 }
@@ -310,27 +310,27 @@ impl Pools {
     }
 
     /// Total stored [bytes].
-    pub(in crate::switch) const fn stored(&self) -> u64 {
+    pub(crate) const fn stored(&self) -> u64 {
         self.stored
     }
 
     /// Whether a group requests a pause now.
-    pub(in crate::switch) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
+    pub(crate) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
         self.pausing > 0 && self.groups[self.index(ingress, priority)].is_pausing
     }
 
     /// Removes the oldest change of a pause request that has not been processed.
-    pub(in crate::switch) fn next_change(&mut self) -> Option<PauseChange> {
+    pub(crate) fn next_change(&mut self) -> Option<PauseChange> {
         self.changes.pop_front()
     }
 
     /// Whether any group requests a pause.
-    pub(in crate::switch) const fn any_pausing(&self) -> bool {
+    pub(crate) const fn any_pausing(&self) -> bool {
         self.pausing > 0
     }
 
     /// Stores a frame if that reaches no limit and no threshold of its pool; returns whether it did.
-    pub(in crate::switch) fn store_if_it_fits(&mut self, frame: Passage) -> bool {
+    pub(crate) fn store_if_it_fits(&mut self, frame: Passage) -> bool {
         let Passage { ingress, egress, priority, charge } = frame;
         let (index, queue) = (self.index(ingress, priority), self.index(egress, priority));
         let (group, pool) = (self.groups[index], self.pool_of_groups[priority.index()]);
@@ -366,7 +366,7 @@ impl Pools {
     }
 
     /// Decides on an arriving frame and stores it if admitted.
-    pub(in crate::switch) fn admit(&mut self, frame: Passage) -> Admission {
+    pub(crate) fn admit(&mut self, frame: Passage) -> Admission {
         let Passage { ingress, egress, priority, charge } = frame;
         let queue = self.index(egress, priority);
         if !self.fits_queue(priority, queue, charge) {
@@ -479,7 +479,7 @@ impl Pools {
     }
 
     /// Starts the transmission of a frame; the accounts include it.
-    pub(in crate::switch) fn begin_readout(&mut self, frame: Passage) {
+    pub(crate) fn begin_readout(&mut self, frame: Passage) {
         let Passage { ingress, priority, charge, .. } = frame;
         let index = self.index(ingress, priority);
         self.groups[index].reading += charge;
@@ -489,7 +489,7 @@ impl Pools {
     }
 
     /// Removes part of a frame in transmission.
-    pub(in crate::switch) fn read_out(&mut self, frame: Passage) {
+    pub(crate) fn read_out(&mut self, frame: Passage) {
         let Passage { ingress, priority, charge, .. } = frame;
         let index = self.index(ingress, priority);
         self.groups[index].reading -= charge;
@@ -500,7 +500,7 @@ impl Pools {
     }
 
     /// Bytes that must leave a group before its pause ends, and its pool before the pauses of all end.
-    pub(in crate::switch) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
+    pub(crate) fn pause_end(&self, ingress: u16, priority: Priority) -> PauseEnd {
         let Some(pool) = self.pool_of_groups[priority.index()] else { return PauseEnd::NONE };
         let own = &self.ingress[pool];
         let of_pool = match own.xoff.filter(|_| own.is_over) {
@@ -533,7 +533,7 @@ impl Pools {
     }
 
     /// Removes a frame whose transmission starts, or that is lost in its queue.
-    pub(in crate::switch) fn release(&mut self, frame: Passage) {
+    pub(crate) fn release(&mut self, frame: Passage) {
         let Passage { ingress, egress, priority, charge } = frame;
         self.stored -= charge;
         let queue = self.index(egress, priority);
@@ -564,7 +564,7 @@ impl Pools {
     }
 
     /// Ends the pause of a group if it is no longer needed.
-    pub(in crate::switch) fn end_pause(&mut self, ingress: u16, priority: Priority) {
+    pub(crate) fn end_pause(&mut self, ingress: u16, priority: Priority) {
         let index = self.index(ingress, priority);
         let group = self.groups[index];
         let Some(pool) = self.pool_of_groups[priority.index()].filter(|_| group.is_pausing) else { return };

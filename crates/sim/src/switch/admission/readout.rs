@@ -42,10 +42,10 @@ pub(crate) enum Release {
 
 /// A frame on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, State)]
-pub(in crate::switch) struct OnLink {
-    pub(in crate::switch) start: Instant,
-    pub(in crate::switch) byte_time: ByteTime,
-    pub(in crate::switch) frame_bytes: u32,
+pub(crate) struct OnLink {
+    pub(crate) start: Instant,
+    pub(crate) byte_time: ByteTime,
+    pub(crate) frame_bytes: u32,
 }
 
 impl OnLink {
@@ -57,7 +57,7 @@ impl OnLink {
     }
 
     /// When its last byte has left.
-    pub(in crate::switch) fn end(&self) -> Instant {
+    pub(crate) fn end(&self) -> Instant {
         self.end_of(self.frame_bytes)
     }
 
@@ -70,7 +70,7 @@ impl OnLink {
 impl Release {
     /// Bytes of a frame in the buffer at `now`, without those that are free before `now`.
     #[inline]
-    pub(in crate::switch) fn unread_bytes(self, frame: &OnLink, now: Instant) -> u32 {
+    pub(crate) fn unread_bytes(self, frame: &OnLink, now: Instant) -> u32 {
         let left = frame.bytes_before(now);
         if left >= frame.frame_bytes.into() {
             return 0;
@@ -95,7 +95,7 @@ impl Release {
     }
 
     /// Integral over time of the unread bytes of a frame, from `from`, its start or later, to `to` [byte ps].
-    pub(in crate::switch) fn byte_ps(self, frame: &OnLink, from: Instant, to: Instant) -> u128 {
+    pub(crate) fn byte_ps(self, frame: &OnLink, from: Instant, to: Instant) -> u128 {
         let cell_bytes = match self {
             Self::Start => return 0,
             Self::End => frame.frame_bytes,
@@ -112,16 +112,16 @@ impl Release {
 
 /// Bytes that must leave an account before a pause ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::switch) struct Surplus {
+pub(crate) struct Surplus {
     /// A lower bound.
-    pub(in crate::switch) bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes of the same account in transmission.
-    pub(in crate::switch) reading: u64,
+    pub(crate) reading: u64,
 }
 
 impl Surplus {
     /// No departure ends a pause.
-    pub(in crate::switch) const ENDLESS: Self = Self { bytes: u64::MAX, reading: 0 };
+    pub(crate) const ENDLESS: Self = Self { bytes: u64::MAX, reading: 0 };
 
     /// Frames in transmission may end the pause.
     const fn is_near(self) -> bool {
@@ -138,16 +138,16 @@ impl Surplus {
 
 /// When departures of a group may end pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::switch) struct PauseEnd {
+pub(crate) struct PauseEnd {
     /// Of the group, and of its whole pool.
-    pub(in crate::switch) surplus: [Surplus; 2],
+    pub(crate) surplus: [Surplus; 2],
     /// Recompute once this much of the shared part may be free [bytes].
-    pub(in crate::switch) again_at_free: u64,
+    pub(crate) again_at_free: u64,
 }
 
 impl PauseEnd {
     /// The group requests no pause.
-    pub(in crate::switch) const NONE: Self = Self { surplus: [Surplus::ENDLESS; 2], again_at_free: u64::MAX };
+    pub(crate) const NONE: Self = Self { surplus: [Surplus::ENDLESS; 2], again_at_free: u64::MAX };
 }
 
 /// A frame in transmission.
@@ -184,7 +184,7 @@ impl Readout {
 
 /// Frames in transmission that the accounts include, in the order of their starts.
 #[derive(Debug, State)]
-pub(in crate::switch) struct Readouts {
+pub(crate) struct Readouts {
     #[state(skip)]
     release: Release,
     /// Part of the pipeline latency that is inside the buffer.
@@ -203,7 +203,7 @@ pub(in crate::switch) struct Readouts {
 
 impl Readouts {
     /// `None` if frames are released when their transmissions start.
-    pub(in crate::switch) fn new(release: Release, inside: Span) -> Option<Self> {
+    pub(crate) fn new(release: Release, inside: Span) -> Option<Self> {
         (release != Release::Start || inside > Span::ZERO).then(|| Self {
             release,
             inside,
@@ -216,13 +216,13 @@ impl Readouts {
     }
 
     /// When the next cell leaves that may end a pause; never if none can.
-    pub(in crate::switch) const fn next_due(&self) -> Instant {
+    pub(crate) const fn next_due(&self) -> Instant {
         self.due
     }
 
     /// Removes frames in transmission from the accounts, before a window on the fast path.
     #[inline]
-    pub(in crate::switch) fn suspend(&mut self, buffer: &mut SharedBuffer) {
+    pub(crate) fn suspend(&mut self, buffer: &mut SharedBuffer) {
         if !self.is_suspended {
             self.suspend_all(buffer);
         }
@@ -238,12 +238,7 @@ impl Readouts {
     }
 
     /// Charges the frames that `ports` transmit at `now`, before a window on the exact path.
-    pub(in crate::switch) fn resume(
-        &mut self,
-        now: Instant,
-        ports: &[EgressPort],
-        buffer: &mut SharedBuffer,
-    ) {
+    pub(crate) fn resume(&mut self, now: Instant, ports: &[EgressPort], buffer: &mut SharedBuffer) {
         if !std::mem::replace(&mut self.is_suspended, false) {
             return;
         }
@@ -262,7 +257,7 @@ impl Readouts {
 
     /// Adds a frame that the accounts include and whose transmission starts at `frame.start`.
     #[inline(never)]
-    pub(in crate::switch) fn begin(
+    pub(crate) fn begin(
         &mut self,
         egress: u16,
         buffered: BufferedFrame,
@@ -291,7 +286,7 @@ impl Readouts {
     }
 
     /// Removes from the accounts the cells that have left before `now`.
-    pub(in crate::switch) fn advance(&mut self, now: Instant, buffer: &mut SharedBuffer) {
+    pub(crate) fn advance(&mut self, now: Instant, buffer: &mut SharedBuffer) {
         let release = self.release;
         self.frames.retain_mut(|readout| {
             let left = readout.left_at(release, now);
@@ -304,7 +299,7 @@ impl Readouts {
     }
 
     /// Recomputes when a cell may next end a pause. The accounts must be up to date.
-    pub(in crate::switch) fn watch(&mut self, buffer: &SharedBuffer) {
+    pub(crate) fn watch(&mut self, buffer: &SharedBuffer) {
         (self.due, self.again_at_free) = (Instant::NEVER, u64::MAX);
         let is_asking = buffer.any_requesting();
         for readout in &mut self.frames {
@@ -323,11 +318,7 @@ impl Readouts {
     }
 
     /// Removes cells that leave at `now` and may end pauses from the accounts; returns their groups in order.
-    pub(in crate::switch) fn leave(
-        &mut self,
-        now: Instant,
-        buffer: &mut SharedBuffer,
-    ) -> Vec<(u16, Priority)> {
+    pub(crate) fn leave(&mut self, now: Instant, buffer: &mut SharedBuffer) -> Vec<(u16, Priority)> {
         let due = self.frames.iter().filter(|readout| readout.due <= now);
         let mut groups: Vec<_> =
             due.map(|readout| (readout.buffered.ingress, readout.buffered.priority)).collect();

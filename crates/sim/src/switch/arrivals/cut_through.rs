@@ -27,7 +27,7 @@ pub(crate) const fn head_bytes(framing: Framing) -> u16 {
 
 /// Frames whose last bit has not arrived yet and whose egress port is faster than their ingress port.
 #[derive(Debug, State)]
-pub(in crate::switch) struct Incoming {
+pub(crate) struct Incoming {
     #[state(skip)]
     framing: Framing,
     #[state(skip)]
@@ -37,25 +37,25 @@ pub(in crate::switch) struct Incoming {
 
 impl Incoming {
     /// State for a switch with ports of these rates; `None` if all are equal.
-    pub(in crate::switch) fn new(framing: Framing, rates: &[Rate]) -> Option<Self> {
+    pub(crate) fn new(framing: Framing, rates: &[Rate]) -> Option<Self> {
         let differ = rates.iter().any(|rate| rate.bps() != rates[0].bps());
         differ.then(|| Self { framing, rates: rates.to_vec(), waiting: Vec::new() })
     }
 
     /// Number of waiting frames.
-    pub(in crate::switch) fn frames(&self) -> u64 {
+    pub(crate) fn frames(&self) -> u64 {
         self.waiting.len() as u64
     }
 
     /// When the last bit of the first of them arrives.
-    pub(in crate::switch) fn next_due(&self) -> Instant {
+    pub(crate) fn next_due(&self) -> Instant {
         self.waiting.iter().map(|(stored, _)| stored.packet.at()).min().unwrap_or(Instant::NEVER)
     }
 
     /// Defers frames that have not arrived completely by `end`, and adds those to `arrivals` that now have.
     /// The arrivals for each port are then in order of (time, ingress port). Returns the added frames.
     #[inline(never)]
-    pub(in crate::switch) fn complete_arrivals(
+    pub(crate) fn complete_arrivals(
         &mut self,
         end: Instant,
         arrivals: &mut Arrivals,

@@ -7,16 +7,16 @@ use super::order::{ArrivalKey, BLOCK, sort_row};
 use crate::switch::port_set::PortSet;
 
 /// Keys in a row.
-pub(in crate::switch) const ROW: usize = 2 * BLOCK;
+pub(crate) const ROW: usize = 2 * BLOCK;
 /// Count that marks a port with a list.
 const LISTED: u8 = ROW as u8 + 1;
 
 /// Egress port of frames without a route.
-pub(in crate::switch) const NOWHERE: usize = usize::MAX;
+pub(crate) const NOWHERE: usize = usize::MAX;
 
 /// Sort keys by egress port.
 #[derive(Debug, Default)]
-pub(in crate::switch) struct Lanes {
+pub(crate) struct Lanes {
     /// Number of keys of each port, padded as [`PortSet::insert_counted`] requires.
     counts: Vec<u8>,
     /// One row per count.
@@ -25,7 +25,7 @@ pub(in crate::switch) struct Lanes {
 }
 
 /// [`Lanes`] borrowed for appending: common fields are looked up once for all keys.
-pub(in crate::switch) struct OpenLanes<'a> {
+pub(crate) struct OpenLanes<'a> {
     counts: &'a mut [u8],
     rows: &'a mut [[ArrivalKey; ROW]],
     lists: &'a mut [Vec<ArrivalKey>],
@@ -34,7 +34,7 @@ pub(in crate::switch) struct OpenLanes<'a> {
 impl Lanes {
     /// Grows to at least `ports` ports.
     #[inline]
-    pub(in crate::switch) fn begin(&mut self, ports: usize) {
+    pub(crate) fn begin(&mut self, ports: usize) {
         if self.counts.len() < ports {
             self.grow(ports);
         }
@@ -49,7 +49,7 @@ impl Lanes {
     }
 
     #[inline]
-    pub(in crate::switch) fn open(&mut self) -> OpenLanes<'_> {
+    pub(crate) fn open(&mut self) -> OpenLanes<'_> {
         let Self { counts, rows, lists } = self;
         // Lets the compiler check one length for each key.
         let rows = &mut rows[..counts.len()];
@@ -58,26 +58,26 @@ impl Lanes {
 
     /// Adds all ports with keys to `ports`.
     #[inline]
-    pub(in crate::switch) fn mark_ports(&self, ports: &mut PortSet) {
+    pub(crate) fn mark_ports(&self, ports: &mut PortSet) {
         ports.insert_counted(&self.counts);
     }
 
     /// The keys of a port.
     #[inline]
-    pub(in crate::switch) fn of(&self, egress: usize) -> &[ArrivalKey] {
+    pub(crate) fn of(&self, egress: usize) -> &[ArrivalKey] {
         let count = usize::from(self.counts[egress]);
         self.rows[egress].get(..count).unwrap_or_else(|| &self.lists[egress])
     }
 
     /// The keys of a port, mutable.
-    pub(in crate::switch) fn of_mut(&mut self, egress: usize) -> &mut [ArrivalKey] {
+    pub(crate) fn of_mut(&mut self, egress: usize) -> &mut [ArrivalKey] {
         let count = usize::from(self.counts[egress]);
         self.rows[egress].get_mut(..count).unwrap_or(&mut self.lists[egress])
     }
 
     /// Sorts the keys of a port.
     #[inline]
-    pub(in crate::switch) fn sort(&mut self, egress: usize) {
+    pub(crate) fn sort(&mut self, egress: usize) {
         let count = usize::from(self.counts[egress]);
         if count <= ROW {
             sort_row(&mut self.rows[egress], count);
@@ -88,12 +88,12 @@ impl Lanes {
 
     /// Removes the keys of a port.
     #[inline]
-    pub(in crate::switch) fn clear(&mut self, egress: usize) {
+    pub(crate) fn clear(&mut self, egress: usize) {
         self.counts[egress] = 0;
     }
 
     /// Removes the keys of a port that `keep`, which may change them, rejects.
-    pub(in crate::switch) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut ArrivalKey) -> bool) {
+    pub(crate) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut ArrivalKey) -> bool) {
         let mut keys = self.of(egress).to_vec();
         keys.retain_mut(|key| keep(key));
         self.clear(egress);
@@ -105,7 +105,7 @@ impl Lanes {
 impl OpenLanes<'_> {
     /// Appends a key to its port, unless that is [`NOWHERE`].
     #[inline(always)]
-    pub(in crate::switch) fn push(&mut self, egress: usize, key: ArrivalKey) {
+    pub(crate) fn push(&mut self, egress: usize, key: ArrivalKey) {
         let Some(count) = self.counts.get_mut(egress) else {
             assert_eq!(egress, NOWHERE, "a switch has a lane for each of its ports");
             return;

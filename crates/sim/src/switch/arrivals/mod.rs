@@ -17,7 +17,7 @@ use units::Instant;
 /// The arrivals of a window: each frame once, and for each egress port the sort keys ([`ArrivalKey`]) of its
 /// frames.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub(crate) struct Arrivals {
     origin: Origin,
     /// The first `count` are those of the window. It never shrinks, so that every key has a valid index.
     frames: Vec<Stored>,

@@ -18,22 +18,22 @@ pub(crate) const WINDOW_MAX: Span = Span(1 << 29);
 /// received in the order of their ingress ports, so the order of keys is that of (time, ingress port,
 /// sequence).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::switch) struct ArrivalKey(u64);
+pub(crate) struct ArrivalKey(u64);
 
 /// Origin of the times in the keys of a window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::switch) struct Origin(u64);
+pub(crate) struct Origin(u64);
 
 impl Origin {
     /// Origin of the window that begins at `start`.
     #[inline]
-    pub(in crate::switch) const fn new(start: Instant) -> Self {
+    pub(crate) const fn new(start: Instant) -> Self {
         Self(start.0.wrapping_sub(BIAS))
     }
 
     /// The origin one picosecond earlier.
     #[inline]
-    pub(in crate::switch) const fn before(self) -> Self {
+    pub(crate) const fn before(self) -> Self {
         Self(self.0.wrapping_sub(1))
     }
 
@@ -45,28 +45,28 @@ impl Origin {
 
 impl ArrivalKey {
     /// Greater than every other key: infinity.
-    pub(in crate::switch) const LAST: Self = Self(f64::INFINITY.to_bits());
+    pub(crate) const LAST: Self = Self(f64::INFINITY.to_bits());
 
     #[inline]
-    pub(in crate::switch) const fn new(at: Instant, origin: Origin, index: usize) -> Self {
+    pub(crate) const fn new(at: Instant, origin: Origin, index: usize) -> Self {
         Self(origin.until(at) << INDEX_BITS | index as u64)
     }
 
     /// Arrival time.
     #[inline]
-    pub(in crate::switch) const fn at(self, origin: Origin) -> Instant {
+    pub(crate) const fn at(self, origin: Origin) -> Instant {
         Instant(origin.0.wrapping_add(self.0 >> INDEX_BITS))
     }
 
     /// The key greater than those of all arrivals up to `now`, and of no others. `before` is
     /// [`Origin::before`] of the origin of the window.
     #[inline]
-    pub(in crate::switch) const fn after(now: Instant, before: Origin) -> Self {
+    pub(crate) const fn after(now: Instant, before: Origin) -> Self {
         Self(before.until(now) << INDEX_BITS)
     }
 
     #[inline]
-    pub(in crate::switch) const fn index(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         (self.0 & ((1 << INDEX_BITS) - 1)) as usize
     }
 
@@ -77,7 +77,7 @@ impl ArrivalKey {
 }
 
 /// Generates the keys of consecutive frames.
-pub(in crate::switch) struct ArrivalKeys {
+pub(crate) struct ArrivalKeys {
     /// Added to a shifted time, gives the next key.
     next: u64,
 }
@@ -85,13 +85,13 @@ pub(in crate::switch) struct ArrivalKeys {
 impl ArrivalKeys {
     /// Starts at index 0.
     #[inline]
-    pub(in crate::switch) const fn new(origin: Origin) -> Self {
+    pub(crate) const fn new(origin: Origin) -> Self {
         Self { next: origin.0.wrapping_neg() << INDEX_BITS }
     }
 
     /// Key of the next frame, which arrives at `at`.
     #[inline]
-    pub(in crate::switch) const fn next(&mut self, at: Instant) -> ArrivalKey {
+    pub(crate) const fn next(&mut self, at: Instant) -> ArrivalKey {
         let key = ArrivalKey((at.0 << INDEX_BITS).wrapping_add(self.next));
         self.next += 1;
         key
@@ -99,10 +99,10 @@ impl ArrivalKeys {
 }
 
 /// Keys sorted by one network.
-pub(in crate::switch) const BLOCK: usize = 16;
+pub(crate) const BLOCK: usize = 16;
 
 /// Sorts `keys`.
-pub(in crate::switch) fn sort(keys: &mut [ArrivalKey]) {
+pub(crate) fn sort(keys: &mut [ArrivalKey]) {
     let count = keys.len();
     let mut row = [ArrivalKey::LAST; 2 * BLOCK];
     if let Some(first) = row.get_mut(..count) {
@@ -116,7 +116,7 @@ pub(in crate::switch) fn sort(keys: &mut [ArrivalKey]) {
 
 /// Sorts the first `count` keys of `row`; the others are scratch space.
 #[inline]
-pub(in crate::switch) fn sort_row(row: &mut [ArrivalKey; 2 * BLOCK], count: usize) {
+pub(crate) fn sort_row(row: &mut [ArrivalKey; 2 * BLOCK], count: usize) {
     match count {
         0 | 1 => {}
         count @ ..=BLOCK => sort_block(row, count),

@@ -13,13 +13,13 @@ use topology::SwitchRoutes;
 const ROUTES_AHEAD: usize = 4;
 
 /// Inputs of the egress port selection other than routes and load balancer, and its counters.
-pub(in crate::switch) struct EgressSelection<'a> {
+pub(crate) struct EgressSelection<'a> {
     /// Whether to prefetch routes.
-    pub(in crate::switch) has_large_routes: bool,
+    pub(crate) has_large_routes: bool,
     /// Bytes queued at each port, if the load balancer reads them.
-    pub(in crate::switch) loads: &'a mut [u64],
+    pub(crate) loads: &'a mut [u64],
     /// Frames without a route, by ingress port.
-    pub(in crate::switch) stranded: &'a mut [Dropped],
+    pub(crate) stranded: &'a mut [Dropped],
 }
 
 impl EgressSelection<'_> {

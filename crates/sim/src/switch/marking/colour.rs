@@ -121,7 +121,7 @@ pub(crate) struct Markers(pub(crate) Vec<Vec<Marker>>);
 
 impl Markers {
     /// Colours a frame that has arrived at `now`.
-    pub(in crate::switch) fn colour(&mut self, stored: &mut Stored, now: Instant) {
+    pub(crate) fn colour(&mut self, stored: &mut Stored, now: Instant) {
         let Stored { packet, ingress } = stored;
         let Some(markers) = self.0.get_mut(usize::from(*ingress)) else { return };
         let is_coloured = !matches!(packet.kind(), Kind::TcpAck { .. });

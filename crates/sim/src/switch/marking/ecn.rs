@@ -59,7 +59,7 @@ impl EcnMarker {
 }
 
 /// Probability of marking at a queue of `queue_bytes`, of 2^32; `pmax_2e32` at Kmax.
-pub(in crate::switch) fn probability_2e32(range: MarkingRange, pmax_2e32: u64, queue_bytes: u64) -> u64 {
+pub(crate) fn probability_2e32(range: MarkingRange, pmax_2e32: u64, queue_bytes: u64) -> u64 {
     let MarkingRange { kmin_bytes, kmax_bytes } = range;
     match queue_bytes {
         _ if queue_bytes > kmax_bytes => 1 << 32,

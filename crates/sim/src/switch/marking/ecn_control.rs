@@ -188,7 +188,7 @@ impl EcnControl {
     }
 
     /// Records an arrival; returns the thresholds that apply to it, if its priority is controlled.
-    pub(in crate::switch) fn arrive(
+    pub(crate) fn arrive(
         &mut self,
         priority: Priority,
         ingress: u16,
@@ -205,14 +205,14 @@ impl EcnControl {
     }
 
     /// Records that a frame was marked.
-    pub(in crate::switch) fn note_mark(&mut self, priority: Priority) {
+    pub(crate) fn note_mark(&mut self, priority: Priority) {
         if let Some(watched) = self.find(priority) {
             watched.marked = true;
         }
     }
 
     /// Records the start of a transmission; the port is free again at `until`.
-    pub(in crate::switch) fn depart(&mut self, priority: Priority, frame: OnLink, until: Instant) {
+    pub(crate) fn depart(&mut self, priority: Priority, frame: OnLink, until: Instant) {
         self.leave(priority, frame.frame_bytes.into(), frame.start);
         if self.release != Release::Start
             && let Some(watched) = self.find(priority)
@@ -224,7 +224,7 @@ impl EcnControl {
     }
 
     /// Removes `bytes` from a queue, sent or lost.
-    pub(in crate::switch) fn leave(&mut self, priority: Priority, bytes: u64, now: Instant) {
+    pub(crate) fn leave(&mut self, priority: Priority, bytes: u64, now: Instant) {
         self.advance(now);
         let release = self.release;
         if let Some(watched) = self.find(priority) {

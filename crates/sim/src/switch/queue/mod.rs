@@ -273,7 +273,7 @@ impl EgressPort {
 
     /// Prefetches the queues in use, and the inbox at the other end.
     #[inline]
-    pub(crate) fn prefetch_queues<R>(&self, context: &Context<Packet, R>) {
+    pub(crate) fn prefetch_queues(&self, context: &Context) {
         context.prefetch(self.to);
         let mut occupied = self.occupied;
         while occupied != 0 {
@@ -285,7 +285,7 @@ impl EgressPort {
     /// Prefetches the first queued frames, and the slots in queues and in the inbox at the other end for
     /// `arriving` frames.
     #[inline]
-    pub(crate) fn prefetch_frames<R>(&self, arriving: usize, context: &Context<Packet, R>) {
+    pub(crate) fn prefetch_frames(&self, arriving: usize, context: &Context) {
         let arriving = arriving.clamp(1, FRAMES_AHEAD);
         context.prefetch_next(self.to, arriving);
         let mut occupied = self.occupied;
@@ -621,11 +621,7 @@ impl EgressPort {
     /// Sends the frame that is due at `start`; returns its buffer space unless it was a pause frame. There
     /// must be a frame that may be sent.
     #[inline]
-    pub(crate) fn send_next<R>(
-        &mut self,
-        start: Instant,
-        context: &mut Context<Packet, R>,
-    ) -> Option<BufferedFrame> {
+    pub(crate) fn send_next(&mut self, start: Instant, context: &mut Context) -> Option<BufferedFrame> {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
         if let Some(link_control) = update.or_else(|| self.urgent.pop_front()) {
             self.transmitter.transmit(&link_control, start, &mut context.outlet(self.to));
@@ -642,12 +638,7 @@ impl EgressPort {
 
     /// Sends the first frame of the `eligible` queue that the scheduler selects.
     #[inline]
-    fn send_from<R>(
-        &mut self,
-        eligible: u8,
-        start: Instant,
-        context: &mut Context<Packet, R>,
-    ) -> BufferedFrame {
+    fn send_from(&mut self, eligible: u8, start: Instant, context: &mut Context) -> BufferedFrame {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             queues[priority.index()].frames.front().map_or(0, |first| first.packet().frame_bytes())

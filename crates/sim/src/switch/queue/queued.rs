@@ -14,7 +14,7 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 
 /// A frame in a queue.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::switch) struct Queued {
+pub(crate) struct Queued {
     /// Its time field holds the ingress port and the arrival time.
     packet: Packet,
 }
@@ -24,7 +24,7 @@ const _: () =
 
 impl Queued {
     #[inline(always)]
-    pub(in crate::switch) fn new(stored: &Stored) -> Self {
+    pub(crate) fn new(stored: &Stored) -> Self {
         let Stored { packet, ingress } = stored;
         let time = packet.at().0 & TIME_MASK | u64::from(*ingress) << TIME_BITS;
         Self { packet: packet.arriving(Instant(time)) }
@@ -32,30 +32,30 @@ impl Queued {
 
     /// Ingress port of the frame.
     #[inline]
-    pub(in crate::switch) fn ingress(&self) -> u16 {
+    pub(crate) fn ingress(&self) -> u16 {
         (self.packet.at().0 >> TIME_BITS) as u16
     }
 
     /// The packet; its time field is meaningless.
     #[inline]
-    pub(in crate::switch) const fn packet(&self) -> &Packet {
+    pub(crate) const fn packet(&self) -> &Packet {
         &self.packet
     }
 
     /// Arrival time, reconstructed from the present time `now`.
-    pub(in crate::switch) fn at(&self, now: Instant) -> Instant {
+    pub(crate) fn at(&self, now: Instant) -> Instant {
         let waited = now.0.wrapping_sub(self.packet.at().0) & TIME_MASK;
         Instant(now.0.wrapping_sub(waited))
     }
 
     /// Whether it has arrived by `now`.
-    pub(in crate::switch) fn has_arrived_by(&self, now: Instant) -> bool {
+    pub(crate) fn has_arrived_by(&self, now: Instant) -> bool {
         now.0.wrapping_sub(self.packet.at().0) & TIME_MASK <= TIME_MASK / 2
     }
 
     /// Buffer space that it occupies.
     #[inline]
-    pub(in crate::switch) fn buffered(&self) -> BufferedFrame {
+    pub(crate) fn buffered(&self) -> BufferedFrame {
         Stored { packet: self.packet, ingress: self.ingress() }.buffered()
     }
 }

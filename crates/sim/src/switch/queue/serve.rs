@@ -109,12 +109,12 @@ impl EgressPort {
     /// `buffer`. Frames that leave in the window in which they arrived are not counted there: no threshold
     /// depends on them.
     #[inline]
-    pub(crate) fn serve<R>(
+    pub(crate) fn serve(
         &mut self,
         arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         if arrivals.len() > Unsent::MAX {
             self.serve_many(arrivals, buffer, end, context);
@@ -125,12 +125,12 @@ impl EgressPort {
 
     /// [`Self::serve`] for more arrivals than [`Unsent`] can hold, in batches.
     #[cold]
-    fn serve_many<R>(
+    fn serve_many(
         &mut self,
         mut arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         while arrivals.len() > Unsent::MAX {
             let next = arrivals.at(Unsent::MAX);
@@ -146,28 +146,28 @@ impl EgressPort {
     /// [`Self::serve`] for at most as many arrivals as [`Unsent`] can hold. They pass from their slots to the
     /// link; only the remaining ones are queued.
     #[inline]
-    fn serve_some<R>(
+    fn serve_some(
         &mut self,
         arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         if self.is_plain() {
-            self.serve_as::<true, R>(arrivals, buffer, end, context);
+            self.serve_as::<true>(arrivals, buffer, end, context);
         } else {
-            self.serve_as::<false, R>(arrivals, buffer, end, context);
+            self.serve_as::<false>(arrivals, buffer, end, context);
         }
     }
 
     /// [`Self::serve_some`] for ports that are plain, or not.
     #[inline(never)]
-    fn serve_as<const IS_PLAIN: bool, R>(
+    fn serve_as<const IS_PLAIN: bool>(
         &mut self,
         mut arrivals: PortArrivals<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         let mut outlet = context.outlet(self.to);
         let occupied = self.occupied.into();

@@ -72,7 +72,7 @@ impl Gate {
 
     /// Sends the messages that are due by `now`.
     #[inline]
-    pub(super) fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+    pub(super) fn release(&mut self, now: Instant, context: &mut Context) {
         while self.next_release() <= now {
             if let Some(waiting) = self.control.pop_front() {
                 self.send_control(waiting, context);
@@ -85,12 +85,12 @@ impl Gate {
     /// Accepts a packet whose first cell was available at `head`. Its hash field contains the description of
     /// its cells.
     #[inline]
-    pub(super) fn offer_data<R>(
+    pub(super) fn offer_data(
         &mut self,
         packet: Packet,
         head: Instant,
         to: Destination,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         let near = packet.at() + self.plan.lookahead;
         let waiting = Waiting { packet, head, to };
@@ -103,12 +103,7 @@ impl Gate {
 
     /// Accepts a request or a grant.
     #[inline]
-    pub(super) fn offer_control<R>(
-        &mut self,
-        packet: Packet,
-        to: Destination,
-        context: &mut Context<Packet, R>,
-    ) {
+    pub(super) fn offer_control(&mut self, packet: Packet, to: Destination, context: &mut Context) {
         let near = packet.at() + self.plan.lookahead;
         let waiting = Waiting { packet, head: packet.at(), to };
         if self.control.is_empty() && self.plan.bundle.control_free() <= near {
@@ -119,7 +114,7 @@ impl Gate {
     }
 
     #[inline]
-    fn send_data<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
+    fn send_data(&mut self, waiting: Waiting, context: &mut Context) {
         let Waiting { mut packet, head, to } = waiting;
         let mut cells = Cells::unpack(packet.entropy);
         if let Some(first_links) = &mut self.plan.first_links {
@@ -131,7 +126,7 @@ impl Gate {
     }
 
     #[inline]
-    fn send_control<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
+    fn send_control(&mut self, waiting: Waiting, context: &mut Context) {
         let Waiting { mut packet, to, .. } = waiting;
         if self.plan.first_links.is_some() {
             packet = Control::on_link(packet, self.plan.bundle.take_control_link());

@@ -162,12 +162,12 @@ impl Leaf {
     }
 
     /// See [`engine::Node::process`].
-    pub(super) fn process<R>(
+    pub(super) fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         arrivals: &mut Arrivals,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         arrivals.take(window, context.inboxes(inboxes));
         let is_large = context.is_large();
@@ -232,7 +232,7 @@ impl Leaf {
     }
 
     #[inline]
-    fn work<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+    fn work(&mut self, now: Instant, context: &mut Context) {
         if self.requests.next_due() <= now {
             let port = self.requests.act(now, &mut self.ports);
             self.schedule_send(port, now);
@@ -276,7 +276,7 @@ impl Leaf {
     }
 
     /// Sends messages that wait for the fabric links.
-    fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+    fn release(&mut self, now: Instant, context: &mut Context) {
         self.release_at = Instant::NEVER;
         if let Some(uplink) = &mut self.uplink {
             uplink.gate.release(now, context);
@@ -285,7 +285,7 @@ impl Leaf {
     }
 
     #[inline]
-    fn arrive<R>(&mut self, arrival: &Arrival, context: &mut Context<Packet, R>) {
+    fn arrive(&mut self, arrival: &Arrival, context: &mut Context) {
         let Arrival { packet, inbox } = *arrival;
         let now = packet.at();
         if (inbox as usize) < self.ports.len() {
@@ -303,13 +303,7 @@ impl Leaf {
     }
 
     #[inline]
-    fn arrive_from_host<R>(
-        &mut self,
-        packet: Packet,
-        ingress: u16,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    fn arrive_from_host(&mut self, packet: Packet, ingress: u16, now: Instant, context: &mut Context) {
         let received = &mut self.received[usize::from(ingress)];
         received.frames += 1;
         received.bytes += u64::from(packet.frame_bytes());
@@ -336,13 +330,13 @@ impl Leaf {
     /// Requests credits from the scheduler of an egress port, in as many messages as the number of bytes
     /// needs.
     #[inline]
-    fn request<R>(
+    fn request(
         &mut self,
         port: AttachmentId,
         priority: Priority,
         bytes: u64,
         now: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         let mut left = bytes;
         while left > 0 {
@@ -356,13 +350,7 @@ impl Leaf {
 
     /// Sends a control message to a leaf, which may be this one.
     #[inline]
-    fn send_control<R>(
-        &mut self,
-        control: Control,
-        leaf: u16,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    fn send_control(&mut self, control: Control, leaf: u16, now: Instant, context: &mut Context) {
         if leaf == self.number {
             self.arrive_control(control, now, context);
             return;
@@ -374,7 +362,7 @@ impl Leaf {
     }
 
     #[inline]
-    fn arrive_control<R>(&mut self, control: Control, now: Instant, context: &mut Context<Packet, R>) {
+    fn arrive_control(&mut self, control: Control, now: Instant, context: &mut Context) {
         let Control { is_grant, port, priority, source, bytes } = control;
         if is_grant {
             self.send_burst(port, priority, bytes, now, context);
@@ -387,7 +375,7 @@ impl Leaf {
 
     /// Grants a credit.
     #[inline]
-    fn grant<R>(&mut self, port: u16, now: Instant, context: &mut Context<Packet, R>) {
+    fn grant(&mut self, port: u16, now: Instant, context: &mut Context) {
         self.grants[usize::from(port)] = Instant::NEVER;
         let grant = self.credits[usize::from(port)].grant(now);
         self.schedule_grant(port, now);
@@ -405,13 +393,13 @@ impl Leaf {
 
     /// Handles a credit: sends the packets that it allows.
     #[inline]
-    fn send_burst<R>(
+    fn send_burst(
         &mut self,
         port: AttachmentId,
         priority: Priority,
         bytes: u32,
         now: Instant,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) {
         let ask = self.voqs.grant(port, priority, bytes.into());
         let mut burst = std::mem::take(&mut self.burst);
@@ -432,13 +420,7 @@ impl Leaf {
 
     /// Sends a burst through the fabric; within the leaf it arrives at once.
     #[inline]
-    fn cross<R>(
-        &mut self,
-        port: AttachmentId,
-        burst: &[Stored],
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    fn cross(&mut self, port: AttachmentId, burst: &[Stored], now: Instant, context: &mut Context) {
         let (leaf, _) = self.directory.location(port);
         if leaf == self.number {
             burst.iter().for_each(|stored| self.leave_fabric(stored.packet, now));
@@ -464,7 +446,7 @@ impl Leaf {
 
     /// Sends the frame that is due at a port to its host.
     #[inline]
-    fn send<R>(&mut self, port: u16, now: Instant, context: &mut Context<Packet, R>) {
+    fn send(&mut self, port: u16, now: Instant, context: &mut Context) {
         self.sends[usize::from(port)] = Instant::NEVER;
         let egress = &mut self.ports[usize::from(port)];
         if egress.next_send() <= now

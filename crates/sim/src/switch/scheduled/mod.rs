@@ -40,7 +40,6 @@ pub(crate) use element::{Element, OutletPlan};
 pub(crate) use gate::GatePlan;
 pub(crate) use leaf::{Leaf, LeafPlan, UplinkPlan};
 
-use crate::packet::Packet;
 use crate::record::Context;
 use engine::{Destination, Window};
 use std::ops::Range;
@@ -106,12 +105,12 @@ impl Scheduled {
 
     /// See [`engine::Node::process`].
     #[inline(never)]
-    pub(crate) fn process<R>(
+    pub(crate) fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
         arrivals: &mut Arrivals,
-        context: &mut Context<Packet, R>,
+        context: &mut Context,
     ) -> Instant {
         match self {
             Self::Leaf(leaf) => leaf.process(window, inboxes, arrivals, context),
