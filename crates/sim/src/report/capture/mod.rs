@@ -12,7 +12,7 @@ use crate::record::{Frame, FrameKind, Record, Totals};
 use crate::report::assemble::Assembler;
 use crate::report::connections::open_connections;
 use crate::report::{World, build};
-use crate::setup::{BuildOptions, Direction, Fabric};
+use crate::setup::{BuildOptions, Direction, Fabric, unsupported};
 use engine::{Hooks, Node, Window};
 use jobs::{QueuePair, destination_qpn};
 use spec::{RunSpec, SpecError};
@@ -62,11 +62,7 @@ pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<
     let mut world = build(spec, &options)?;
     let pairs = world.flows.queue_pair_count() as usize + world.connections.len();
     if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= pairs) {
-        return Err(SpecError::Value {
-            field: "qps".into(),
-            found: format!("queue pair {missing}"),
-            allowed: format!("0 to {}", pairs - 1),
-        });
+        return Err(unsupported("qps", format!("queue pair {missing}"), format!("0 to {}", pairs - 1)));
     }
     let mut partitions = std::mem::take(&mut world.partitions);
     let open_tcp = open_connections(spec, &world.connections);

@@ -1,5 +1,6 @@
 //! Chips: groups of switches that share one chip, with the first port of each switch on it; checks them.
 
+use crate::setup::unsupported;
 use spec::{ChipSpec, SpecError};
 use std::collections::BTreeMap;
 use topology::{Graph, NodeKind};
@@ -37,7 +38,7 @@ impl Chips {
     ) -> Result<(), SpecError> {
         let field = format!("fabric.chips[{number}].switches");
         if chip.switches.len() < 2 {
-            return Err(value(&field, chip.switches.len(), "2 switches or more"));
+            return Err(unsupported(field, chip.switches.len().to_string(), "2 switches or more"));
         }
         let mut members = Vec::new();
         for (index, name) in chip.switches.iter().enumerate() {
@@ -46,23 +47,24 @@ impl Chips {
             let node = graph.nodes.iter().position(is_it);
             let node = node.filter(|&node| !graph.nodes[node].ideal);
             let Some(node) = node.map(|node| NodeId(node as u32)) else {
-                return Err(value(&field, name, "a switch of the topology that has a buffer"));
+                return Err(unsupported(field, name, "a switch of the topology that has a buffer"));
             };
             if let Some((other, _)) = self.positions.insert(node, (number, 0)) {
                 let found = format!("{name}, which is in {} already", specs[other].name);
-                return Err(value(&field, found, "each switch in one chip, once"));
+                return Err(unsupported(field, found, "each switch in one chip, once"));
             }
             members.push(node);
         }
         members.sort_unstable();
         let mut ports = 0;
         for &node in &members {
-            let first = u16::try_from(ports).map_err(|_| value(&field, ports, "at most 65,535 ports"))?;
+            let first = u16::try_from(ports)
+                .map_err(|_| unsupported(&field, ports.to_string(), "at most 65,535 ports"))?;
             self.positions.insert(node, (number, first));
             ports += graph.node(node).ports.len();
         }
         u16::try_from(ports)
-            .map_err(|_| value(&field, format!("{ports} ports"), "at most 65,535 ports of a chip"))?;
+            .map_err(|_| unsupported(&field, format!("{ports} ports"), "at most 65,535 ports of a chip"))?;
         self.chips.push(members);
         Ok(())
     }
@@ -86,11 +88,6 @@ impl Chips {
     pub(crate) fn of(&self, node: NodeId) -> Option<&[NodeId]> {
         self.positions.get(&node).map(|&(chip, _)| &self.chips[chip][..])
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers")]
-fn value(field: &str, found: impl ToString, allowed: &str) -> SpecError {
-    SpecError::Value { field: field.into(), found: found.to_string(), allowed: allowed.into() }
 }
 
 #[cfg(test)]

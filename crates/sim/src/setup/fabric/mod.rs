@@ -4,7 +4,7 @@
 pub(super) mod chips;
 pub(super) mod settings;
 
-use super::{Chips, HostClock, Settings};
+use super::{Chips, HostClock, Settings, unsupported};
 use crate::link::changes::{LinkChange, LinkChanges, LinkPlan};
 use crate::link::credits::CreditPlan;
 use crate::link::egress::WHOLE_FRAME;
@@ -197,7 +197,11 @@ impl Fabric {
         }
         if shortest < SPAN_MIN {
             let found = format!("a hop with {shortest} of latency in all");
-            return Err(value("fabric", &found, "1 ns or more (cable, pipeline and NIC latency together)"));
+            return Err(unsupported(
+                "fabric",
+                found,
+                "1 ns or more (cable, pipeline and NIC latency together)",
+            ));
         }
         let span = shortest.min(Span(WINDOW_MAX.0 / 2));
         // Scheduled switches emit messages up to one window before their links are free.
@@ -205,7 +209,7 @@ impl Fabric {
         let slots = (longest.0 / span.0 + 4 + ahead).next_power_of_two();
         if slots > SLOTS_MAX {
             let found = format!("hop latencies from {shortest} to {longest}");
-            return Err(value("fabric", &found, "latencies within a factor of 32,000 of each other"));
+            return Err(unsupported("fabric", found, "latencies within a factor of 32,000 of each other"));
         }
         self.span = span;
         self.slots = slots as usize;
@@ -239,11 +243,7 @@ fn check_ports(graph: &Graph) -> Result<(), SpecError> {
     if ports > DESTINATIONS_MAX {
         let found = format!("{ports} ports of hosts");
         let allowed = format!("at most {DESTINATIONS_MAX} where packets are simulated");
-        return Err(value("fabric.topology", &found, &allowed));
+        return Err(unsupported("fabric.topology", found, allowed));
     }
     Ok(())
-}
-
-fn value(field: &str, found: &str, allowed: &str) -> SpecError {
-    SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
 }

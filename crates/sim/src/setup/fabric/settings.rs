@@ -1,6 +1,6 @@
 //! Settings of each switch: those common to all, or its own by full name or prefix; checks that a chip has one.
 
-use crate::setup::Chips;
+use crate::setup::{Chips, unsupported};
 use spec::{FabricSpec, SpecError, SwitchSpec};
 use std::collections::BTreeMap;
 use topology::{Graph, NodeKind};
@@ -25,17 +25,17 @@ impl Settings {
         for (number, settings) in spec.switch_settings.iter().enumerate() {
             let field = format!("fabric.switch_settings[{number}].switches");
             if settings.switches.is_empty() {
-                return Err(value(field, "none", "1 switch or more"));
+                return Err(unsupported(field, "none", "1 switch or more"));
             }
             for (index, name) in settings.switches.iter().enumerate() {
                 let field = format!("{field}[{index}]");
                 if !switches(graph).any(|(_, switch)| is_named(name, switch)) {
                     let allowed =
                         "a switch of the topology that has a buffer, or the beginning of names and `*`";
-                    return Err(value(field, name, allowed));
+                    return Err(unsupported(field, name, allowed));
                 }
                 if names.insert(name.as_str(), number + 1).is_some() {
-                    return Err(value(field, &format!("{name} again"), "each name once"));
+                    return Err(unsupported(field, format!("{name} again"), "each name once"));
                 }
             }
         }
@@ -62,7 +62,7 @@ impl Settings {
                 let names = [node, first].map(|node| graph.node(node).name.as_str());
                 let found =
                     format!("other settings of {} than of {}, which is the same chip", names[0], names[1]);
-                return Err(value("fabric.switch_settings".into(), &found, "one for all switches of a chip"));
+                return Err(unsupported("fabric.switch_settings", found, "one for all switches of a chip"));
             }
         }
         Ok(())
@@ -96,8 +96,4 @@ fn switches(graph: &Graph) -> impl Iterator<Item = (NodeId, &str)> {
 /// Whether `name` is the name of `switch`, or a prefix of it followed by `*`.
 fn is_named(name: &str, switch: &str) -> bool {
     name.strip_suffix('*').map_or(name == switch, |beginning| switch.starts_with(beginning))
-}
-
-fn value(field: String, found: &str, allowed: &str) -> SpecError {
-    SpecError::Value { field, found: found.into(), allowed: allowed.into() }
 }

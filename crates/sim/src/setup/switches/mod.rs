@@ -5,7 +5,7 @@ pub(super) mod colours;
 pub(super) mod pools;
 pub(super) mod scheduled;
 
-use super::{Direction, Fabric, Flows, host_ports};
+use super::{Direction, Fabric, Flows, host_ports, unsupported};
 use crate::link::egress::Wire;
 use crate::packet::{Packet, Priority};
 use crate::switch::admission::buffer::{BufferPlan, LosslessPlan, default_headroom_bytes, unshared_bytes};
@@ -251,15 +251,10 @@ pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecE
         }
         let needed = unshared_bytes(&lossless);
         if needed >= size {
-            return Err(SpecError::Value {
-                field: format!("{}.pfc.headroom_bytes", fabric.settings.field(nodes[0])),
-                found: format!(
-                    "{needed} bytes of reserve and headroom for the {} ports of {}",
-                    lossless.headroom_bytes.len(),
-                    names_of(fabric, &nodes)
-                ),
-                allowed: format!("less than its buffer of {size} bytes"),
-            });
+            let field = format!("{}.pfc.headroom_bytes", fabric.settings.field(nodes[0]));
+            let (ports, names) = (lossless.headroom_bytes.len(), names_of(fabric, &nodes));
+            let found = format!("{needed} bytes of reserve and headroom for the {ports} ports of {names}");
+            return Err(unsupported(field, found, format!("less than its buffer of {size} bytes")));
         }
     }
     Ok(())
@@ -285,25 +280,23 @@ pub(super) fn names_of(fabric: &Fabric, nodes: &[NodeId]) -> String {
 pub(crate) fn check_pins(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Result<(), SpecError> {
     let LoadBalancing::Pinned { pins } = &spec.fabric.load_balancing else { return Ok(()) };
     for (index, pin) in pins.iter().enumerate() {
-        let refuse = |name: &str, found: String, allowed: String| SpecError::Value {
-            field: format!("fabric.load_balancing.pins[{index}].{name}"),
-            found,
-            allowed,
+        let refuse = |name: &str, found: String, allowed: String| {
+            Err(unsupported(format!("fabric.load_balancing.pins[{index}].{name}"), found, allowed))
         };
         let is_it = |node: &Node| node.kind == NodeKind::Switch && node.name == pin.switch;
         let Some(node) = fabric.graph.nodes.iter().position(is_it) else {
-            return Err(refuse("switch", pin.switch.clone(), "a switch of the topology".into()));
+            return refuse("switch", pin.switch.clone(), "a switch of the topology".into());
         };
         let pairs = flows.queue_pair_count();
         if pin.qp >= pairs {
-            return Err(refuse("qp", pin.qp.to_string(), format!("0 to {}", pairs.saturating_sub(1))));
+            return refuse("qp", pin.qp.to_string(), format!("0 to {}", pairs.saturating_sub(1)));
         }
         let pair = flows.queue_pair(pin.qp);
         let [_, to] = flows.attachments(&pair, Direction::Forward);
         let hops = fabric.routes.next_hops(NodeId(node as u32), to).len();
         if pin.uplink as usize >= hops {
             let found = format!("uplink {} of {} towards host {}", pin.uplink, pin.switch, pair.dst_host);
-            return Err(refuse("uplink", found, format!("0 to {}", hops.saturating_sub(1))));
+            return refuse("uplink", found, format!("0 to {}", hops.saturating_sub(1)));
         }
     }
     Ok(())

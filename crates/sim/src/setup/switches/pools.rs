@@ -1,8 +1,8 @@
 //! Parameters of the buffer pools of a switch or chip, from the spec, and checks that they fit into the buffer.
 
 use crate::packet::Priority;
-use crate::setup::Fabric;
 use crate::setup::switches::{lossless_plan, names_of, priority_mask};
+use crate::setup::{Fabric, unsupported};
 use crate::switch::admission::buffer::LosslessPlan;
 use crate::switch::admission::pools::{IngressPlan, LosslessProfile, PoolPlan, PoolsPlan, Profile};
 use spec::{EgressPoolSpec, IngressPoolSpec, PoolsSpec, ProfileSpec, RunSpec, SpecError, XoffSpec};
@@ -87,7 +87,7 @@ pub(crate) fn check_pools(
     let whose = format!("the {} ports of {}", plan.to_host.len(), names_of(fabric, nodes));
     let refuse = |field: String, found: String, allowed: String| {
         let field = format!("{}.buffer.pools.{field}", fabric.settings.field(nodes[0]));
-        Err(SpecError::Value { field, found, allowed })
+        Err(unsupported(field, found, allowed))
     };
     let mut taken = 0;
     for (index, own) in plan.ingress.iter().enumerate() {

@@ -2,8 +2,8 @@
 //! their topology.
 
 use crate::link::egress::Wire;
-use crate::setup::Fabric;
 use crate::setup::switches::{host_buffer, pause_plan, scheduler};
+use crate::setup::{Fabric, unsupported};
 use crate::switch::EgressPlan;
 use crate::switch::admission::readout::Release;
 use crate::switch::scheduled::{
@@ -23,18 +23,15 @@ pub(crate) fn check_scheduled(spec: &RunSpec, fabric: &Fabric) -> Result<(), Spe
     if spec.fabric.switch.scheduled.is_none() {
         return Ok(());
     }
-    let refuse =
-        |found: String, allowed: String| SpecError::Value { field: "fabric.topology".into(), found, allowed };
+    let refuse = |found: String, allowed: String| Err(unsupported("fabric.topology", found, allowed));
     if let TopologySpec::LeafSpine(LeafSpine { leaves, spines, links_per_spine, .. }) = spec.fabric.topology {
         let links = u64::from(spines) * u64::from(links_per_spine);
         if links > u64::from(LINKS_MAX) {
-            return Err(refuse(
-                format!("{links} fabric links of a leaf"),
-                format!("at most {LINKS_MAX} of a scheduled leaf"),
-            ));
+            let found = format!("{links} fabric links of a leaf");
+            return refuse(found, format!("at most {LINKS_MAX} of a scheduled leaf"));
         }
         if leaves > LEAVES_MAX {
-            return Err(refuse(format!("{leaves} leaves"), format!("at most {LEAVES_MAX} scheduled leaves")));
+            return refuse(format!("{leaves} leaves"), format!("at most {LEAVES_MAX} scheduled leaves"));
         }
     }
     debug_assert!(leaves(&fabric.graph).all(|leaf| hosts_are_first(&fabric.graph, leaf)));

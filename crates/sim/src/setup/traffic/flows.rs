@@ -2,9 +2,9 @@
 //! times on an idle fabric; checks that all ranks can reach each other.
 
 use super::unloaded::unloaded;
-use crate::setup::Fabric;
 use crate::setup::switches::check_pins;
-use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs, value};
+use crate::setup::{Fabric, unsupported};
+use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs};
 use paths::{Direction, PathHash};
 use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
 use std::collections::HashMap;
@@ -208,7 +208,7 @@ fn check_path(fabric: &Fabric, job: u32, src: HostId, dst: HostId) -> Result<(),
     let source: &Attachment = fabric.graph.attachment(from);
     if fabric.routes.next_hops(source.switch, to).is_empty() {
         let found = format!("host {src} cannot reach host {dst}");
-        return Err(value(format!("jobs[{job}].hosts"), found, "hosts that are joined by switches"));
+        return Err(unsupported(format!("jobs[{job}].hosts"), found, "hosts that are joined by switches"));
     }
     Ok(())
 }

@@ -6,9 +6,9 @@ use crate::nic::{
     ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
 };
 use crate::packet::{Path, Priority};
-use crate::setup::Fabric;
 use crate::setup::hosts::controllers::Controllers;
-use jobs::{QueuePair, RankConnections, value};
+use crate::setup::{Fabric, unsupported};
+use jobs::{QueuePair, RankConnections};
 use paths::Direction;
 use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
 use std::collections::{HashMap, HashSet};
@@ -69,7 +69,7 @@ impl Flows {
         let field = format!("jobs[{index}].storage.length.duration_ps");
         let found = format!("{} ns measured, the warm-up excluded", measured.0 / 1_000);
         let allowed = format!("at least the {} ns of an operation alone", longest.0.div_ceil(1_000));
-        Err(value(field, found, &allowed))
+        Err(unsupported(field, found, allowed))
     }
 
     /// Chunk number that the operations of a storage connection are reported with: beyond the chunks of all

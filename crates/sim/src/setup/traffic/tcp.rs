@@ -3,6 +3,7 @@
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
 use crate::setup::Fabric;
+use crate::setup::unsupported;
 use jobs::refusal;
 use paths::five_tuple_hash;
 use spec::{RunSpec, SpecError, TcpSpec};
@@ -55,7 +56,11 @@ pub(crate) fn connections(spec: &RunSpec, fabric: &Fabric) -> Result<Vec<Connect
         let count = pairs.len() * tcp.connections as usize + connections.len();
         if count > CONNECTIONS_MAX {
             let field = format!("tcp[{index}].connections");
-            return Err(value(field, format!("{count} connections"), &format!("at most {CONNECTIONS_MAX}")));
+            return Err(unsupported(
+                field,
+                format!("{count} connections"),
+                format!("at most {CONNECTIONS_MAX}"),
+            ));
         }
         let first = connections.len();
         for [src, dst] in pairs {
@@ -105,7 +110,7 @@ fn connection(
     let switch = fabric.graph.attachment(src_attachment).switch;
     if fabric.routes.next_hops(switch, dst_attachment).is_empty() {
         let found = format!("host {src_host} cannot reach host {dst_host}");
-        return Err(value(format!("tcp[{index}].hosts"), found, "hosts that are joined by switches"));
+        return Err(unsupported(format!("tcp[{index}].hosts"), found, "hosts that are joined by switches"));
     }
     // Random draws of this traffic do not depend on other traffic.
     let id = (u64::from(tcp.stream) << 32) | number;
@@ -188,8 +193,4 @@ const fn config(tcp: &TcpSpec) -> TcpConfig {
         rto_max: Span(tcp.rto_max_ps),
         congestion: tcp.congestion,
     }
-}
-
-fn value(field: String, found: String, allowed: &str) -> SpecError {
-    SpecError::Value { field, found, allowed: allowed.into() }
 }
