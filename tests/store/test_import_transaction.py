@@ -26,13 +26,13 @@ from tests.support.soak import times
 
 from fabricbench.store import DiskFullError, StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
-from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.process_identity import ProcessIdentity
 from fabricbench.store.catalog.sql import Sql
 from fabricbench.store.catalog.trials import Catalog
 from fabricbench.store.inspection import damages, put_aside
 from fabricbench.store.record.lease import Lease, is_leased
+from fabricbench.store.record.replacement import RecordSwap
 from fabricbench.store.record.staging import Staging
-from fabricbench.store.record.swap import RecordSwap
 
 KILLS = int(os.environ.get("FABRICBENCH_KILLS", times(4, 60)))
 FLIPS = int(os.environ.get("FABRICBENCH_FLIPS", times(20, 200)))
