@@ -102,7 +102,6 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
-    /// Number of colours.
     pub(crate) const COUNT: usize = 3;
 }
 

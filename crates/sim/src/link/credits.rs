@@ -118,7 +118,7 @@ impl Credits {
     }
 
     /// Whether frames of a lane are in the receive buffer.
-    pub(crate) const fn holds_any(&self, priority: Priority) -> bool {
+    pub(crate) const fn has_frames(&self, priority: Priority) -> bool {
         let lane = &self.lanes[priority.index()];
         lane.received > lane.freed
     }
@@ -167,7 +167,7 @@ impl Credits {
 }
 
 /// Blocks `priority` from `since` on if its next frame has no credit at `now`; otherwise unblocks it.
-pub(crate) fn hold_without_credit(
+pub(crate) fn block_without_credit(
     credits: &Credits,
     pause: &mut PauseState,
     priority: Priority,
@@ -176,8 +176,8 @@ pub(crate) fn hold_without_credit(
     since: Instant,
 ) {
     match frame_bytes.filter(|&bytes| !credits.allow(priority, bytes)) {
-        Some(_) => pause.hold(priority, since),
-        None => pause.let_go(priority, now),
+        Some(_) => pause.block(priority, since),
+        None => pause.unblock(priority, now),
     }
 }
 
@@ -274,7 +274,7 @@ mod tests {
                 }
                 prop_assert!(sent - freed <= u64::from(buffer_blocks));
             }
-            prop_assert!(sent == freed && !receiver.holds_any(LANE));
+            prop_assert!(sent == freed && !receiver.has_frames(LANE));
             prop_assert!(sender.allow(LANE, u32::from(buffer_blocks) * 64), "all of it is granted again");
         }
     }

@@ -104,18 +104,18 @@ impl SharedLinks {
 }
 
 /// Ownership of a [`Link`]: owned by a port, or shared.
-pub(crate) trait HoldLink: Borrow<Link> {
+pub(crate) trait LinkRef: Borrow<Link> {
     /// Mutable access to a link with changes, which is never shared.
     fn changing(&mut self) -> &mut Link;
 }
 
-impl HoldLink for Link {
+impl LinkRef for Link {
     fn changing(&mut self) -> &mut Link {
         self
     }
 }
 
-impl HoldLink for Arc<Link> {
+impl LinkRef for Arc<Link> {
     fn changing(&mut self) -> &mut Link {
         Self::make_mut(self)
     }
@@ -140,7 +140,7 @@ impl Transmitter {
     }
 }
 
-impl<L: HoldLink> Transmitter<L> {
+impl<L: LinkRef> Transmitter<L> {
     /// A transmitter on `link` that has sent nothing.
     pub(crate) const fn of(link: L) -> Self {
         Self { link, frames: 0, free_at: Instant::ZERO, bytes: 0 }
@@ -257,7 +257,7 @@ impl<L: HoldLink> Transmitter<L> {
     }
 }
 
-impl<L: HoldLink> State for Transmitter<L> {
+impl<L: LinkRef> State for Transmitter<L> {
     fn visit(&mut self, cycle: &mut Cycle) {
         if self.link().changes.is_some() {
             let link = self.link.changing();

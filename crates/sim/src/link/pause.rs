@@ -86,7 +86,7 @@ impl PauseState {
         let priority = pause.priority();
         if pause.quanta() == 0 {
             history.resumes[priority.index()] += 1;
-            self.end(priority, now);
+            self.unblock(priority, now);
             return;
         }
         history.pauses[priority.index()] += 1;
@@ -101,19 +101,14 @@ impl PauseState {
         history.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
     }
 
-    /// Blocks `priority` from `since` on, until [`Self::let_go`].
-    pub(crate) fn hold(&mut self, priority: Priority, since: Instant) {
+    /// Blocks `priority` from `since` on, until [`Self::unblock`].
+    pub(crate) fn block(&mut self, priority: Priority, since: Instant) {
         if self.mask & priority.bit() == 0 {
             self.mask |= priority.bit();
             let history = self.history.get_or_insert_default();
             history.since[priority.index()] = since;
             history.until[priority.index()] = Instant::NEVER;
         }
-    }
-
-    /// Unblocks `priority`.
-    pub(crate) fn let_go(&mut self, priority: Priority, now: Instant) {
-        self.end(priority, now);
     }
 
     /// Whether `priority` may not send at `now`.
@@ -139,7 +134,7 @@ impl PauseState {
 
     /// Ends the pause of `priority` at `now` and ignores further ones until [`Self::obey`].
     pub(crate) fn ignore(&mut self, priority: Priority, now: Instant) {
-        self.end(priority, now);
+        self.unblock(priority, now);
         self.ignored |= priority.bit();
     }
 
@@ -162,12 +157,12 @@ impl PauseState {
         for priority in (0..8).map(Priority).filter(|priority| mask & priority.bit() != 0) {
             let until = self.until(priority);
             if until <= now {
-                self.end(priority, until);
+                self.unblock(priority, until);
             }
         }
     }
 
-    fn end(&mut self, priority: Priority, now: Instant) {
+    pub(crate) fn unblock(&mut self, priority: Priority, now: Instant) {
         if self.mask & priority.bit() != 0
             && let Some(history) = &mut self.history
         {

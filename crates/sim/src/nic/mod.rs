@@ -112,7 +112,6 @@ pub(crate) struct Host {
     senders: ResidentQueuePairs<Sender>,
     /// Rate controllers of the senders; empty at line rate.
     pacers: ResidentQueuePairs<Controller>,
-    /// Frames received.
     #[state(count)]
     received_frames: u64,
     /// Payload placed.

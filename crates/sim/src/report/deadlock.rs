@@ -76,12 +76,12 @@ impl<'a> Waits<'a> {
         let plug = self.graph.node(node).ports[usize::from(port)];
         let Some(peer) = self.switches.get(&plug.peer) else { return Vec::new() };
         let ingress = peer.numbers_of(plug.peer).start as u16 + plug.peer_port;
-        if !peer.holds_back(ingress, priority) {
+        if !peer.blocks_sender(ingress, priority) {
             return Vec::new();
         }
         let ports = peer.ports_of(plug.peer);
-        let holds = |egress: &u16| ports[usize::from(*egress)].holds(ingress, priority);
-        (0..ports.len() as u16).filter(holds).map(|egress| (plug.peer, egress, priority)).collect()
+        let has_frames = |egress: &u16| ports[usize::from(*egress)].has_frames_of(ingress, priority);
+        (0..ports.len() as u16).filter(has_frames).map(|egress| (plug.peer, egress, priority)).collect()
     }
 
     fn event(&self, (node, port, priority): Queue, since: Instant) -> EventRow {

@@ -58,7 +58,6 @@ impl Deliveries {
         prefetch(&self.lines, self.line_of(key));
     }
 
-    /// Inserts a plain report.
     #[inline]
     pub(crate) fn insert(&mut self, report: &PlainReceive) {
         if self.waiting >= self.lines.len() {

@@ -87,7 +87,6 @@ pub(crate) struct Failure {
     pub(crate) loss: Option<(u64, u64)>,
 }
 
-/// Adds the duration of a round.
 fn add_time(times: &mut Option<RoundTimes>, duration: Span) {
     let times = times.get_or_insert(RoundTimes { sum_ps: 0, min_ps: duration.0, max_ps: duration.0 });
     times.sum_ps += duration.0;
@@ -319,7 +318,6 @@ impl JobProgress {
         self.first_failed.get_or_insert(failure);
     }
 
-    /// A chunk of `round` failed.
     pub(crate) fn fail_chunk(&mut self, round: u32, failure: Failure) {
         self.post_chunk(round);
         self.fail(failure);

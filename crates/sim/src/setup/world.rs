@@ -138,7 +138,6 @@ pub(crate) struct Layout<'a> {
     pub(crate) connections: &'a [Connection],
     /// Location of each node of the graph.
     pub(crate) locations: &'a [Location],
-    /// Number of partitions.
     pub(crate) partitions: usize,
 }
 

@@ -247,9 +247,9 @@ impl Switch {
     }
 
     /// Whether the switch pauses `priority` on port `ingress`, or has not granted all of its buffer.
-    pub(crate) fn holds_back(&self, ingress: u16, priority: Priority) -> bool {
+    pub(crate) fn blocks_sender(&self, ingress: u16, priority: Priority) -> bool {
         let credits = self.ports[usize::from(ingress)].credits();
-        credits.is_some_and(|credits| credits.holds_any(priority))
+        credits.is_some_and(|credits| credits.has_frames(priority))
             || self.buffer.is_pausing(ingress, priority)
     }
 

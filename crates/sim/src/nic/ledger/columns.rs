@@ -36,18 +36,15 @@ impl Numbers {
         Self { steps, each: if follow { Box::default() } else { numbers.collect() } }
     }
 
-    /// The numbers from `first` on.
     pub(super) fn from(first: u32) -> Self {
         Self { steps: Steps { first, step: 1 }, each: Box::default() }
     }
 
-    /// The number of an item.
     #[inline]
     pub(super) fn of(&self, item: u32) -> u32 {
         self.each.get(item as usize).copied().unwrap_or_else(|| self.steps.of(item))
     }
 
-    /// Prefetches the number of an item.
     #[inline]
     pub(super) fn prefetch(&self, item: usize) {
         prefetch(&self.each, item);

@@ -67,7 +67,6 @@ impl Receives {
         Some(Expected { round, index: own.start + chunks % of_round, own })
     }
 
-    /// The expected work of a queue pair.
     #[inline]
     pub(crate) fn work(&self, expected: &Expected, queue_pair: u32) -> Work {
         let listed = self.list.get(expected.index);

@@ -15,7 +15,6 @@ struct RecoveryCounts {
     naks: u32,
     #[state(count)]
     timeouts: u32,
-    /// Frames resent.
     resent: Frames,
 }
 
@@ -83,7 +82,6 @@ impl Sends {
         self.list.bytes_of(0)
     }
 
-    /// The queue pair of a sender.
     pub(crate) fn queue_pair_of(&self, sender: u32) -> u32 {
         self.queue_pairs.of(sender)
     }

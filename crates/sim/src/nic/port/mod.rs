@@ -9,7 +9,7 @@ pub(crate) use options::SchedulingPlan;
 
 use super::tcp::{NextTcp, TcpAckWaiting};
 use crate::link::changes::LinkChanges;
-use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
+use crate::link::credits::{CreditPlan, Credits, block_without_credit};
 use crate::link::egress::{Transmitter, Wire};
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
@@ -78,8 +78,8 @@ pub(crate) struct NicPort {
     in_use: u8,
     next_send: Instant,
     control: Ring<Control>,
-    /// Senders with data to send, in the order of service.
-    round: Ring<u32>,
+    /// Active senders: those with data to send, in the order of service.
+    active: Ring<u32>,
     // Third cache line: not needed by most ports.
     /// Allocated at first use.
     options: Option<Box<PortOptions>>,
@@ -106,7 +106,7 @@ impl NicPort {
             transmitter: Transmitter::new(plan.wire, plan.changes),
             to: plan.wire.to,
             control: Ring::default(),
-            round: Ring::default(),
+            active: Ring::default(),
             deferred: BinaryHeap::new(),
             pause: PauseState::new(plan.wire.rate),
             next_send: Instant::NEVER,
@@ -174,22 +174,22 @@ impl NicPort {
     /// Prefetches the entries of the next senders to serve and of the next control packet to be queued.
     #[inline]
     pub(crate) fn prefetch_queues(&self) {
-        self.round.prefetch_first(1);
+        self.active.prefetch_first(1);
         self.control.prefetch_next(1);
     }
 
     /// The next senders to serve in the current order.
     #[inline]
     pub(crate) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
-        (0..SENDERS_AHEAD).map_while(|index| self.round.get(index).copied())
+        (0..SENDERS_AHEAD).map_while(|index| self.active.get(index).copied())
     }
 
     /// The sender up to [`SENDERS_AHEAD`] positions behind the next one to serve; `None` if there is only
     /// one.
     #[inline]
     pub(crate) fn sender_ahead(&self) -> Option<u32> {
-        let last = self.round.len() - 1;
-        if last == 0 { None } else { self.round.get(last.min(SENDERS_AHEAD)).copied() }
+        let last = self.active.len() - 1;
+        if last == 0 { None } else { self.active.get(last.min(SENDERS_AHEAD)).copied() }
     }
 
     /// Limits the rate of payload from now on.
@@ -220,7 +220,7 @@ impl NicPort {
             Some(credits) => {
                 credits.receive(packet);
                 // The next packet is checked for credit when it is about to be sent.
-                self.pause.let_go(packet.priority(), packet.at());
+                self.pause.unblock(packet.priority(), packet.at());
             }
         }
         self.update_in_use();
@@ -245,9 +245,9 @@ impl NicPort {
     }
 
     /// Blocks a priority if its frame has no credit.
-    fn block_without_credit(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
+    fn block_priority(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
         if let Some(credits) = self.options.as_ref().and_then(|options| options.credits.as_ref()) {
-            hold_without_credit(credits, &mut self.pause, priority, Some(frame_bytes), now, now);
+            block_without_credit(credits, &mut self.pause, priority, Some(frame_bytes), now, now);
             self.update_in_use();
         }
     }
@@ -267,18 +267,18 @@ impl NicPort {
         self.schedule_more(now);
     }
 
-    /// Adds a sender to the round.
+    /// Adds an active sender.
     #[inline]
     pub(crate) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
-        self.round.push_back(sender);
+        self.active.push_back(sender);
         self.schedule_more(now);
     }
 
-    /// Removes the sender just served, the first, from the round.
+    /// Removes the sender just served, the first, from the active ones.
     #[inline]
     pub(crate) fn drop_sender(&mut self) {
-        self.round.drop_front();
-        self.round.rewind();
+        self.active.drop_front();
+        self.active.rewind();
         if self.in_use & OPTIONS != 0
             && let Some(scheduling) = self.scheduling_mut()
         {
@@ -291,15 +291,15 @@ impl NicPort {
         self.options.as_mut()?.scheduling.as_deref_mut()
     }
 
-    /// Moves the sender just served, the first, to the end of the round, once it has sent its packets.
+    /// Moves the sender just served, the first, to the end of the active senders, once it has sent its packets.
     #[inline]
     pub(crate) fn rotate(&mut self, sender: u32) {
         if self.in_use & OPTIONS != 0 && self.scheduling_mut().is_some_and(Scheduling::continues) {
             return;
         }
-        if self.round.len() > 1 {
-            self.round.drop_front();
-            self.round.push_back(sender);
+        if self.active.len() > 1 {
+            self.active.drop_front();
+            self.active.push_back(sender);
         }
     }
 
@@ -314,13 +314,13 @@ impl NicPort {
         }
     }
 
-    /// Adds a removed sender at the end of the round, or defers it until its rate lets it send.
+    /// Adds a removed sender at the end of the active senders, or defers it until its rate lets it send.
     #[inline]
     pub(crate) fn enqueue_or_defer(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
             self.defer(sender, ready_at);
         } else {
-            self.round.push_back(sender);
+            self.active.push_back(sender);
         }
     }
 
@@ -337,14 +337,14 @@ impl NicPort {
         self.schedule(now);
     }
 
-    /// Adds a TCP source to the TCP round.
+    /// Adds a TCP source to the active sources.
     #[cold]
     pub(crate) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
         self.options_mut().tcp.push_source(source);
         self.schedule(now);
     }
 
-    /// Applies the effects of time until `now`: ends pauses, and returns deferred senders to the round.
+    /// Applies the effects of time until `now`: ends pauses, and activates deferred senders.
     pub(crate) fn advance(&mut self, now: Instant) {
         if self.in_use & PAUSE != 0 {
             self.pause.expire(now);
@@ -353,7 +353,7 @@ impl NicPort {
         self.requeue_ready(now);
     }
 
-    /// Returns the senders to the round that are deferred until `now` or earlier.
+    /// Activates the senders that are deferred until `now` or earlier.
     #[inline]
     fn requeue_ready(&mut self, now: Instant) {
         if self.in_use & DEFERRED != 0 {
@@ -367,7 +367,7 @@ impl NicPort {
             && at <= now
         {
             self.deferred.pop();
-            self.round.push_back(sender);
+            self.active.push_back(sender);
         }
         if self.deferred.is_empty() {
             self.in_use &= !DEFERRED;
@@ -387,7 +387,7 @@ impl NicPort {
             return None;
         }
         self.requeue_ready(now);
-        self.round.front().copied()
+        self.active.front().copied()
     }
 
     /// The next control packet, if it may be sent.
@@ -420,7 +420,7 @@ impl NicPort {
     /// The next sender to serve, if it may send.
     #[inline]
     pub(crate) fn next_sender(&self) -> Option<u32> {
-        if self.may_send_data() { self.round.front().copied() } else { None }
+        if self.may_send_data() { self.active.front().copied() } else { None }
     }
 
     /// Removes the packet to send at `now`. `next_frame_bytes` returns the size of a sender's next frame.
@@ -442,7 +442,7 @@ impl NicPort {
         if self.options_mut().data_at > now {
             return Next::Nothing;
         }
-        let has_payload = self.may_send_data() && !self.round.is_empty();
+        let has_payload = self.may_send_data() && !self.active.is_empty();
         let free_at = self.transmitter.free_at();
         let options = self.options_mut();
         let held_until = free_at.max(options.data_at);
@@ -476,12 +476,12 @@ impl NicPort {
             return Some(update);
         }
         if let Some(Control { packet, .. }) = self.control.front().copied() {
-            self.block_without_credit(packet.priority(), packet.frame_bytes(), now);
+            self.block_priority(packet.priority(), packet.frame_bytes(), now);
         }
         // A control packet that waits for credit is not overtaken in its lane.
         if !self.may_send_control() && self.may_send_data() && self.options_mut().data_at <= now {
-            let frame_bytes = self.round.front().map(|&sender| next_frame_bytes(sender));
-            frame_bytes.into_iter().for_each(|bytes| self.block_without_credit(self.data, bytes, now));
+            let frame_bytes = self.active.front().map(|&sender| next_frame_bytes(sender));
+            frame_bytes.into_iter().for_each(|bytes| self.block_priority(self.data, bytes, now));
         }
         None
     }
@@ -513,7 +513,7 @@ impl NicPort {
         if self.in_use & (OPTIONS | PAUSE) != 0 {
             return self.schedule_with_options(now);
         }
-        let waits = !self.control.is_empty() || !self.round.is_empty();
+        let waits = !self.control.is_empty() || !self.active.is_empty();
         let next = if waits { now } else { self.next_deferred(now) };
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
     }
@@ -537,7 +537,7 @@ impl NicPort {
         if !self.may_send_data() {
             return Instant::NEVER;
         }
-        if self.round.is_empty() { self.next_deferred(now) } else { now }
+        if self.active.is_empty() { self.next_deferred(now) } else { now }
     }
 
     /// The earliest time from `now` on at which a deferred sender may send.
@@ -552,7 +552,7 @@ impl NicPort {
     /// The earliest end of a pause for which a packet waits.
     #[cold]
     fn next_pause_end(&self, now: Instant) -> Instant {
-        let data = if self.round.is_empty() && self.deferred.is_empty() { 0 } else { self.data.bit() };
+        let data = if self.active.is_empty() && self.deferred.is_empty() { 0 } else { self.data.bit() };
         let control = self.control.front().map_or(0, |control| control.packet.priority().bit());
         let expiry = self.pause.next_expiry(data | control);
         if expiry == Instant::NEVER { expiry } else { expiry.max(now) }

@@ -63,7 +63,7 @@ pub(crate) struct SchedulingPlan {
 pub(super) struct Scheduling {
     #[state(skip)]
     pub(super) plan: SchedulingPlan,
-    /// Packets that the sender at the front of the round has sent since it reached the front.
+    /// Packets that the first active sender has sent since it became the first.
     pub(super) sent: u32,
     /// Fractions of a picosecond left over: on the link, and in the pacing of an impaired NIC.
     pub(super) link_remainder: Carry,

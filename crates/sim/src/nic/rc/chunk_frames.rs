@@ -27,7 +27,6 @@ impl ChunkFrames {
         Self { framing, chunk_bytes: 0, known: frames_of(framing, config, 0, 1) }
     }
 
-    /// Frames of a chunk of `bytes`.
     #[inline]
     pub(crate) fn of(&mut self, config: &Config, bytes: u64) -> Frames {
         if bytes != self.chunk_bytes {

@@ -99,7 +99,6 @@ impl LazyReceivers {
         recalled.entry(number).or_insert_with(done);
     }
 
-    /// The recalled receivers, by number.
     pub(crate) fn recalled(&self) -> impl Iterator<Item = (u32, &Receiver)> {
         self.recalled.iter().map(|(&number, receiver)| (number, receiver))
     }

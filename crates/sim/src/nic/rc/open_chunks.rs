@@ -39,7 +39,6 @@ impl OpenChunk {
         self.packets.end == 0
     }
 
-    /// Counts a packet of the chunk.
     #[inline]
     pub(crate) fn count(&mut self, packet: &Packet, disposition: Disposition) {
         self.report.frames += 1;
@@ -81,7 +80,6 @@ pub(crate) struct OpenChunks {
     initial_psn: Psn,
     #[state(skip)]
     delivers_in_order: bool,
-    /// The oldest open chunk, if any.
     oldest: OpenChunk,
     /// One past the last sequence of the opened chunks.
     opened_end: u64,

@@ -120,7 +120,6 @@ impl Counts {
     const NONE: Self =
         Self { marks: 0, cnps: 0, out_of_order: 0, dropped: 0, dropped_bytes: 0, long: LongLatencies::NONE };
 
-    /// Counts a dropped frame.
     fn add_dropped(&mut self, frame: Dropped) {
         self.dropped += 1;
         self.dropped_bytes += u64::from(frame.frame_bytes);
@@ -133,7 +132,6 @@ impl Counts {
         self.cnps += notifies as u32;
     }
 
-    /// Adds the counts to a report.
     fn add_to(&self, report: &mut ReceiveReport) {
         report.frames += self.dropped;
         report.bytes += self.dropped_bytes;

@@ -67,7 +67,6 @@ impl<T> ResidentQueuePairs<T> {
         self.items.get_mut(index)
     }
 
-    /// Number of resident queue pairs.
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.items.len()
@@ -78,7 +77,6 @@ impl<T> ResidentQueuePairs<T> {
         self.items.is_empty()
     }
 
-    /// The first resident number.
     #[inline]
     pub(crate) const fn first(&self) -> u32 {
         self.first
@@ -98,7 +96,6 @@ impl<T> ResidentQueuePairs<T> {
         self.items.iter_mut()
     }
 
-    /// All resident items, with their numbers.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
         (self.first..).zip(&self.items)
     }

@@ -87,7 +87,7 @@ pub(crate) struct Sender {
     // Changes when messages are watched.
     #[state(skip)]
     course: Course,
-    /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::COUNTED`].
+    /// [`Self::ACTIVE`], [`Self::TIMED`] and [`Self::COUNTED`].
     flags: u8,
 }
 
@@ -96,8 +96,8 @@ const _: () =
     assert!(spec::CHUNK_PACKETS_MAX == Requester::PACKETS_MAX, "a spec with longer chunks is refused");
 
 impl Sender {
-    /// It is in its port's round.
-    const IN_ROUND: u8 = 1;
+    /// It is active: in the service order of its port.
+    const ACTIVE: u8 = 1;
     /// A timer entry exists.
     const TIMED: u8 = 2;
     /// NAKs, timeouts, retransmissions or CNPs were counted since no chunk was open: see [`Sends::report`].
@@ -249,24 +249,24 @@ impl Sender {
     }
 
     #[inline]
-    const fn is_in_round(&self) -> bool {
-        self.flags & Self::IN_ROUND != 0
+    const fn is_active(&self) -> bool {
+        self.flags & Self::ACTIVE != 0
     }
 
-    /// Whether the sender now enters its port's round; `window_packets` is the window of its rate controller.
+    /// Whether the sender now becomes active at its port; `window_packets` is the window of its rate controller.
     #[inline]
-    pub(crate) fn enters_round(&mut self, config: &Config, window_packets: u32) -> bool {
-        let enters = !self.is_in_round() && self.requester.can_transmit(config, window_packets);
-        self.flags |= u8::from(enters) * Self::IN_ROUND;
+    pub(crate) fn becomes_active(&mut self, config: &Config, window_packets: u32) -> bool {
+        let enters = !self.is_active() && self.requester.can_transmit(config, window_packets);
+        self.flags |= u8::from(enters) * Self::ACTIVE;
         enters
     }
 
     /// Whether the sender, just served, has more to send.
     #[inline]
-    pub(crate) fn stays_in_round(&mut self, config: &Config, window_packets: u32) -> bool {
+    pub(crate) fn stays_active(&mut self, config: &Config, window_packets: u32) -> bool {
         let stays = self.requester.can_transmit(config, window_packets);
         if !stays {
-            self.flags &= !Self::IN_ROUND;
+            self.flags &= !Self::ACTIVE;
         }
         stays
     }
@@ -339,7 +339,7 @@ impl Sender {
     /// captured.
     pub(crate) fn watch(&mut self, is_watched: bool) -> bool {
         let is_sent = matches!(self.course, Course::Sent | Course::Watched);
-        let may = is_sent && (self.is_in_round() || !is_watched);
+        let may = is_sent && (self.is_active() || !is_watched);
         if may {
             self.course = if is_watched { Course::Watched } else { Course::Sent };
         }
@@ -398,9 +398,9 @@ impl Sender {
     }
 
     /// Whether packets for sender `number` have no effect any more: all its chunks have ended, and it is not
-    /// in its port's round.
+    /// active at its port.
     pub(crate) fn is_done(&self, number: u32, sends: &Sends) -> bool {
-        self.queue.is_done(number, sends) && !self.is_in_round()
+        self.queue.is_done(number, sends) && !self.is_active()
     }
 
     /// Chunks posted and not ended, each with its frames sent, without those resent.

@@ -117,7 +117,7 @@ impl Host {
             }
             port.transmit_data(&packet.leaving(sent), now, context);
         }
-        if !state.stays_in_round(config, window_packets) {
+        if !state.stays_active(config, window_packets) {
             port.drop_sender();
         } else if let Some(pacer) = pacer {
             port.rotate_or_defer(sender, pacer.ready_at(), now);
@@ -225,7 +225,7 @@ pub(crate) fn window_packets(
     if frames.hears_acks { pacers[sender].window_packets() } else { u32::MAX }
 }
 
-/// Adds a sender to its port's round, unless it is already there, if it has packets to send within the window
+/// Adds a sender to the active senders of its port, unless it is active, if it has packets to send within the window
 /// of its rate controller.
 #[inline]
 pub(crate) fn make_ready(
@@ -236,7 +236,7 @@ pub(crate) fn make_ready(
     window_packets: u32,
     now: Instant,
 ) {
-    if state.enters_round(config, window_packets) {
+    if state.becomes_active(config, window_packets) {
         ports[usize::from(state.port())].enqueue_sender(sender, now);
     }
 }

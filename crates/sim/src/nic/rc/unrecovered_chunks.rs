@@ -76,7 +76,6 @@ impl UnrecoveredChunks {
     /// Half of the range in which sequence numbers are unambiguous.
     const BEHIND_MAX: i32 = (Psn::WINDOW_MAX / 2) as i32;
 
-    /// Adds a chunk of a sender.
     pub(crate) fn add(&mut self, sender: u32, chunk: Acknowledged, open: Open) {
         self.of_senders.entry(sender).or_default().push((chunk, open));
     }

@@ -18,7 +18,6 @@ const ALL_PPM: u32 = 1_000_000;
 pub(crate) enum Stop {
     /// From that time on.
     At(Instant),
-    /// After that number.
     After(u64),
     /// Never: other jobs end the run.
     Never,

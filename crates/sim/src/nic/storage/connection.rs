@@ -75,7 +75,7 @@ pub(super) struct Connection {
     /// The operation of the last data sent.
     pub(super) last: Option<Tag>,
     cnps: CnpLimiter,
-    in_round: bool,
+    is_active: bool,
     /// A timer entry exists.
     pub(super) is_timed: bool,
     answers_next: bool,
@@ -93,7 +93,7 @@ impl Connection {
             operations: 0,
             last: None,
             cnps: CnpLimiter::NEW,
-            in_round: false,
+            is_active: false,
             is_timed: false,
             answers_next: false,
             plan,
@@ -119,17 +119,17 @@ impl Connection {
         !self.responses.is_empty() || self.requester.can_transmit(config)
     }
 
-    /// Whether it now enters its port's round.
-    pub(super) fn enters_round(&mut self, config: &Config) -> bool {
-        let enters = !self.in_round && self.can_transmit(config);
-        self.in_round |= enters;
+    /// Whether it now becomes active at its port.
+    pub(super) fn becomes_active(&mut self, config: &Config) -> bool {
+        let enters = !self.is_active && self.can_transmit(config);
+        self.is_active |= enters;
         enters
     }
 
     /// Whether, just served, it has more to send.
-    pub(super) fn stays_in_round(&mut self, config: &Config) -> bool {
-        self.in_round = self.can_transmit(config);
-        self.in_round
+    pub(super) fn stays_active(&mut self, config: &Config) -> bool {
+        self.is_active = self.can_transmit(config);
+        self.is_active
     }
 
     pub(super) fn ready_at(&self) -> Instant {
@@ -139,7 +139,7 @@ impl Connection {
     /// The rate that congestion control allows at `now` [bit/s]; `None` without congestion control, and while
     /// there is nothing to send.
     pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
-        if self.in_round { self.controller.rate_bps_at(now) } else { None }
+        if self.is_active { self.controller.rate_bps_at(now) } else { None }
     }
 
     /// The next packet, chosen at `now`, on the link from `sent`.

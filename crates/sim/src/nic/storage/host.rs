@@ -82,7 +82,7 @@ impl Host {
         let Storage { touched, connections, .. } = &mut **storage;
         for index in touched.drain(..) {
             let connection: &mut Connection = &mut connections[index as usize];
-            if connection.enters_round(&self.config) {
+            if connection.becomes_active(&self.config) {
                 let port = usize::from(connection.plan().port);
                 self.ports[port].enqueue_sender(connection_number(index), now);
             }
@@ -94,7 +94,7 @@ impl Host {
         }
     }
 
-    /// Serves a storage connection in the round of `port`.
+    /// Serves a storage connection active at `port`.
     #[cold]
     pub(crate) fn send_storage(&mut self, port: usize, number: u32, now: Instant, context: &mut Context) {
         let Some(storage) = &mut self.storage else { return };
@@ -105,7 +105,7 @@ impl Host {
             self.ports[port].transmit_data(&packet.leaving(sent), now, context);
         }
         let connection = &mut storage.connections[index];
-        if connection.stays_in_round(&self.config) {
+        if connection.stays_active(&self.config) {
             self.ports[port].enqueue_or_defer(number, connection.ready_at(), now);
         }
         self.arm_storage_timer(index);

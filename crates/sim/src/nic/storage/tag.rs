@@ -10,7 +10,7 @@ const READ: u32 = 1 << 28;
 const COMMAND_SHIFT: u32 = 12;
 const CONNECTION_MASK: u32 = (1 << COMMAND_SHIFT) - 1;
 
-/// Whether a queue pair number, of a packet or in a port's round, is that of a storage connection.
+/// Whether a queue pair number, of a packet or active at a port, is that of a storage connection.
 #[inline]
 pub(crate) const fn is_storage(queue_pair: u32) -> bool {
     queue_pair & FLAG != 0

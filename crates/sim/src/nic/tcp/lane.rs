@@ -20,7 +20,7 @@ pub(crate) enum NextTcp {
 #[derive(Debug, Default)]
 pub(crate) struct TcpLane {
     acks: Ring<TcpAckWaiting>,
-    round: Ring<u32>,
+    active: Ring<u32>,
     /// It is served before the next queue pair.
     pub(crate) is_next: bool,
 }
@@ -31,18 +31,18 @@ impl TcpLane {
     }
 
     pub(crate) fn push_source(&mut self, source: u32) {
-        self.round.push_back(source);
+        self.active.push_back(source);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.acks.is_empty() && self.round.is_empty()
+        self.acks.is_empty() && self.active.is_empty()
     }
 
     pub(crate) fn pop(&mut self) -> Option<NextTcp> {
         self.is_next = false;
         match self.acks.pop_front() {
             Some(ack) => Some(NextTcp::Ack(ack)),
-            None => self.round.pop_front().map(NextTcp::Source),
+            None => self.active.pop_front().map(NextTcp::Source),
         }
     }
 }

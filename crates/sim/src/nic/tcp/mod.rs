@@ -104,7 +104,7 @@ pub(crate) struct TcpSource {
     is_background: bool,
     sender: TcpSender,
     closed_loop: Option<Box<ClosedLoop>>,
-    in_round: bool,
+    is_active: bool,
     /// Time of the next check.
     timer_at: Instant,
     /// Time at which everything was acknowledged.
@@ -145,7 +145,7 @@ impl TcpSource {
             is_background,
             sender,
             closed_loop: writes.outstanding.map(|_| Box::default()),
-            in_round: false,
+            is_active: false,
             timer_at: writes.start,
             closed: None,
         }
@@ -367,13 +367,13 @@ impl Host {
         self.serve_tcp_source(source, now, context);
     }
 
-    /// Lets the application of a source write, adds the source to the round and sets its timer.
+    /// Lets the application of a source write, makes the source active and sets its timer.
     fn serve_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context) {
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
         state.write(now);
-        if !state.in_round && state.sender.can_transmit(&state.plan.config) {
-            state.in_round = true;
+        if !state.is_active && state.sender.can_transmit(&state.plan.config) {
+            state.is_active = true;
             self.ports[usize::from(state.plan.port)].enqueue_tcp_source(source, now);
         }
         if state.close(now) && !state.is_background {
@@ -410,8 +410,8 @@ impl Host {
         }
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
-        state.in_round = state.sender.can_transmit(&state.plan.config);
-        if state.in_round {
+        state.is_active = state.sender.can_transmit(&state.plan.config);
+        if state.is_active {
             self.ports[port].enqueue_tcp_source(source, now);
         }
         self.serve_tcp_source(source, now, context);

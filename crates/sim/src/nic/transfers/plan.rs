@@ -38,7 +38,6 @@ pub(crate) struct PlanList<T> {
 }
 
 impl<T: Copy + Default + PartialEq> PlanList<T> {
-    /// `count` defaults.
     pub(crate) const fn of_defaults(count: usize) -> Self {
         Self { count: count as u32, first: Vec::new() }
     }
@@ -99,7 +98,6 @@ pub(crate) struct TransfersPlan {
 /// Times of the job of a host, and the number of its phases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct JobTimes {
-    /// Start of the job.
     pub(crate) start: Instant,
     /// The start is later than at others, by the clock of the host.
     pub(crate) begins_late: bool,
@@ -113,7 +111,6 @@ pub(crate) struct JobTimes {
     pub(crate) round_work: Span,
     /// Number of phases: rounds and the barriers between them; `None` if the job runs until other jobs end.
     pub(crate) phases: Option<u32>,
-    /// Number of the job.
     pub(crate) job: u32,
     /// Rounds that are not measured.
     pub(crate) warm_up_rounds: u32,

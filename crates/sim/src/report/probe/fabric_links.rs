@@ -1,7 +1,7 @@
 //! Counters of each link of a scheduled fabric: the two directions of a link are in different bundles.
 
 use crate::link::Dropped;
-use crate::link::egress::{HoldLink, Transmitter};
+use crate::link::egress::{LinkRef, Transmitter};
 use crate::report::World;
 use crate::setup::{FabricNode, host_ports};
 use crate::switch::scheduled::{Bundle, Scheduled};
@@ -23,7 +23,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    pub(super) fn of(transmitter: &Transmitter<impl HoldLink>, end: Instant) -> Self {
+    pub(super) fn of(transmitter: &Transmitter<impl LinkRef>, end: Instant) -> Self {
         Self {
             frames: transmitter.frames(),
             bytes: transmitter.bytes(),

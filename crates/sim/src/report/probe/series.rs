@@ -206,7 +206,6 @@ impl SeriesProbe {
         self.live.add(live);
     }
 
-    /// All series.
     fn series(&self) -> impl Iterator<Item = Series<'_>> {
         (0..self.watched.len()).map(|index| Series { probe: self, index })
     }

@@ -68,7 +68,6 @@ impl SeriesProbe {
         times
     }
 
-    /// The sample at `now`.
     pub(crate) fn sample_at(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, totals, &mut sums);

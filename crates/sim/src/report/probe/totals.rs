@@ -1,5 +1,5 @@
-//! Totals of all nodes, sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest queue of
-//! all ports.
+//! Totals of all nodes, sampled with the series: bytes delivered to each job, frames lost in the fabric, deepest
+//! queue of all ports.
 //!
 //! All partitions sample at the same times, each its own nodes. So sums are added over partitions, and the
 //! deepest queue is their maximum.

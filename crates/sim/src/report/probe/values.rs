@@ -51,7 +51,6 @@ pub(super) fn deepest_queue(node: &FabricNode, now: Instant) -> u64 {
     }
 }
 
-/// A value of a host.
 #[inline(always)]
 fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u64> {
     let port = &host.ports()[usize::from(port)];

@@ -105,7 +105,6 @@ impl Fabric {
         node.ports.len() as u32 * of_a_port
     }
 
-    /// The names of all hosts.
     pub(crate) fn host_names(&self) -> Vec<&str> {
         self.graph.nodes[..self.graph.hosts()].iter().map(|node| node.name.as_str()).collect()
     }

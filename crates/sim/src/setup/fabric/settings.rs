@@ -68,7 +68,6 @@ impl Settings {
         Ok(())
     }
 
-    /// The settings of a switch.
     pub(crate) fn of(&self, node: NodeId) -> &SwitchSpec {
         &self.all[self.own.get(&node).copied().unwrap_or(0)]
     }

@@ -79,7 +79,6 @@ impl<'a> PairsAtHost<'a> {
         self.lap.len() * self.laps.count as usize
     }
 
-    /// The queue pair at an index.
     pub(crate) fn at(&self, index: u32) -> AtHost {
         let in_lap = self.lap.len() as u32;
         self.in_lap(index / in_lap, self.lap[(index % in_lap) as usize])

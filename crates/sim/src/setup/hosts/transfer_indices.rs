@@ -22,7 +22,6 @@ pub(crate) struct TransferIndices<'a> {
 /// Job, ranks and phases of a host.
 #[derive(Clone, Default)]
 struct HostIndices {
-    /// Its job.
     job: Option<u32>,
     /// Ranks on it.
     processes: u32,
@@ -34,7 +33,6 @@ struct HostIndices {
 #[derive(Clone, Copy)]
 pub(crate) struct OfHost<'a> {
     pub(crate) host: HostId,
-    /// Its job.
     pub(crate) job: Option<u32>,
     /// Ranks on it.
     pub(crate) processes: u32,
@@ -95,7 +93,6 @@ impl<'a> TransferIndices<'a> {
         OfHost { host, job: *job, processes: *processes, phase_ends, from, to }
     }
 
-    /// The indices of queue pairs.
     pub(crate) const fn pairs(&self) -> &Arc<QueuePairIndices> {
         &self.pairs
     }

@@ -74,7 +74,6 @@ pub(crate) enum DropCause {
 pub(crate) enum Admission {
     /// Stored. Its group may request a pause from now on: see [`SharedBuffer::is_pausing`].
     Stored,
-    /// Dropped.
     Dropped(DropCause),
 }
 

@@ -101,7 +101,6 @@ impl ArrivalKeys {
 /// Keys sorted by one network.
 pub(crate) const BLOCK: usize = 16;
 
-/// Sorts `keys`.
 pub(crate) fn sort(keys: &mut [ArrivalKey]) {
     let count = keys.len();
     let mut row = [ArrivalKey::LAST; 2 * BLOCK];

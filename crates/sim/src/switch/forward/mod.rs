@@ -43,7 +43,6 @@ impl Choice {
 /// Parameters of a load balancer.
 pub(crate) struct ForwardPlan<'a> {
     pub(crate) seed: Seed,
-    /// Number of the switch.
     pub(crate) switch: u32,
     pub(crate) name: &'a str,
     /// Number of paths from a host up to a switch of its tier, in a tree.

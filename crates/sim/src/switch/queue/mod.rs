@@ -13,7 +13,7 @@ use super::marking::ecn_law::MarkingRange;
 use super::marking::wred::{Verdict, Wred};
 use crate::link::Dropped;
 use crate::link::changes::LinkChanges;
-use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
+use crate::link::credits::{CreditPlan, Credits, block_without_credit};
 use crate::link::egress::{Link, SharedLinks, Transmitter, Wire};
 use crate::link::pause::PauseState;
 use crate::packet::{Colour, FRAMES_AHEAD, Packet, Priority};
@@ -432,7 +432,7 @@ impl EgressPort {
     }
 
     /// Whether a queue contains frames from port `ingress`.
-    pub(crate) fn holds(&self, ingress: u16, priority: Priority) -> bool {
+    pub(crate) fn has_frames_of(&self, ingress: u16, priority: Priority) -> bool {
         self.queues[priority.index()].frames.iter().any(|queued| queued.ingress() == ingress)
     }
 
@@ -476,7 +476,6 @@ impl EgressPort {
         queue.frames.iter().map(Queued::buffered).collect()
     }
 
-    /// Ends a storm.
     pub(super) const fn end_storm(&mut self, priority: Priority) {
         self.pause.obey(priority);
         self.dropping &= !priority.bit();
@@ -511,7 +510,7 @@ impl EgressPort {
         let Some(credits) = &self.credits else { return };
         let head = self.queues[priority.index()].frames.front().map(|first| first.packet().frame_bytes());
         let since = now.max(self.transmitter.free_at());
-        hold_without_credit(credits, &mut self.pause, priority, head, now, since);
+        block_without_credit(credits, &mut self.pause, priority, head, now, since);
     }
 
     /// Queues a pause frame for the node at the other end.

@@ -48,7 +48,6 @@ impl Queued {
         Instant(now.0.wrapping_sub(waited))
     }
 
-    /// Whether it has arrived by `now`.
     pub(crate) fn has_arrived_by(&self, now: Instant) -> bool {
         now.0.wrapping_sub(self.packet.at().0) & TIME_MASK <= TIME_MASK / 2
     }

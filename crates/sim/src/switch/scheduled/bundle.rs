@@ -95,7 +95,6 @@ impl Bundle {
         self.rate.span_of(bytes)
     }
 
-    /// Number of links.
     #[inline]
     pub(super) const fn links(&self) -> u32 {
         self.plan.links

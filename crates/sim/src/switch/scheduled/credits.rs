@@ -27,7 +27,7 @@ pub(crate) struct CreditPlan {
 #[derive(Debug, Default)]
 struct Requests {
     /// Leaves with requests, in the order of service.
-    round: Ring<u16>,
+    active: Ring<u16>,
     /// Bytes requested by each leaf; empty until the priority is used.
     bytes: Vec<u64>,
     /// Bytes granted that have not left the port yet. Packets overdraw credits, so it may be negative for a
@@ -94,7 +94,7 @@ impl Credits {
         }
         let of_leaf = &mut requests.bytes[usize::from(leaf)];
         if *of_leaf == 0 {
-            requests.round.push_back(leaf);
+            requests.active.push_back(leaf);
             self.requesting |= priority.bit();
         }
         *of_leaf += bytes;
@@ -122,12 +122,12 @@ impl Credits {
     #[inline]
     fn take(&mut self, leaf: u16, priority: Priority, bytes: u32) {
         let requests = &mut self.requests[priority.index()];
-        requests.round.pop_front();
+        requests.active.pop_front();
         let of_leaf = &mut requests.bytes[usize::from(leaf)];
         *of_leaf -= u64::from(bytes);
         if *of_leaf > 0 {
-            requests.round.push_back(leaf);
-        } else if requests.round.is_empty() {
+            requests.active.push_back(leaf);
+        } else if requests.active.is_empty() {
             self.requesting &= !priority.bit();
         }
         requests.outstanding += i64::from(bytes);
@@ -151,7 +151,7 @@ impl Requests {
     /// The next leaf in the round robin, and its credit.
     #[inline]
     fn next(&self, credit_bytes: u64) -> Option<(u16, u32)> {
-        let leaf = *self.round.front()?;
+        let leaf = *self.active.front()?;
         Some((leaf, self.bytes[usize::from(leaf)].min(credit_bytes) as u32))
     }
 }

@@ -74,7 +74,6 @@ impl Voqs {
         port.index() * Priority::COUNT + priority.index()
     }
 
-    /// Prefetches a queue.
     #[inline]
     pub(super) fn prefetch_queue(&self, port: AttachmentId, priority: Priority) {
         prefetch_ends(&self.queues, Self::index(port, priority));
