@@ -1,11 +1,11 @@
 """Measures the error of the flow model against packets; writes the validation page and the file of results.
 
 Both engines run every shipped plan, at the largest size whose packets take seconds, and random scenarios,
-from seed 1 on until both have completed `--scenarios` of them: of `tools.swarm.generate`, and as many of long
-transfers (`tools.swarm.long`). The error of a job is that of its completion time, without sign. Its kind
-follows from the plan alone (`fabricbench.plan.kinds`), its congestion from the packets: see `congestion_of`.
-Trials that one of the engines does not run are counted by reason. `make flow-error` runs it; the same engines
-give the same page.
+from seed 1 on until both have completed `--scenarios` of them: of `tools.swarm.generate`, and as many of
+long transfers (`tools.swarm.long_transfers`). The error of a job is that of its completion time, without
+sign. Its kind follows from the plan alone (`fabricbench.plan.estimates.traffic_kinds`), its congestion from
+the packets: see `congestion_of`. Trials that one of the engines does not run are counted by reason. `make
+flow-error` runs it; the same engines give the same page.
 """
 # ruff: noqa: T201
 
@@ -27,7 +27,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools.swarm.generate import plan_of
-from tools.swarm.long import long_plan_of
+from tools.swarm.long_transfers import long_plan_of
 from tools.swarm.record import FRAME_OVERHEAD_BYTES
 
 from fabricbench import units
@@ -36,8 +36,8 @@ from fabricbench.backend.registry import get_backend
 from fabricbench.plan import engine
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.flow_error import FILE, is_lossless
-from fabricbench.plan.kinds import (
+from fabricbench.plan.estimates.flow_error import FILE, is_lossless
+from fabricbench.plan.estimates.traffic_kinds import (
     ALL_TO_ALL,
     CROWDED,
     KINDS,

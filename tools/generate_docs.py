@@ -17,12 +17,12 @@ from mkdocs.structure.files import File, Files
 from tools import documents, plan_reference
 
 from fabricbench import counters
-from fabricbench.analysis.compare import PUBLISHED
+from fabricbench.analysis.comparison.ratios import PUBLISHED
 from fabricbench.cli.main import program
 from fabricbench.figures.figure import Figure
 from fabricbench.figures.registry import FIGURES
 from fabricbench.metrics import ALONE_RATIOS, METRICS, RATIOS, Metric, Scope
-from fabricbench.report.model_notes import MODEL_NOTES
+from fabricbench.report.documents.model_notes import MODEL_NOTES
 from fabricbench.store.column import Column
 from fabricbench.store.columns import COLUMNS
 

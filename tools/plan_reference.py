@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from fabricbench import units
-from fabricbench.plan.fabric.ecn import ECN, EcnPreset
+from fabricbench.plan.fabric.switches.ecn import ECN, EcnPreset
 from fabricbench.plan.schema import plan_schema
 from fabricbench.plan.transport.dcqcn import DCQCN, DcqcnPreset
 

@@ -18,21 +18,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.inputs import read_input
+from fabricbench.measured.causes.evidence import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- callers show it
+from fabricbench.measured.causes.evidence import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
+from fabricbench.measured.causes.evidence import Suspect as Suspect  # noqa: PLC0414
+from fabricbench.measured.causes.ranking import suspects as suspects  # noqa: PLC0414
+from fabricbench.measured.causes.switch_counters import has_port as has_port  # noqa: PLC0414
+from fabricbench.measured.causes.switch_counters import missing_loads as missing_loads  # noqa: PLC0414
 from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
-from fabricbench.measured.examined import Examined as Examined  # noqa: PLC0414
-from fabricbench.measured.examined import Hardware as Hardware  # noqa: PLC0414
-from fabricbench.measured.examined import Point as Point  # noqa: PLC0414
-from fabricbench.measured.examining import Look as Look  # noqa: PLC0414
+from fabricbench.measured.file_facts import Look as Look  # noqa: PLC0414
 from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers add ranks and benchmark
 from fabricbench.measured.model import Reading, Row, Table
-from fabricbench.measured.nccl import COLLECTIVES
+from fabricbench.measured.nccl_tests.output import COLLECTIVES
+from fabricbench.measured.rule_input import Examined as Examined  # noqa: PLC0414
+from fabricbench.measured.rule_input import Hardware as Hardware  # noqa: PLC0414
+from fabricbench.measured.rule_input import Point as Point  # noqa: PLC0414
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
-from fabricbench.measured.suspect import AS_EXPECTED as AS_EXPECTED  # noqa: PLC0414 -- callers show it
-from fabricbench.measured.suspect import CONFIDENCE as CONFIDENCE  # noqa: PLC0414
-from fabricbench.measured.suspect import Suspect as Suspect  # noqa: PLC0414
-from fabricbench.measured.suspects import suspects as suspects  # noqa: PLC0414
-from fabricbench.measured.switch_causes import has_port as has_port  # noqa: PLC0414
-from fabricbench.measured.switch_causes import missing_loads as missing_loads  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
 from fabricbench.measured.switches.model import Reading as SwitchReading
 from fabricbench.measured.switches.model import SwitchCounters as SwitchCounters  # noqa: PLC0414
@@ -42,7 +42,7 @@ from fabricbench.measured.switches.ports import PORT_PATTERNS as PORT_PATTERNS  
 from fabricbench.plan.engine import shares
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, UnitError, parse_line
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.catalog.trial import IMPORTED, to_json
 from fabricbench.store.record.tables import TableFolder
@@ -99,7 +99,7 @@ class Source:
         Raises:
             MeasuredError: It cannot be read.
         """
-        from fabricbench.measured.text import MAX_FILE_BYTES
+        from fabricbench.measured.file_text.document import MAX_FILE_BYTES
 
         try:
             return cls(str(path), read_input(path, bytes_max or MAX_FILE_BYTES))
@@ -153,7 +153,7 @@ def import_results(
     Args:
         workspace: Stores the trials.
         source: The file.
-        results: Computes the metrics of each; `fabricbench.results.jobs.result_rows`.
+        results: Computes the metrics of each; `fabricbench.results.job_reports.result_rows`.
         options: Options of the user.
 
     Raises:
@@ -295,7 +295,7 @@ def look_into(source: Source, format_name: str | None = None, given: Given | Non
     Raises:
         MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
     """
-    from fabricbench.measured.examining import look
+    from fabricbench.measured.file_facts import look
 
     return look(source.name, source.data, format_name, given)
 

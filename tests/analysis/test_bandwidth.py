@@ -10,8 +10,9 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.samples import job_spec, run_spec
 
 from fabricbench import _core
-from fabricbench.analysis.bandwidth import BUS_FACTORS, bus_factor, ideal_goodput_gb_per_s
-from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.analysis.summary.bandwidth import BUS_FACTORS, bus_factor, ideal_goodput_gb_per_s
+from fabricbench.analysis.summary.job_metrics import summarise
+from fabricbench.analysis.summary.job_summary import Summary
 
 PUBLISHED = Path(__file__).parents[2] / "plans/published"
 

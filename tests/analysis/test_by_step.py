@@ -9,8 +9,8 @@ import pytest
 from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row
 
-from fabricbench.analysis import by_step
-from fabricbench.analysis.by_step import Chunks
+from fabricbench.analysis.record import chunk_sums
+from fabricbench.analysis.record.chunk_sums import Chunks
 
 HOSTS, STEPS = 4, 3
 LINE_PS = 20.0
@@ -87,7 +87,7 @@ def test_batches_and_the_order_of_rows_change_nothing(
     batch_rows: int, kept: int, is_shuffled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = sums(Chunks(MemoryTables(chunks=rows(20)), "test", LINE_PS))
-    monkeypatch.setattr(by_step, "_OPEN_ROWS", kept)
+    monkeypatch.setattr(chunk_sums, "_OPEN_ROWS", kept)
     given = rows(20)
     if is_shuffled:
         random.Random(1).shuffle(given)
@@ -98,13 +98,13 @@ def test_batches_and_the_order_of_rows_change_nothing(
 def test_what_is_kept_does_not_grow_with_the_rounds(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = 0
 
-    class Watched(by_step._OpenSteps):
+    class Watched(chunk_sums._OpenSteps):
         def closed(self, least_later: int) -> Any:
             nonlocal kept
             kept = max(kept, self._rows)
             return super().closed(least_later)
 
-    monkeypatch.setattr(by_step, "_OPEN_ROWS", 100)
-    monkeypatch.setattr(by_step, "_OpenSteps", Watched)
+    monkeypatch.setattr(chunk_sums, "_OPEN_ROWS", 100)
+    monkeypatch.setattr(chunk_sums, "_OpenSteps", Watched)
     Chunks(MemoryTables(30, chunks=rows(rounds)), "test", LINE_PS)
     assert 100 < kept < 200

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricbench.analysis.calibration import fits
-from fabricbench.analysis.calibration.timing import TimingError, ping_pong, stream
+from fabricbench.analysis.twins import calibration_fits
+from fabricbench.analysis.twins.calibration_times import TimingError, ping_pong, stream
 
 WAYS = ((0, 1), (1, 0), (2, 3), (3, 2))
 SIZES = tuple(1 << bits for bits in range(20, 25, 2))
@@ -35,10 +35,10 @@ def rate_points(bps: dict[int, float], seed: int, percent: float) -> dict[Any, l
 
 @given(st.floats(1e8, 4e11), noise)
 def test_a_rate_is_found_within_its_residual(bps: float, seed: int) -> None:
-    exact = fits.rates(rate_points({1: bps, 8: bps}, seed, 0))
+    exact = calibration_fits.rates(rate_points({1: bps, 8: bps}, seed, 0))
     assert exact.is_alone
     assert exact.link.value == pytest.approx(bps, rel=1e-6)
-    noisy = fits.rates(rate_points({1: bps, 8: bps}, seed, 2))
+    noisy = calibration_fits.rates(rate_points({1: bps, 8: bps}, seed, 2))
     assert abs(noisy.link.value / bps - 1) <= 0.08
 
 
@@ -47,7 +47,7 @@ def test_a_window_is_the_rate_of_one_queue_pair_times_the_round_trip(
     packets: int, round_trip_ps: float
 ) -> None:
     single = packets * MTU * 8e12 / round_trip_ps
-    rates = fits.rates(rate_points({1: single, 8: 4 * single}, 0, 0))
+    rates = calibration_fits.rates(rate_points({1: single, 8: 4 * single}, 0, 0))
     assert not rates.is_alone
     size = 256 * MTU
     points = {
@@ -55,11 +55,11 @@ def test_a_window_is_the_rate_of_one_queue_pair_times_the_round_trip(
         for way in WAYS
         for each in (1, 2, 4, 8, 16, 32, 64, 128, 256)
     }
-    found = fits.window(points, MTU, rates.single.value, is_full=rates.is_alone)
+    found = calibration_fits.window(points, MTU, rates.single.value, is_full=rates.is_alone)
     assert found.packets is not None
     assert found.packets.value == packets
     assert max(found.packets.residuals) < 1e-9
-    assert fits.window(points, MTU, rates.single.value, is_full=True).packets is None
+    assert calibration_fits.window(points, MTU, rates.single.value, is_full=True).packets is None
 
 
 @given(st.floats(1e4, 1e8), noise)
@@ -71,16 +71,16 @@ def test_the_cost_of_a_message_is_a_slope_over_their_number(cost_ps: float, seed
         for place, way in enumerate(WAYS)
         for size in (64, 256)
     }
-    found = fits.send_overhead(spans, [1.0], {64: cost_ps / 2, 256: cost_ps / 1.5})
+    found = calibration_fits.send_overhead(spans, [1.0], {64: cost_ps / 2, 256: cost_ps / 1.5})
     assert found.value == pytest.approx(cost_ps, rel=1e-6)
     # Where the link takes as long, the messages say nothing of the sender; their posts do.
-    limited = fits.send_overhead(spans, [1.0, 3.0, 2.0], {64: cost_ps, 256: cost_ps})
+    limited = calibration_fits.send_overhead(spans, [1.0, 3.0, 2.0], {64: cost_ps, 256: cost_ps})
     assert (limited.value, max(limited.residuals)) == (2.0, 0.5)
 
 
 def test_a_receive_overhead_is_what_the_turnaround_has_left() -> None:
-    assert fits.receive_overhead([900.0, 1000.0, 1200.0], 300.0).value == 700.0
-    assert fits.receive_overhead([200.0], 300.0).value == 0.0
+    assert calibration_fits.receive_overhead([900.0, 1000.0, 1200.0], 300.0).value == 700.0
+    assert calibration_fits.receive_overhead([200.0], 300.0).value == 0.0
 
 
 @given(st.floats(0, 1e8), st.floats(1e5, 1e8))
@@ -95,7 +95,7 @@ def test_a_latency_is_that_of_the_smallest_message_beside_the_fabric(
         if fabric_ps + size + 2 * (latency_ps - known) > 1
     }
     if points:
-        assert fits.latency(points, known).value == pytest.approx(latency_ps, rel=1e-6, abs=1)
+        assert calibration_fits.latency(points, known).value == pytest.approx(latency_ps, rel=1e-6, abs=1)
 
 
 def row(**values: Any) -> dict[str, Any]:

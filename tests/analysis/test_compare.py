@@ -12,10 +12,10 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row
 from tests.support.samples import run_spec
 
-from fabricbench.analysis.compare import Deviation, compare, deviations, ratio_verdict, ratios
-from fabricbench.analysis.distribution import nearest_rank, rank_of
-from fabricbench.analysis.results import result_row, result_table, summary_of
-from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.analysis.comparison.ratios import Deviation, compare, deviations, ratio_verdict, ratios
+from fabricbench.analysis.record.percentiles import nearest_rank, rank_of
+from fabricbench.analysis.summary.job_metrics import summarise
+from fabricbench.analysis.summary.job_summary import Summary, result_row, result_table, summary_of
 from fabricbench.metrics import BY_NAME, RATIOS
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fabricbench.analysis.connections import ConnectionResult, connection_results
+from fabricbench.analysis.summary.tcp_connections import ConnectionResult, connection_results
 from fabricbench.store.record.schema import schema_of
 
 US = 10**6

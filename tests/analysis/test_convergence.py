@@ -10,8 +10,8 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row, link_row
 from tests.support.samples import job_spec, run_spec
 
-from fabricbench.analysis.convergence import Convergence, convergence, fair_shares
-from fabricbench.analysis.samples import SampleFacts
+from fabricbench.analysis.record.series_facts import SampleFacts
+from fabricbench.analysis.summary.convergence import Convergence, convergence, fair_shares
 
 ONSET_PS = 1_000
 END_PS = 11_000

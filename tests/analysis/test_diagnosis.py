@@ -10,10 +10,11 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row, link_row, port_row
 from tests.support.samples import job_spec, run_spec
 
+from fabricbench.analysis.causes.diagnosis import CAUSES, diagnose
+from fabricbench.analysis.causes.evidence import ideal_job_ps
 from fabricbench.analysis.causes.finding import Finding
-from fabricbench.analysis.deadlock import circles
-from fabricbench.analysis.diagnosis import CAUSES, diagnose
-from fabricbench.analysis.evidence import Record, ideal_job_ps
+from fabricbench.analysis.faults.deadlock import circles
+from fabricbench.analysis.record.trial import Record
 
 FRAME_BYTES = 4158
 WIRE_PS = 4178 * 20

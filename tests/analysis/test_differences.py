@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabricbench.analysis.differences import differences
+from fabricbench.analysis.comparison.run_spec_differences import differences
 
 
 def spec(**given: Any) -> dict[str, Any]:

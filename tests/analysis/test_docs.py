@@ -6,8 +6,8 @@ import dataclasses
 import re
 from pathlib import Path
 
-from fabricbench.analysis.bandwidth import BUS_FACTORS
-from fabricbench.analysis.summary import JobFacts
+from fabricbench.analysis.summary.bandwidth import BUS_FACTORS
+from fabricbench.analysis.summary.job_summary import JobFacts
 from fabricbench.store.record.schema import TRIALS
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fabricbench.analysis.factorial.effects import Cell, Effects, effects_of
-from fabricbench.analysis.factorial.front import front
-from fabricbench.analysis.factorial.student import quantile_975
+from fabricbench.analysis.factorial.pareto_front import front
+from fabricbench.analysis.factorial.student_t import quantile_975
 
 Values = dict[tuple[int, ...], list[float]]
 

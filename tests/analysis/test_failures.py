@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fabricbench.analysis.capacity import uplinks_left
-from fabricbench.analysis.evidence import Record
-from fabricbench.analysis.failures import Curve, recoveries, recovery_object, steps
+from fabricbench.analysis.faults.recovery import Curve, recoveries, recovery_object, steps
+from fabricbench.analysis.faults.remaining_links import uplinks_left
+from fabricbench.analysis.record.trial import Record
 
 US = 1_000_000
 END = 1_000

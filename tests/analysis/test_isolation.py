@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabricbench.analysis.isolation import spread
+from fabricbench.analysis.comparison.isolation import spread
 
 
 def quartiles(*values: float) -> tuple[float, ...] | None:

@@ -8,7 +8,7 @@ from typing import Any
 from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row, link_row
 
-from fabricbench.analysis.job_links import JobLinks, LinksOfJobs
+from fabricbench.analysis.links.job_links import JobLinks, LinksOfJobs
 
 LEAVES, SPINES, HOSTS = 3, 2, 2
 """Leaves with as many hosts each: ports 0 and 1 to hosts, 2 and 3 to spines."""

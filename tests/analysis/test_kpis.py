@@ -9,9 +9,10 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row, link_row, port_row
 from tests.support.samples import job_spec, run_spec
 
-from fabricbench.analysis.distribution import jain
-from fabricbench.analysis.isolation import alone_ratios
-from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.analysis.comparison.isolation import alone_ratios
+from fabricbench.analysis.record.percentiles import jain
+from fabricbench.analysis.summary.job_metrics import summarise
+from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, METRICS, Point, Scope, View, in_views
 
 KPIS = [

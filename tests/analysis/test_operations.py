@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fabricbench.analysis.chunks import ChunkFacts
-from fabricbench.analysis.operations import OperationFacts, operation_metrics
+from fabricbench.analysis.record.chunk_facts import ChunkFacts, OperationFacts
+from fabricbench.analysis.summary.storage_metrics import operation_metrics
 
 MS = 10**9
 """Picoseconds of a millisecond."""

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 import fabricbench as fb
-from fabricbench.analysis.points import observation_points
-from fabricbench.report.points import Points, point_rows, points_object, points_of, points_text
-from fabricbench.results.jobs import Beside, current_reports
+from fabricbench.analysis.summary.observation_points import observation_points
+from fabricbench.report.documents.observation_points import (
+    Points,
+    point_rows,
+    points_object,
+    points_of,
+    points_text,
+)
+from fabricbench.results.job_reports import Beside, current_reports
 
 PREAMBLE_AND_GAP = 20
 TOPOLOGIES = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabricbench.analysis.ports import PortRow, port_map, port_map_table, queue_pair_table
+from fabricbench.analysis.links.port_map import PortRow, port_map, port_map_table, queue_pair_table
 from fabricbench.plan.load import load_plan
 
 PLAN = "jct-alltoall"

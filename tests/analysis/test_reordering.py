@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pytest
 
-from fabricbench.analysis.evidence import Record
-from fabricbench.analysis.reordering import Bucket, reordering_object, reorderings
+from fabricbench.analysis.record.trial import Record
+from fabricbench.analysis.summary.reordering import Bucket, reordering_object, reorderings
 
 
 class Rows:

@@ -9,10 +9,11 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row
 from tests.support.samples import job_spec, run_spec
 
-from fabricbench.analysis.evidence import ideal_job_ps
-from fabricbench.analysis.isolation import solo_keys
-from fabricbench.analysis.round_sizes import bytes_of_rounds
-from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.analysis.causes.evidence import ideal_job_ps
+from fabricbench.analysis.comparison.isolation import solo_keys
+from fabricbench.analysis.record.round_sizes import bytes_of_rounds
+from fabricbench.analysis.summary.job_metrics import summarise
+from fabricbench.analysis.summary.job_summary import Summary
 
 MS = 10**9
 SIZES = [1 << 20, 1 << 22]

@@ -8,7 +8,7 @@ import pytest
 from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row
 
-from fabricbench.analysis.sharing import occupancies, placements
+from fabricbench.analysis.links.path_overlap import occupancies, placements
 
 LINK = ("leaf0", 4)
 

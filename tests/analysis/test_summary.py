@@ -12,10 +12,11 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row, link_row, port_row, with_noise
 from tests.support.samples import job_spec, run_spec
 
-from fabricbench.analysis.diagnosis import unfinished_jobs, unhealthy_jobs
-from fabricbench.analysis.evidence import Record
-from fabricbench.analysis.losses import LOSS_CAUSES
-from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.analysis.causes.diagnosis import unfinished_jobs, unhealthy_jobs
+from fabricbench.analysis.faults.losses import LOSS_CAUSES
+from fabricbench.analysis.record.trial import Record
+from fabricbench.analysis.summary.job_metrics import summarise
+from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import METRICS, JobKind
 from fabricbench.store.record.schema import conform
 

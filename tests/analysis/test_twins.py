@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.analysis.twins import Side, Twin, twin_of, with_trend
 from fabricbench.analysis.twins.endpoints import COUNTERS
 from fabricbench.analysis.twins.trend import trend

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from tests.support.fake_backend import batch, link_row, port_row
 
-from fabricbench.analysis.losses import losses_by_cause, paused_ports
-from fabricbench.analysis.uplinks import egress_distributions, switch_uplinks
-from fabricbench.report.insight_text import mark_cells, usage_text
+from fabricbench.analysis.faults.losses import losses_by_cause, paused_ports
+from fabricbench.analysis.links.uplinks import egress_distributions, switch_uplinks
+from fabricbench.report.terminal.diagnosis import mark_cells, usage_text
 
 
 def leaf_ports() -> list[dict[str, object]]:

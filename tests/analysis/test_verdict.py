@@ -9,8 +9,9 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row
 from tests.support.samples import run_spec
 
-from fabricbench.analysis.summary import Summary, summarise
-from fabricbench.analysis.verdict import Judgement, judge, verdict
+from fabricbench.analysis.comparison.verdict import Judgement, judge, verdict
+from fabricbench.analysis.summary.job_metrics import summarise
+from fabricbench.analysis.summary.job_summary import Summary
 
 
 def job_of(status: str = "complete") -> Summary:

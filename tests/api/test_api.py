@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import fabricbench as fb
-from fabricbench.report.files import OutputFileError
+from fabricbench.report.output.atomic_files import OutputFileError
 
 
 def command_line(*arguments: object) -> str:

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
 import fabricbench as fb
-from fabricbench.api.bar import bar_html, progress_bar
+from fabricbench.api.runs import bar_html, progress_bar
 
 ROWS = re.compile(r"<tr>")
 COLOURS = re.compile(r"(?:^|[;\"])(?:color|background|border(?:-bottom)?):([^;\"]*)")

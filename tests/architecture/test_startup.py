@@ -19,8 +19,12 @@ NOT_FOR_A_SMALL_RUN = {
 READERS_OF_PLANS = {"pydantic", "ruamel"}
 """Loaded by the modules of commands that read plans, so also by `run --help` and `show`."""
 FOR_WHAT_A_SMALL_RUN_HAS_NOT = {
-    *("fabricbench.analysis.deadlock", "fabricbench.analysis.failures", "fabricbench.analysis.unreached"),
-    *("fabricbench.report.tcp", "fabricbench.results.sweep"),
+    *(
+        "fabricbench.analysis.faults.deadlock",
+        "fabricbench.analysis.faults.recovery",
+        "fabricbench.analysis.faults.unreached_failures",
+    ),
+    *("fabricbench.report.documents.tcp", "fabricbench.results.studies.sweep"),
 }
 """Failures, TCP traffic, and sweeps of two fields."""
 
@@ -72,8 +76,11 @@ def test_help_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
 
 def test_a_command_loads_no_other() -> None:
     loaded = modules_of("plans", "--help")
-    assert "fabricbench.cli.plans" in loaded
-    assert loaded & {"fabricbench.cli.run", "fabricbench.cli.lab", "fabricbench.cli.serve"} == set()
+    assert "fabricbench.cli.plan.plans" in loaded
+    assert (
+        loaded & {"fabricbench.cli.runs.run", "fabricbench.cli.testbed.lab", "fabricbench.cli.setup.serve"}
+        == set()
+    )
 
 
 @pytest.mark.parametrize("module", ["pydantic", "pyarrow", "sqlalchemy"])

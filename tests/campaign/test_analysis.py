@@ -20,8 +20,8 @@ from tests.support.campaigns import (
 import fabricbench as fb
 from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.metrics import BY_NAME
-from fabricbench.results.campaign import CampaignTable, main_metric
-from fabricbench.results.response import front_of
+from fabricbench.results.studies.campaign_table import main_metric
+from fabricbench.results.studies.factor_effects import CampaignTable, front_of
 from fabricbench.store import TrialFacts, Workspace, trash
 
 

@@ -12,7 +12,7 @@ from tests.support.samples import trial_facts
 
 from fabricbench.runner.campaign.batches import Batches
 from fabricbench.runner.campaign.tasks import Tasks
-from fabricbench.runner.campaign.units import Unit
+from fabricbench.runner.campaign.trial_units import Unit
 from fabricbench.runner.campaign.worker import Answer
 from fabricbench.runner.messages import Failed, Order, Setup, TrialProcessError
 

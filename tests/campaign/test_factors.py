@@ -9,9 +9,9 @@ from tests.support.campaigns import (
 )
 
 import fabricbench as fb
-from fabricbench.results.factors import told_apart
-from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.members import Members, members_of, value_at, without
+from fabricbench.results.studies.factors import told_apart
+from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.trial_table import Members, members_of, value_at, without
 
 
 def members(folder: Path, *plans: str, more: str = "") -> Members:

@@ -10,8 +10,8 @@ import pytest
 from tests.support.samples import PLAN, call
 
 from fabricbench.plan.errors import PlanError
-from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.units import Unit, longest_first, units_of
+from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.trial_units import Unit, longest_first, units_of
 
 CAMPAIGN = """\
 campaign: 1

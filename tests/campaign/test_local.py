@@ -12,7 +12,7 @@ import pytest
 from tests.campaign.driven import CAMPAIGN, LONG, MAIN, carried_out, started, states
 from tests.support.samples import PLAN
 
-from fabricbench.runner.campaign.file import load_campaign
+from fabricbench.runner.campaign.campaign_file import load_campaign
 
 NO_RAY = f"import sys; sys.modules['ray'] = None; {MAIN}"
 

@@ -25,12 +25,11 @@ from tests.support.campaigns import (
 from fabricbench.cli.main import run
 from fabricbench.figures import theme
 from fabricbench.figures.campaign.parallel import LINES_MAX, parallel_plot
-from fabricbench.report.campaign import CampaignReport, campaign_json
-from fabricbench.report.html.campaign import campaign_page
-from fabricbench.report.html.page import _environment
+from fabricbench.report.html.campaign_page import campaign_page
+from fabricbench.report.html.rendering import _environment
+from fabricbench.report.studies.campaign import CampaignReport, campaign_json
 from fabricbench.report.terminal.campaign import campaign_text
-from fabricbench.results.campaign import CampaignTable
-from fabricbench.results.response import Response
+from fabricbench.results.studies.factor_effects import CampaignTable, Response
 from fabricbench.store import Workspace
 
 

@@ -8,8 +8,8 @@ from unittest import mock
 
 import pytest
 
-from fabricbench.runner.campaign import patience
-from fabricbench.runner.campaign.patience import Patience
+from fabricbench.runner.campaign import execution
+from fabricbench.runner.campaign.execution import Patience
 from fabricbench.runner.interrupts import Interrupts
 from fabricbench.store.errors import StoreError, UnreachableError
 
@@ -18,7 +18,7 @@ GONE = UnreachableError("the catalog", "cannot be reached", "wait")
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_PAUSE_S", 0)
+    monkeypatch.setattr(execution, "_PAUSE_S", 0)
 
 
 def answering(*answers: Exception | str) -> Callable[[], str]:
@@ -41,7 +41,7 @@ def test_another_error_is_not_waited_for() -> None:
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_PATIENCE_S", -1)
+    monkeypatch.setattr(execution, "_PATIENCE_S", -1)
     with pytest.raises(UnreachableError):
         Patience(Interrupts(), print)(answering(GONE, "too late"))
 

@@ -13,7 +13,7 @@ from tests.campaign.driven import LONG, started, waited_for
 from tests.support.ray_workers import workers_at
 from tests.support.samples import call
 
-from fabricbench.runner.campaign.announce import announced
+from fabricbench.runner.campaign.published_progress import announced
 from fabricbench.runner.messages import ClusterError
 from fabricbench.store import Workspace
 from fabricbench.store.campaigns import CampaignState, campaigns, note_campaign

@@ -10,7 +10,7 @@ from unittest import mock
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import Planned, run_spec, trial_facts
 
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.campaign import worker
 from fabricbench.runner.campaign.worker import Answer
 from fabricbench.runner.messages import Done, Failed, Order, Setup

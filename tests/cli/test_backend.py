@@ -11,7 +11,8 @@ import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN, call
 
-from fabricbench.backend.registry import BACKENDS, BackendError, Registered
+from fabricbench.backend.protocol import BackendError
+from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.store import Workspace
 
 MISSING = BackendError("no adapter for backend cards", "", "load the driver: `modprobe cards`")

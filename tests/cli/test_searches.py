@@ -8,10 +8,10 @@ import pytest
 from tests.support.searches import BURST
 
 import fabricbench as fb
-from fabricbench.cli.lab import blueprint_of
 from fabricbench.cli.main import run
+from fabricbench.cli.testbed.lab import blueprint_of
 from fabricbench.lab.errors import LabError
-from fabricbench.runner import loading, sweeps
+from fabricbench.runner import calibration_sweeps, loading
 
 LINE = 1 + BURST.splitlines().index(
     "search: {field: jobs.burst.data_size, from: 16KB, to: 8MB, resolution: 4KB, steps: 20}"
@@ -89,7 +89,7 @@ def test_python_refuses_what_the_command_line_refuses(folder: Path) -> None:
 def test_calibration_has_sweeps_of_its_own(folder: Path) -> None:
     del folder
     loaded = loading.load("burst.yaml")
-    for name, sweep in sweeps.sweeps(loaded, sweeps.Options([(0, 1)], 1, 1 << 20)):
+    for name, sweep in calibration_sweeps.sweeps(loaded, calibration_sweeps.Options([(0, 1)], 1, 1 << 20)):
         assert (name, sweep.plan.search) == (name, None)
 
 

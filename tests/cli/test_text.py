@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from tests.support.samples import run_spec, trial_facts
 
-from fabricbench.analysis.compare import deviations
-from fabricbench.analysis.results import summary_of
+from fabricbench.analysis.comparison.ratios import deviations
+from fabricbench.analysis.summary.job_summary import summary_of
 from fabricbench.report.terminal.run import run_table
+from fabricbench.report.terminal.text_table import Column, Row, Style, count, number, render, styled
 from fabricbench.report.terminal.trial import trial_list
-from fabricbench.report.text_table import Column, Row, Style, count, number, render, styled
-from fabricbench.results.jobs import Beside, JobReport, stored_reports
+from fabricbench.results.job_reports import Beside, JobReport, stored_reports
 from fabricbench.store import Trial
 from fabricbench.words import data_size
 

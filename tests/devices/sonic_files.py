@@ -9,8 +9,8 @@ from typing import Any
 
 from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.json_text import json_of
-from fabricbench.plan.devices.sonic import Carried, fragment_of, values_of
-from fabricbench.plan.devices.sonic_ports import Sonic
+from fabricbench.plan.devices.sonic_config.config_db import Sonic
+from fabricbench.plan.devices.sonic_config.conversion import Carried, fragment_of, values_of
 from fabricbench.plan.errors import PlanError
 
 PORTS = ("Ethernet0", "Ethernet8")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabricbench.plan.devices.sonic_tables import COLOURS
+from fabricbench.plan.devices.sonic_config.tables import COLOURS
 from fabricbench.plan.load import load_plan, load_text
-from fabricbench.report.sonic import sonic_config
+from fabricbench.report.output.sonic import sonic_config
 
 PLAN = """\
 fabricbench: 1

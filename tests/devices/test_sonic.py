@@ -10,9 +10,9 @@ import pytest
 from tests.devices.sonic_files import PORTS, SMALL, changed, errors, made, sonic_of, values
 
 from fabricbench.plan.devices.json_text import json_of
-from fabricbench.plan.devices.sonic import Carried, fragment_of
-from fabricbench.plan.devices.sonic_ports import Sonic
-from fabricbench.plan.devices.sonic_tables import TABLES
+from fabricbench.plan.devices.sonic_config.config_db import Sonic
+from fabricbench.plan.devices.sonic_config.conversion import Carried, fragment_of
+from fabricbench.plan.devices.sonic_config.tables import TABLES
 from fabricbench.plan.errors import PlanError
 
 PROFILE = "BUFFER_PROFILE/pg"

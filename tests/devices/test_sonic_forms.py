@@ -11,7 +11,7 @@ from tests.devices.sonic_files import changed, errors, made, values
 
 from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.read import Asked, read_device
-from fabricbench.plan.devices.sonic import Carried, values_of
+from fabricbench.plan.devices.sonic_config.conversion import Carried, values_of
 from fabricbench.plan.errors import PlanError
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -8,7 +8,7 @@ import pytest
 from tests.devices.sonic_files import PORTS, made, sonic_of, values, with_pools
 
 from fabricbench.plan.devices.fragment import Fragment
-from fabricbench.plan.devices.sonic import Carried, fragment_of
+from fabricbench.plan.devices.sonic_config.conversion import Carried, fragment_of
 
 POOL = "BUFFER_POOL/ingress_lossless_pool"
 

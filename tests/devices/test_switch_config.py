@@ -11,8 +11,8 @@ from tests.devices.sonic_files import changed, with_pools, write
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan, load_text
-from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.report.configured import configurations
+from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.report.documents.switch_configurations import configurations
 
 PLAN = """\
 fabricbench: 1

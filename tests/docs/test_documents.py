@@ -14,7 +14,7 @@ from fabricbench.cli.main import program
 from fabricbench.figures.registry import FIGURES
 from fabricbench.metrics import METRICS
 from fabricbench.plan.document.shipped import shipped_plans
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
 from fabricbench.store.columns import COLUMNS
 

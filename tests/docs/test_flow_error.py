@@ -9,8 +9,8 @@ from tools import flow_error
 from tools.flow_error import Case, Compared, Comparison, Counters
 
 from fabricbench.backend import flow
-from fabricbench.plan import kinds
-from fabricbench.plan.flow_error import Measured
+from fabricbench.plan.estimates import traffic_kinds
+from fabricbench.plan.estimates.flow_error import Measured
 from fabricbench.runner import loading
 
 SWITCH = {"kind": "single-switch", "hosts": 8}
@@ -63,14 +63,14 @@ def test_a_transfer_alone_has_no_error_and_what_is_refused_is_counted() -> None:
     comparison = Comparison()
     comparison.add(case(LEAVES, {"ranks": "0,4", "collective": "incast"}))
     found = [(job.kind, job.traffic, job.is_lossless, job.error) for job in comparison.jobs]
-    assert found == [(kinds.ROOTED, kinds.ROOTED, True, 0.0)]
+    assert found == [(traffic_kinds.ROOTED, traffic_kinds.ROOTED, True, 0.0)]
     comparison.add(case(LEAVES, {"ranks": "0-7", "collective": "incast"}, load_balancing="flowlet"))
     assert comparison.left_out == {("refused: fabric.load_balancing, flowlet", True): 1}
     assert comparison.trials == 1
 
 
-def job(number: int, kind: str = kinds.STEPS, congestion: str = flow_error.NONE) -> Compared:
-    return Compared(f"j{number}", kind, kinds.STEPS, True, congestion, "line-rate", number / 100)
+def job(number: int, kind: str = traffic_kinds.STEPS, congestion: str = flow_error.NONE) -> Compared:
+    return Compared(f"j{number}", kind, traffic_kinds.STEPS, True, congestion, "line-rate", number / 100)
 
 
 def test_a_line_has_count_median_high_percentile_and_the_worst_by_name() -> None:
@@ -81,7 +81,11 @@ def test_a_line_has_count_median_high_percentile_and_the_worst_by_name() -> None
 
 
 def test_lines_are_in_the_order_of_kinds_and_classes() -> None:
-    jobs = [job(1, kinds.STEPS, flow_error.INCAST), job(2, kinds.STEPS), job(3, kinds.OPEN_LOOP)]
+    jobs = [
+        job(1, traffic_kinds.STEPS, flow_error.INCAST),
+        job(2, traffic_kinds.STEPS),
+        job(3, traffic_kinds.OPEN_LOOP),
+    ]
     text = flow_error.section(Comparison(jobs))
     places = [text.index(line) for line in ("| none | 2 |", "| incast | 1 |")]
     places += [text.index(line) for line in ("| open loop | 1 |", "| steps | 2 |", "| steps | on | 2 |")]
@@ -90,11 +94,11 @@ def test_lines_are_in_the_order_of_kinds_and_classes() -> None:
 
 
 def test_the_file_has_the_kinds_that_were_met_and_the_version_of_the_model() -> None:
-    comparison = Comparison([*map(job, range(1, 21)), job(50, kinds.SHORT)], trials=3, scenarios=18)
+    comparison = Comparison([*map(job, range(1, 21)), job(50, traffic_kinds.SHORT)], trials=3, scenarios=18)
     found = flow_error.data_of(comparison)
     assert found["results"] == flow.RESULTS
-    assert list(found["kinds"]) == [kinds.SHORT, kinds.STEPS]
-    known = Measured(**found["kinds"][kinds.STEPS])
+    assert list(found["kinds"]) == [traffic_kinds.SHORT, traffic_kinds.STEPS]
+    known = Measured(**found["kinds"][traffic_kinds.STEPS])
     assert known == Measured(20, 10.0, 19.0, 20.0)
     assert known.is_known
-    assert not Measured(**found["kinds"][kinds.SHORT]).is_known
+    assert not Measured(**found["kinds"][traffic_kinds.SHORT]).is_known

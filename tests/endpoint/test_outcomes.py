@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.endpoint.test_host_run import JOB, spec_of_jobs
 
 from fabricbench import _core
-from fabricbench.backend.outcomes import run_summary
+from fabricbench.backend.job_outcomes import run_summary
 
 TAKEN = ("status", "start_ps", "end_ps", "rounds", "warm_up_rounds", "round_times")
 TAKEN_OF_CHUNKS = ("chunks", "chunks_complete", "chunks_failed", "reason")

@@ -2,7 +2,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricbench.figures.distribution import cdf_points
+from fabricbench.figures.cumulative_distribution import cdf_points
 
 
 def test_few_values_are_all_kept_in_order() -> None:

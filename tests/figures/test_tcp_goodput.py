@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 
 import fabricbench as fb
-from fabricbench.analysis.connections import ConnectionResult
+from fabricbench.analysis.summary.tcp_connections import ConnectionResult
 from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.samples.goodput import MAX_CONNECTIONS, connections_plot
 from fabricbench.figures.scales import time_scale
-from fabricbench.report.tcp import connection_table, connections_of
+from fabricbench.report.documents.tcp import connection_table, connections_of
 
 PLAN = """\
 fabricbench: 1

@@ -11,7 +11,7 @@ from tests.support.contrast import contrast
 
 import fabricbench as fb
 from fabricbench.figures import theme
-from fabricbench.figures.samples.thinning import between_stretches, with_stretches
+from fabricbench.figures.samples.downsampling import between_stretches, with_stretches
 
 WHITE = "#ffffff"
 _LINES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabricbench.analysis.uplinks import EgressDistribution, Uplink
+from fabricbench.analysis.links.uplinks import EgressDistribution, Uplink
 from fabricbench.figures.links.uplinks import MAX_NAMED_UPLINKS, uplinks_plot
 from fabricbench.figures.scales import byte_count_scale, byte_counts_text
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import grpc
 from tests.fuzz import mutate
 
-from fabricbench.hosts.calls import METADATA
+from fabricbench.hosts.channels import METADATA
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.protocol import OPTIONS, PROTOCOL_KEY
 from fabricbench.plan.load import load_plan

@@ -22,10 +22,10 @@ from tests.hosts.planes import PlainPlane
 from fabricbench.hosts.addresses import Address, parse_address
 from fabricbench.hosts.agent.program import Agent, AgentSettings
 from fabricbench.hosts.agent.session import Policy
-from fabricbench.hosts.calls import METADATA, bind, server_credentials
 from fabricbench.hosts.certificates import AgentFolder, Authority, Identity, agent_name, new_request
+from fabricbench.hosts.channels import METADATA, bind, server_credentials
+from fabricbench.hosts.control.agent_client import RemoteAgent
 from fabricbench.hosts.control.hosts_file import Host, HostEntry
-from fabricbench.hosts.control.remote import RemoteAgent
 from fabricbench.hosts.enrolment import join, serve_enrolment
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.proto import agent_pb2_grpc

@@ -18,7 +18,7 @@ from fabricbench.hosts.agent.counters import (
     known_ethtool,
     snapshot,
 )
-from fabricbench.hosts.agent.facts import Interface
+from fabricbench.hosts.agent.host_facts import Interface
 from fabricbench.hosts.control.run import HostResult
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.store.record.schema import conform

@@ -13,8 +13,8 @@ from tests.hosts.conftest import LOOPBACK, SPEC, Lab
 
 from fabricbench.hosts.agent.session import Policy
 from fabricbench.hosts.control import run as control
+from fabricbench.hosts.control.agent_client import RemoteAgent
 from fabricbench.hosts.control.hosts_file import Hosts, load_hosts
-from fabricbench.hosts.control.remote import RemoteAgent
 from fabricbench.hosts.control.run import HostsRun, Step
 from fabricbench.hosts.protocol import RELEASE_S, RefusedError
 

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fabricbench.analysis.summary import Summary
-from fabricbench.results.jobs import Beside, JobReport, measured_reports, result_rows
+from fabricbench.analysis.summary.job_summary import Summary
+from fabricbench.results.job_reports import Beside, JobReport, measured_reports, result_rows
+from fabricbench.runner.listener import Listener, Quiet
 from fabricbench.runner.loading import backend_of, load
-from fabricbench.runner.trials import Listener, Quiet, Runner
+from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
 
 PROGRAM = Path(sys.executable).with_name("fabricbench")

@@ -12,13 +12,14 @@ from tests.support import samples
 
 import fabricbench as fb
 from fabricbench.backend.sim import SimBackend
-from fabricbench.plan import flow_error, kinds
-from fabricbench.plan.flow_error import Measured
-from fabricbench.results.jobs import result_rows
-from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.units import units_of
+from fabricbench.plan.estimates import flow_error, traffic_kinds
+from fabricbench.plan.estimates.flow_error import Measured
+from fabricbench.results.job_reports import result_rows
+from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.trial_units import units_of
 from fabricbench.runner.loading import backend_of, load, notes_of
-from fabricbench.runner.trials import Runner, facts_of
+from fabricbench.runner.trial_facts import facts_of
+from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
 
 PLAN = """\
@@ -52,7 +53,7 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Errors that stay what they are when the flow model changes, also for processes beside this one."""
     folder = tmp_path_factory.mktemp("errors")
     found = json.loads(flow_error.FILE.read_text())
-    found["kinds"][kinds.STEPS] = vars(Measured(50, 0.1, 1.0, 2.0))
+    found["kinds"][traffic_kinds.STEPS] = vars(Measured(50, 0.1, 1.0, 2.0))
     (folder / "flow_error.json").write_text(json.dumps(found))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow_error, "FILE", folder / "flow_error.json")

@@ -10,9 +10,9 @@ import pytest
 from tests.integration.real import PROGRAM, run_plan
 
 from fabricbench.analysis.causes.finding import Finding
-from fabricbench.report.html.build import build_page
-from fabricbench.report.insight import Insight, insight
-from fabricbench.report.insight_text import insight_text
+from fabricbench.report.documents.diagnosis import Insight, insight
+from fabricbench.report.html.run_page import build_page
+from fabricbench.report.terminal.diagnosis import insight_text
 
 HEAD = "fabricbench: 1\nname: slow\n"
 LEAVES = (

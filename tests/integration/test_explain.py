@@ -12,7 +12,7 @@ from tests.integration.real import run_plan
 from tests.integration.test_remedies import ALL_TO_ALL, HOG, PLANS, SPRAYED, leaves, switch
 
 from fabricbench.cli.main import run
-from fabricbench.plan.cost import Limits
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.runner.trials import Outcome, Runner
 from fabricbench.store import Trial, Workspace
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.integration.real import jobs_of, run_plan
 
-from fabricbench.report.insight import insight
+from fabricbench.report.documents.diagnosis import insight
 
 PLAN = """
 fabricbench: 1

@@ -12,10 +12,11 @@ from subprocess import CompletedProcess
 import pytest
 from tests.support.samples import call
 
-from fabricbench.report.insight import insight
-from fabricbench.results.jobs import result_rows
+from fabricbench.report.documents.diagnosis import insight
+from fabricbench.results.job_reports import result_rows
+from fabricbench.runner.listener import Quiet
 from fabricbench.runner.loading import backend_of, load
-from fabricbench.runner.trials import Quiet, Runner
+from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace
 
 SWITCH = "{kind: single-switch, hosts: 8, host_link: 400Gbps}"

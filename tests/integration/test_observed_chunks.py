@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.integration.real import run_plan
 
-from fabricbench.analysis.diagnosis import diagnose
-from fabricbench.analysis.evidence import Record
-from fabricbench.analysis.summary import summarise
+from fabricbench.analysis.causes.diagnosis import diagnose
+from fabricbench.analysis.record.trial import Record
+from fabricbench.analysis.summary.job_metrics import summarise
 from fabricbench.figures.figure import SAMPLE_NOTE
 from fabricbench.figures.registry import FIGURES
-from fabricbench.figures.subject import subject_of
+from fabricbench.figures.trial_data import subject_of
 from fabricbench.metrics import OF_ALL_ROWS
 from fabricbench.store import Trial
 

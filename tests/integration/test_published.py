@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.integration.real import jobs_of, run_apart, run_plan
 
-from fabricbench.results.jobs import JobReport
+from fabricbench.results.job_reports import JobReport
 
 MIB = 1 << 20
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.integration.real import run_plan
 
-from fabricbench.report.insight import Insight, insight
-from fabricbench.report.insight_text import insight_text
+from fabricbench.report.documents.diagnosis import Insight, insight
+from fabricbench.report.terminal.diagnosis import insight_text
 
 PLANS = Path(__file__).parent / "defects"
 SMALL = ("fabric.topology.servers=8", "fabric.topology.rails=4", "fabric.topology.spines=1")

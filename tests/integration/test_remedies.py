@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.integration.real import run_plan
 
+from fabricbench.analysis.causes.diagnosis import CAUSES
 from fabricbench.analysis.causes.finding import Finding
-from fabricbench.analysis.diagnosis import CAUSES
-from fabricbench.report.insight import insight, record_of
-from fabricbench.results.jobs import JobReport, reports_of_run, result_rows
+from fabricbench.report.documents.diagnosis import insight, record_of
+from fabricbench.results.job_reports import JobReport, reports_of_run, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial, Workspace

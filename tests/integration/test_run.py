@@ -22,7 +22,7 @@ from tests.integration.real import (
     run_plan,
 )
 
-from fabricbench.runner.trials import Quiet
+from fabricbench.runner.listener import Quiet
 from fabricbench.store import Workspace
 
 COMMAND = [str(PROGRAM)]

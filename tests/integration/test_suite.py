@@ -18,7 +18,7 @@ from fabricbench.cli.main import run
 from fabricbench.figures.registry import FIGURES
 from fabricbench.plan.document.shipped import shipped_plans, shipped_suites
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import suite as suites
 from fabricbench.runner.trials import Runner
 

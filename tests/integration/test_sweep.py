@@ -13,10 +13,10 @@ from tests.integration.test_variants import called, told
 
 import fabricbench as fb
 from fabricbench.figures.registry import FIGURES, drawn
-from fabricbench.report.html.build import build_page
-from fabricbench.report.html.model import PlotPart, TablePart
-from fabricbench.results.jobs import reports_of_run
-from fabricbench.results.sweep import Sweep, sweeps
+from fabricbench.report.html.page_parts import PlotPart, TablePart
+from fabricbench.report.html.run_page import build_page
+from fabricbench.results.job_reports import reports_of_run
+from fabricbench.results.studies.sweep import Sweep, sweeps
 from fabricbench.store import Trial, Workspace
 
 PLAN = """\

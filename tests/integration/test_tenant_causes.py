@@ -10,8 +10,8 @@ import pytest
 from tests.integration.real import jobs_of, run_plan
 
 from fabricbench.analysis.causes.finding import Finding
-from fabricbench.analysis.isolation import is_solo
-from fabricbench.report.insight import Insight, insight
+from fabricbench.analysis.comparison.isolation import is_solo
+from fabricbench.report.documents.diagnosis import Insight, insight
 from fabricbench.store import Trial
 
 PLANS = Path(__file__).parent / "defects"

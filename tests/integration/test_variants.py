@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.integration.real import PROGRAM, run_plan
 
-from fabricbench.report.html.build import write_report
+from fabricbench.report.html.run_page import write_report
 from fabricbench.store import Workspace
 
 PLAN = """\

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fabricbench.lab import build, namespaces, removal, state
+from fabricbench.lab import build, removal, state
 from fabricbench.lab.blueprint import Blueprint, blueprint
+from fabricbench.lab.kernel import namespaces
 from fabricbench.lab.state import Lab
 from fabricbench.plan import engine
 from fabricbench.runner import loading

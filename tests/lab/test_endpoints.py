@@ -10,8 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 from tests.lab.conftest import Made, plan_of_lab
 
-from fabricbench.lab import agents, endpoints, namespaces, state
+from fabricbench.lab import agents, endpoints, state
 from fabricbench.lab.errors import LabError
+from fabricbench.lab.kernel import namespaces
 
 LISTENING = """
 import socket, sys

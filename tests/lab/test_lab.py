@@ -14,8 +14,9 @@ import pytest
 from tests.lab.conftest import Made, plan_of_lab
 from tests.lab.traffic import received_datagrams, tcp_rate_bps
 
-from fabricbench.lab import agents, build, counters, marking, namespaces, ports, removal, state, steering
+from fabricbench.lab import agents, build, removal, state
 from fabricbench.lab.errors import LabError
+from fabricbench.lab.kernel import counters, marking, namespaces, ports, steering
 from fabricbench.lab.state import Lab
 
 
@@ -218,7 +219,7 @@ def test_losses_of_the_plan_happen_in_both_directions(make: Made) -> None:
 def test_a_lab_without_the_kernels_types_says_that_it_does_not_mark(
     make: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("fabricbench.lab.btf._VMLINUX", tmp_path / "none")
+    monkeypatch.setattr("fabricbench.lab.kernel.btf._VMLINUX", tmp_path / "none")
     lab = make("cc-alltoall-dcqcn")
     assert "does not describe its types" in lab.without_marks
     assert lab.marks_map is None

@@ -7,12 +7,12 @@ import copy
 import pytest
 from tests.lab.conftest import plan_of_lab
 
-from fabricbench.cli.lab_run import fitting_scale as scale_of_plan
-from fabricbench.cli.lab_run import lab_plan
+from fabricbench.cli.testbed.lab_run import fitting_scale as scale_of_plan
+from fabricbench.cli.testbed.lab_run import lab_plan
 from fabricbench.lab import build
 from fabricbench.lab.errors import LabError
-from fabricbench.lab.likeness import DEEP_BUFFER_BYTES, likeness, obstacle
-from fabricbench.lab.parts import SCALE_MIN, fitting_scale, lab_trials, parts
+from fabricbench.lab.supported_spec import DEEP_BUFFER_BYTES, likeness, obstacle
+from fabricbench.lab.trial_groups import SCALE_MIN, fitting_scale, lab_trials, parts
 from fabricbench.plan import engine
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.expand import canonical_json

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.lab.conftest import refusal
 
-from fabricbench.lab import namespaces
+from fabricbench.lab.kernel import namespaces
 from fabricbench.store import Workspace
 
 pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "labs can be made")

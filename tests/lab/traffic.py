@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from fabricbench.lab.namespaces import inside
+from fabricbench.lab.kernel.namespaces import inside
 
 
 def tcp_rate_bps(sender: str, receiver: str, address: str, seconds: float) -> float:

@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from fabricbench.importing import Given, MeasuredError, Options, Source, import_results
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, Workspace
 
 FORMS = Path(__file__).parent / "forms"

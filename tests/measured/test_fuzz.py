@@ -24,7 +24,7 @@ from fabricbench.importing import Options, Source
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.model import Given
 from fabricbench.measured.reading import FORMATS, read
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Workspace
 
 SAMPLES = sorted(path for path in (Path(__file__).parent / "samples").iterdir() if path.suffix != ".md")

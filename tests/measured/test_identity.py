@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fabricbench.analysis.bandwidth import BUS_FACTORS, bus_factor
-from fabricbench.measured.digits import Interval
+from fabricbench.analysis.summary.bandwidth import BUS_FACTORS, bus_factor
 from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.model import Given, Reading
-from fabricbench.measured.nccl import collective_of
-from fabricbench.measured.nccl_check import KINDS, Kind, factor_of
+from fabricbench.measured.nccl_tests.bandwidth_check import KINDS, Kind, factor_of
+from fabricbench.measured.nccl_tests.output import collective_of
 from fabricbench.measured.reading import read
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -15,9 +15,9 @@ from tests.support.samples import PLAN, call
 import fabricbench as fb
 from fabricbench import importing
 from fabricbench.importing import Given, MeasuredError, Options, Source
-from fabricbench.report.html.build import build_page
-from fabricbench.report.html.page import render_page
-from fabricbench.results.jobs import result_rows
+from fabricbench.report.html.rendering import render_page
+from fabricbench.report.html.run_page import build_page
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import StoreError, Trial, Workspace
 from fabricbench.store.inspection import damages
 

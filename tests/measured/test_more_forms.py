@@ -10,9 +10,9 @@ import pytest
 from tests.measured.forms_read import counters_in, of, values
 
 from fabricbench.importing import MeasuredError, switch_counters
-from fabricbench.measured import ras
+from fabricbench.measured.file_text.document import Document
 from fabricbench.measured.model import Given
-from fabricbench.measured.text import Document
+from fabricbench.measured.nccl_logs import ras_report
 
 MORE = Path(__file__).parent / "forms" / "more"
 
@@ -104,7 +104,7 @@ def test_counters_of_others_are_refused_by_name(name: str, tool: str) -> None:
 
 
 def lost(text: str) -> str:
-    found = ras.read(Document("f", text))
+    found = ras_report.read(Document("f", text))
     assert found is not None
     return "\n".join(each.text for each in found.lost)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.file_text.document import MAX_FILE_BYTES, launched_ranks
 from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.reading import read
-from fabricbench.measured.text import MAX_FILE_BYTES, launched_ranks
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -23,7 +23,7 @@ from fabricbench.importing import (
     suspects,
 )
 from fabricbench.plan.load import load_plan
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, Workspace
 
 CASES = Path(__file__).parent / "diagnosed"

@@ -18,7 +18,7 @@ from tests.support.edited import edited
 from tests.support.samples import call
 
 from fabricbench.importing import Given, Hardware, MeasuredError, Source, Suspect, look_into, suspects
-from fabricbench.measured.switch_causes import congestion_denied
+from fabricbench.measured.causes.switch_counters import congestion_denied
 from fabricbench.measured.switches.model import SwitchCounters, compared, parsed
 from fabricbench.measured.switches.reading import read
 

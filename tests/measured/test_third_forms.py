@@ -9,9 +9,9 @@ import pytest
 from tests.measured.forms_read import counters_in, values
 
 from fabricbench.importing import MeasuredError, switch_counters
-from fabricbench.measured import ras
+from fabricbench.measured.file_text.document import Document
+from fabricbench.measured.nccl_logs import ras_report
 from fabricbench.measured.reading import read
-from fabricbench.measured.text import Document
 
 THIRD = Path(__file__).parent / "forms" / "third"
 
@@ -19,8 +19,8 @@ THIRD = Path(__file__).parent / "forms" / "third"
 counters = partial(counters_in, THIRD)
 
 
-def report(text: str) -> ras.RasReport:
-    found = ras.read(Document("f", text))
+def report(text: str) -> ras_report.RasReport:
+    found = ras_report.read(Document("f", text))
     assert found is not None
     return found
 

@@ -11,9 +11,9 @@ import pytest
 from tests.plan.examples import SMALL, errors_of, with_line, write_plan
 
 from fabricbench import _core
-from fabricbench.plan.cost import Limits
 from fabricbench.plan.document import nodes
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.load import load_fields, load_plan
 
 ANY = Limits(1 << 50, None)

@@ -9,7 +9,7 @@ from tests.plan.examples import SMALL, plan_of
 
 from fabricbench import _core
 from fabricbench.plan.expand import PlannedTrial, expand
-from fabricbench.plan.fabric.flows import parse_flow
+from fabricbench.plan.fabric.traffic_filters import parse_flow
 from fabricbench.plan.load import load_plan
 from fabricbench.units import UnitError
 

@@ -8,7 +8,7 @@ from tests.plan.examples import SMALL, assert_refused, golden, plan_of
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import expand
-from fabricbench.report.configured_fabric import ecn_text
+from fabricbench.report.studies.tested_fabric import ecn_text
 
 MISTAKES = golden("colours")
 

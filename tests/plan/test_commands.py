@@ -96,7 +96,7 @@ def test_the_schema_is_json(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("fabricbench.cli.plans", {"numpy", "polars", "pyarrow", "plotly", "rich"}),
+        ("fabricbench.cli.plan.plans", {"numpy", "polars", "pyarrow", "plotly", "rich"}),
         ("fabricbench.plan.load", {"numpy", "polars", "pyarrow", "sqlalchemy", "plotly", "rich"}),
         ("fabricbench.units", {"pydantic", "ruamel"}),
     ],

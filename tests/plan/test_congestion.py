@@ -9,7 +9,7 @@ from tests.plan.examples import SMALL, golden, plan_of, write_plan
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import expand
-from fabricbench.plan.fabric.ecn import ECN
+from fabricbench.plan.fabric.switches.ecn import ECN
 from fabricbench.plan.fields.quantities import parse_ratio
 from fabricbench.plan.load import load_plan, load_text
 from fabricbench.plan.transport.dcqcn import DCQCN

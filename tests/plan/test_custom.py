@@ -10,7 +10,7 @@ from tests.plan.examples import golden, write_plan
 from fabricbench.plan import engine
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 
 MISTAKES = golden("custom")
 PLAN = """\

@@ -9,8 +9,9 @@ import pytest
 from tests.plan.test_kinds import ALL_TO_ALL, spec_of
 
 from fabricbench.backend import flow
-from fabricbench.plan import engine, flow_error, kinds
-from fabricbench.plan.flow_error import ERROR_MAX_PERCENT, JOBS_MIN, PACKETS_MAX_MS, Measured
+from fabricbench.plan import engine
+from fabricbench.plan.estimates import flow_error, traffic_kinds
+from fabricbench.plan.estimates.flow_error import ERROR_MAX_PERCENT, JOBS_MIN, PACKETS_MAX_MS, Measured
 
 RING = {"collective": "all-reduce", "algorithm": "ring"}
 LOSSLESS: dict[str, Any] = {"switch": {"pfc": "on"}}
@@ -25,7 +26,7 @@ def forgotten() -> None:
 @pytest.fixture
 def errors(monkeypatch: pytest.MonkeyPatch) -> dict[str, Measured]:
     """The errors that are known, by kind; a test may change them."""
-    known = dict.fromkeys(kinds.KINDS, KNOWN)
+    known = dict.fromkeys(traffic_kinds.KINDS, KNOWN)
     monkeypatch.setattr(flow_error, "measured", known.__getitem__)
     return known
 
@@ -78,7 +79,7 @@ def test_packets_are_chosen_up_to_ten_seconds(monkeypatch: pytest.MonkeyPatch) -
 def test_the_error_has_to_be_known_and_below_the_bound(
     errors: dict[str, Measured], known: Measured, backend: str, why: str
 ) -> None:
-    errors[kinds.STEPS] = known
+    errors[traffic_kinds.STEPS] = known
     found = chosen(long_ring())
     assert found[0] == backend
     assert why in found[1]
@@ -88,7 +89,7 @@ def test_each_kind_of_a_trial_has_to_be_known(errors: dict[str, Measured]) -> No
     jobs = [RING | {"name": "one", "ranks": "0-3"}, {"collective": "incast", "ranks": "4-7"}]
     spec = spec_of(*jobs, size="64GB", **LOSSLESS)
     assert chosen(spec)[0] == "flow"
-    errors[kinds.ROOTED] = Measured(50, 0.0, 7.0, 9.0)
+    errors[traffic_kinds.ROOTED] = Measured(50, 0.0, 7.0, 9.0)
     assert chosen(spec)[0] == "sim"
 
 
@@ -131,7 +132,7 @@ def test_another_backend_than_auto_is_taken_as_it_is() -> None:
 def test_what_was_measured_is_of_these_results_and_these_kinds() -> None:
     assert flow_error.results_version() == flow.RESULTS, "run `make flow-error`"
     content = json.loads(flow_error.FILE.read_text())
-    assert set(content["kinds"]) <= set(kinds.KINDS)
+    assert set(content["kinds"]) <= set(traffic_kinds.KINDS)
     for kind in content["kinds"]:
         found = flow_error.measured(kind)
         assert found.jobs > 0
@@ -145,7 +146,7 @@ def test_a_kind_that_was_never_measured_is_unknown() -> None:
 
 
 def test_the_stated_error_names_each_kind_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {kinds.ALL_TO_ALL: Measured(40, 0.12, 3.456, 17.8)}
+    known = {traffic_kinds.ALL_TO_ALL: Measured(40, 0.12, 3.456, 17.8)}
     monkeypatch.setattr(flow_error, "measured", lambda kind: known.get(kind, Measured(3, 0.0, 1.0, 1.0)))
     sends = {"collective": "incast", "name": "many", "ranks": "6,7"}
     jobs = [ALL_TO_ALL | {"name": name, "ranks": ranks} for name, ranks in (("a", "0-2"), ("b", "3-5"))]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from tools.swarm.generate import plan_of
-from tools.swarm.long import long_plan_of
+from tools.swarm.long_transfers import long_plan_of
 
-from fabricbench.plan import kinds
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.kinds import KINDS, kinds_of
+from fabricbench.plan.estimates import traffic_kinds
+from fabricbench.plan.estimates.traffic_kinds import KINDS, kinds_of
 from fabricbench.runner import loading
 
 SWITCH = {"kind": "single-switch", "hosts": 8}
@@ -46,25 +46,29 @@ SPRAY = {"transport": {"recovery": "selective"}, "load_balancing": "spray-round-
 @pytest.mark.parametrize(
     ("job", "more", "kind"),
     [
-        (ALL_TO_ALL, {}, kinds.ALL_TO_ALL),
-        (ALL_TO_ALL, {"topology": LEAVES}, kinds.ALL_TO_ALL),
-        (ALL_TO_ALL, {"topology": LEAVES | {"spines": 3}}, kinds.CROWDED),
-        (ALL_TO_ALL | {"algorithm": "pairwise"}, {}, kinds.STEPS),
+        (ALL_TO_ALL, {}, traffic_kinds.ALL_TO_ALL),
+        (ALL_TO_ALL, {"topology": LEAVES}, traffic_kinds.ALL_TO_ALL),
+        (ALL_TO_ALL, {"topology": LEAVES | {"spines": 3}}, traffic_kinds.CROWDED),
+        (ALL_TO_ALL | {"algorithm": "pairwise"}, {}, traffic_kinds.STEPS),
         (
             {"collective": "all-reduce", "algorithm": "ring"},
             {"topology": LEAVES | {"spines": 1}},
-            kinds.STEPS,
+            traffic_kinds.STEPS,
         ),
-        ({"collective": "incast"}, {}, kinds.ROOTED),
-        ({"collective": "gather"}, {}, kinds.ROOTED),
-        ({"collective": "permutation"}, {}, kinds.STEPS),
-        (OPEN, {"size": "64KB"}, kinds.OPEN_LOOP),
-        (ALL_TO_ALL, {"size": "64KB"}, kinds.SHORT),
-        (ALL_TO_ALL, {"transport": {"rate_control": "dcqcn"}, "switch": {"ecn": "on"}}, kinds.BY_MARKS),
-        (ALL_TO_ALL, {"transport": {"rate_control": "swift"}}, kinds.BY_DELAY),
-        (ALL_TO_ALL, {"transport": {"rate_control": "timely"}}, kinds.BY_GRADIENT),
-        (ALL_TO_ALL, {"transport": {"window": 4}}, kinds.WINDOW),
-        (ALL_TO_ALL, {"topology": LEAVES} | SPRAY, kinds.SPRAYED),
+        ({"collective": "incast"}, {}, traffic_kinds.ROOTED),
+        ({"collective": "gather"}, {}, traffic_kinds.ROOTED),
+        ({"collective": "permutation"}, {}, traffic_kinds.STEPS),
+        (OPEN, {"size": "64KB"}, traffic_kinds.OPEN_LOOP),
+        (ALL_TO_ALL, {"size": "64KB"}, traffic_kinds.SHORT),
+        (
+            ALL_TO_ALL,
+            {"transport": {"rate_control": "dcqcn"}, "switch": {"ecn": "on"}},
+            traffic_kinds.BY_MARKS,
+        ),
+        (ALL_TO_ALL, {"transport": {"rate_control": "swift"}}, traffic_kinds.BY_DELAY),
+        (ALL_TO_ALL, {"transport": {"rate_control": "timely"}}, traffic_kinds.BY_GRADIENT),
+        (ALL_TO_ALL, {"transport": {"window": 4}}, traffic_kinds.WINDOW),
+        (ALL_TO_ALL, {"topology": LEAVES} | SPRAY, traffic_kinds.SPRAYED),
     ],
 )
 def test_the_kind_of_a_job_follows_from_its_plan(job: Any, more: Any, kind: str) -> None:
@@ -73,8 +77,8 @@ def test_the_kind_of_a_job_follows_from_its_plan(job: Any, more: Any, kind: str)
 
 def test_a_transfer_is_short_below_64_packets() -> None:
     job = {"ranks": "0,1", "collective": "incast"}
-    assert kinds_of(spec_of(job, size=str(64 * 4096))) == [kinds.ROOTED]
-    assert kinds_of(spec_of(job, size=str(64 * 4096 - 1))) == [kinds.SHORT]
+    assert kinds_of(spec_of(job, size=str(64 * 4096))) == [traffic_kinds.ROOTED]
+    assert kinds_of(spec_of(job, size=str(64 * 4096 - 1))) == [traffic_kinds.SHORT]
 
 
 def test_a_window_is_small_below_the_idle_round_trip_of_the_longest_path() -> None:
@@ -82,7 +86,7 @@ def test_a_window_is_small_below_the_idle_round_trip_of_the_longest_path() -> No
     found = []
     for window in range(1, 300):
         spec["transport"]["window_packets"] = window
-        found.append(kinds.is_windowed(spec))
+        found.append(traffic_kinds.is_windowed(spec))
     assert found == sorted(found, reverse=True)
     # Twelve hops of a full frame (83.56 ns), the cable and the pipeline, and both NICs twice.
     nic, switch = spec["fabric"]["nic"], spec["fabric"]["switch"]
@@ -117,7 +121,12 @@ def test_scenarios_of_long_transfers_are_valid_and_long() -> None:
         spec = loading.load_fields(long_plan_of(seed)).trials[0].run_spec
         found += kinds_of(spec)
     assert long_plan_of(7) == long_plan_of(7) != long_plan_of(8)
-    assert found.count(kinds.SHORT) < len(found) / 4
-    assert {kinds.ALL_TO_ALL, kinds.CROWDED, kinds.ROOTED, kinds.STEPS, kinds.SPRAYED, kinds.BY_MARKS} < set(
-        found
-    )
+    assert found.count(traffic_kinds.SHORT) < len(found) / 4
+    assert {
+        traffic_kinds.ALL_TO_ALL,
+        traffic_kinds.CROWDED,
+        traffic_kinds.ROOTED,
+        traffic_kinds.STEPS,
+        traffic_kinds.SPRAYED,
+        traffic_kinds.BY_MARKS,
+    } < set(found)

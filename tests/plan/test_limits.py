@@ -9,8 +9,8 @@ import pytest
 from tests.plan.examples import write_plan
 
 from fabricbench.cli.main import run
-from fabricbench.plan.cost import Limits, duration
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.estimates.cost import Limits, duration
 from fabricbench.plan.load import load_plan
 
 NUMBERS = re.compile(r"[0-9][0-9.,]*")

@@ -7,7 +7,7 @@ import pytest
 from tests.plan.examples import SMALL, assert_refused, golden, plan_of
 
 from fabricbench.plan.expand import expand
-from fabricbench.plan.fabric.pools import SONIC_POOLS
+from fabricbench.plan.fabric.switches.pools import SONIC_POOLS
 
 MISTAKES = golden("pools")
 

@@ -6,7 +6,7 @@ import pytest
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan, load_text
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.sweep.sizes import rounded_size
 
 PLAN = """

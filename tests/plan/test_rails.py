@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fabricbench.plan.estimates.rail_crossing import ranks_text
 from fabricbench.plan.load import load_plan, load_text
-from fabricbench.plan.rails import ranks_text
 
 PLANS = Path(__file__).parents[1] / "integration/defects"
 BY_RAIL = "0-56:8,1-57:8,2-58:8,3-59:8,4-60:8,5-61:8,6-62:8,7-63:8"

@@ -13,7 +13,7 @@ import fabricbench as fb
 from fabricbench.cli.main import run
 from fabricbench.plan.expand import expand
 from fabricbench.plan.load import load_plan, load_text
-from fabricbench.plan.scale import DELAYS, scaled
+from fabricbench.plan.rate_scale import DELAYS, scaled
 
 CLOSE = """\
 fabricbench: 1

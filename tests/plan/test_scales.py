@@ -7,7 +7,7 @@ import pytest
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import Place, PlanError
 from fabricbench.plan.load import document_of, load_plan
-from fabricbench.plan.scales import Scale, openings, scale_of, value_of
+from fabricbench.plan.sweep.field_scales import Scale, openings, scale_of, value_of
 
 PLAN = load_plan("cc-alltoall-dcqcn")
 PLACE = Place("--search")

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from fabricbench.plan.cost import Limits
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.load import document_of, load_text
-from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.plan.search import Range, range_of
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.stored_plan import PlanOfTrial
+from fabricbench.plan.sweep.search_range import Range, range_of
 
 PLAN = """
 fabricbench: 1

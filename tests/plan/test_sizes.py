@@ -3,7 +3,7 @@
 import pytest
 from tests.plan.examples import SMALL, plan_of, with_line
 
-from fabricbench.analysis.bandwidth import BUS_FACTORS, message_size
+from fabricbench.analysis.summary.bandwidth import BUS_FACTORS, message_size
 from fabricbench.plan import engine
 from fabricbench.plan.expand import PlannedTrial, expand
 

@@ -12,7 +12,7 @@ from tests.plan.examples import golden, write_plan
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan, load_text
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.schema import plan_schema
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from tests.plan.examples import golden, write_plan
 from fabricbench.plan.document.shipped import published_tables
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.load import load_plan
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 
 MISTAKES = golden("variants")
 FABRICS = """\

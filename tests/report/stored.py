@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 from tests.report import synthetic
 
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
-from fabricbench.store.record.observed import OF_THE_SIMULATOR
+from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 
 SOURCE = "Test methodology of a vendor, table 2."
 PLAN = "fabricbench: 1\nname: jct-alltoall\n"

@@ -15,7 +15,7 @@ from tests.support.contrast import contrast, luminance
 
 import fabricbench as fb
 from fabricbench.cli.main import run
-from fabricbench.report.html.build import write_report
+from fabricbench.report.html.run_page import write_report
 from fabricbench.store import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -8,9 +8,9 @@ from tests.report.test_tenants import PLAN, Crowded
 from tests.support.samples import call
 
 from fabricbench.analysis.causes.finding import Finding
-from fabricbench.report.html.build import build_page
-from fabricbench.report.html.causes import MAX_CAUSE_ROWS, shown_findings
-from fabricbench.report.insight import Insight
+from fabricbench.report.documents.diagnosis import Insight
+from fabricbench.report.html.run_page import build_page
+from fabricbench.report.html.sections.causes import MAX_CAUSE_ROWS, shown_findings
 from fabricbench.store import Workspace
 
 

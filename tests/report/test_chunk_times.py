@@ -9,8 +9,8 @@ import pytest
 from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row
 
-from fabricbench.analysis.sharing import placements
-from fabricbench.figures.chunks.times import fct_ps_of
+from fabricbench.analysis.links.path_overlap import placements
+from fabricbench.figures.results.completion_times import fct_ps_of
 
 
 class Asked(MemoryTables):

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from fabricbench.metrics import BY_NAME, METRICS, View, in_views
-from fabricbench.report.columns import held
-from fabricbench.report.terminal.cells import heads
+from fabricbench.report.documents.columns import held
+from fabricbench.report.terminal.table_cells import heads
 
 NAMES = ["completion_time_ms", "ideal_percent", "pfc_rx"]
 

@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 from tests.report.stored import store_run
 
-from fabricbench.report.files import OutputFileError, atomic_file, check_writable_target
+from fabricbench.report.output.atomic_files import OutputFileError, atomic_file, check_writable_target
 
 
 def write(path: Path, content: bytes = b"new") -> None:

@@ -12,11 +12,11 @@ from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.backend.host_counters import batch_of
 from fabricbench.metrics import BY_NAME
-from fabricbench.report.html.hosts import hosts_section
-from fabricbench.report.terminal.cells import value_text
-from fabricbench.report.terminal.hosts import hosts_table
+from fabricbench.report.html.sections.hosts_and_ports import hosts_section
+from fabricbench.report.terminal.table_cells import value_text
+from fabricbench.report.terminal.trial import hosts_table
 from fabricbench.results.hosts import clock_error_ms, hosts_of, known_above_ms
-from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.results.job_reports import Beside, stored_reports
 from fabricbench.store import Trial, Workspace
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.report.stored import SOURCE, store_run
 
-from fabricbench.analysis.uplinks import egress_distributions
-from fabricbench.report.files import OutputFileError
-from fabricbench.report.html.build import build_page, write_report
-from fabricbench.report.html.page import render_page
-from fabricbench.report.model_notes import MODEL_NOTES
+from fabricbench.analysis.links.uplinks import egress_distributions
+from fabricbench.report.documents.model_notes import MODEL_NOTES
+from fabricbench.report.html.rendering import render_page
+from fabricbench.report.html.run_page import build_page, write_report
+from fabricbench.report.output.atomic_files import OutputFileError
 from fabricbench.store import StoreError, Trial
 
 SIZES = [2**24 << step for step in range(3)]

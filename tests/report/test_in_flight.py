@@ -7,9 +7,9 @@ import pytest
 from tests.report import synthetic
 
 from fabricbench.figures.chunks.in_flight import TIME_BINS, shares_in_flight
-from fabricbench.figures.chunks.lanes import started_chunks
 from fabricbench.figures.chunks.rank_rows import MAX_ROWS, RankRow, RankRows, Sender, rank_rows, ranks_text
-from fabricbench.figures.chunks.timeline import Window, timeline_plot
+from fabricbench.figures.chunks.timeline import timeline_plot
+from fabricbench.figures.chunks.timeline_lanes import Window, started_chunks
 
 RANKS = 40
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.report.stored import store_run
 
-from fabricbench.analysis.capacity import UplinksLeft
-from fabricbench.analysis.failures import Recovery, Step
-from fabricbench.analysis.reordering import Bucket, Reordering
-from fabricbench.report.insight import Insight, insight
-from fabricbench.report.insight_text import insight_text
+from fabricbench.analysis.faults.recovery import Recovery, Step
+from fabricbench.analysis.faults.remaining_links import UplinksLeft
+from fabricbench.analysis.summary.reordering import Bucket, Reordering
+from fabricbench.report.documents.diagnosis import Insight, insight
+from fabricbench.report.terminal.diagnosis import insight_text
 
 MS = 10**9
 STEP = Step(

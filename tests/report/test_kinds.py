@@ -10,13 +10,13 @@ from tests.report.stored import store_run
 
 from fabricbench.figures import theme
 from fabricbench.figures.registry import drawn
-from fabricbench.report.html.build import build_page
-from fabricbench.report.html.model import Column, TablePart
-from fabricbench.report.html.page import render_page
-from fabricbench.report.insight import insight
-from fabricbench.report.insight_text import insight_text
+from fabricbench.report.documents.diagnosis import insight
+from fabricbench.report.html.page_parts import Column, TablePart
+from fabricbench.report.html.rendering import render_page
+from fabricbench.report.html.run_page import build_page
+from fabricbench.report.terminal.diagnosis import insight_text
 from fabricbench.report.terminal.trial import trial_text
-from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.results.job_reports import Beside, stored_reports
 from fabricbench.store import Trial
 
 TRAFFIC = {"arrivals": {"process": "poisson", "duration_ps": 10**9}}

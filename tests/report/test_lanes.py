@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from tests.report import synthetic
 
-from fabricbench.figures.chunks.lanes import Reduction, Timeline, choose_timeline, started_chunks
+from fabricbench.figures.chunks.timeline_lanes import Reduction, Timeline, choose_timeline, started_chunks
 
 
 def end_ps(chunks: pl.DataFrame) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricbench.report.files import OutputFileError
-from fabricbench.report.pcapng import CapturedFrame, Interface, write_blocks, write_pcapng
+from fabricbench.report.output.atomic_files import OutputFileError
+from fabricbench.report.output.pcapng import CapturedFrame, Interface, write_blocks, write_pcapng
 
 logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
 

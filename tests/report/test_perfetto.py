@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fabricbench as fb
-from fabricbench.report.perfetto import Chosen, TooManyChunksError, write_trace
+from fabricbench.report.output.perfetto import Chosen, TooManyChunksError, write_trace
 from fabricbench.store import Trial, Workspace
 
 PLAN = """\

@@ -1,7 +1,7 @@
 import pytest
 
-from fabricbench.report.choice import ChoiceError, choose
-from fabricbench.report.queue_pairs import listing
+from fabricbench.report.output.number_selection import ChoiceError, choose
+from fabricbench.report.terminal.queue_pairs import listing
 
 
 @pytest.mark.parametrize(

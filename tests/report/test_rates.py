@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from fabricbench.analysis.rates import link_use_percent, packet_hops_per_s, sampled_use
+from fabricbench.analysis.links.utilisation import link_use_percent, packet_hops_per_s, sampled_use
 
 
 def test_link_use_is_the_share_of_the_run() -> None:

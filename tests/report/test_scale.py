@@ -12,7 +12,7 @@ from tests.report.stored import store_run
 from fabricbench.figures.chunks.progress import progress_plot
 from fabricbench.figures.chunks.timeline import timeline_plot
 from fabricbench.figures.results.fct import FctSample, fct_plot
-from fabricbench.report.html.build import write_report
+from fabricbench.report.html.run_page import write_report
 
 Builder = Callable[[int, int], pl.DataFrame]
 LIMIT_BYTES = 15_000_000

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from tests.integration.real import run_plan
 
-from fabricbench.analysis.verdict import Judgement
-from fabricbench.report.criteria import verdict_line
-from fabricbench.report.html.build import build_page
+from fabricbench.analysis.comparison.verdict import Judgement
+from fabricbench.report.documents.criteria import verdict_line
+from fabricbench.report.html.run_page import build_page
 from fabricbench.report.terminal.run import run_table
 from fabricbench.report.terminal.trial import trial_list, trial_text
-from fabricbench.results.jobs import Beside, JobReport, stored_reports
-from fabricbench.results.several import (
+from fabricbench.results.job_ranking import (
     by_concern,
     jobs_text,
     kept_of,
@@ -24,6 +23,7 @@ from fabricbench.results.several import (
     worst_job,
     worst_text,
 )
+from fabricbench.results.job_reports import Beside, JobReport, stored_reports
 from fabricbench.store import Trial
 
 PLAN = """

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from tests.integration.real import jobs_of, run_plan
 
-from fabricbench.report.fabric import OF_FABRIC
-from fabricbench.report.formats import trials_csv, trials_json
-from fabricbench.report.html.summary import summary_section
+from fabricbench.report.documents.fabric_metrics import OF_FABRIC
+from fabricbench.report.html.sections.summary import summary_section
+from fabricbench.report.output.json_csv import trials_csv, trials_json
 from fabricbench.report.terminal.run import run_table
 from fabricbench.report.terminal.trial import trial_text
-from fabricbench.results.jobs import JobReport
-from fabricbench.results.rows import result_rows
+from fabricbench.results.job_reports import JobReport
+from fabricbench.results.result_rows import result_rows
 from fabricbench.store import Trial
 
 PLANS = Path(__file__).parents[1] / "integration/defects"

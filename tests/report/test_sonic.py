@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fabricbench.plan.load import load_plan
-from fabricbench.report.sonic import sonic_config
+from fabricbench.report.output.sonic import sonic_config
 
 
 def config(plan: str, *overrides: str) -> tuple[dict[str, Any], str]:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from fabricbench.report import spreadsheet
-from fabricbench.report.campaign import write_table
-from fabricbench.report.export import export_table
-from fabricbench.report.formats import rows_csv
+from fabricbench.report.output import csv_escaping
+from fabricbench.report.output.json_csv import rows_csv
+from fabricbench.report.output.record_tables import export_table
+from fabricbench.report.studies.campaign import write_table
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1"]
 COMPATIBLE = [
@@ -42,7 +42,7 @@ def test_a_row_of_text_is_no_formula_and_is_read_back(text: str) -> None:
 
 def test_numbers_and_missing_values_are_left_alone() -> None:
     for value in (-1, -0.5, 0, None, True):
-        assert spreadsheet.cell(value) is value
+        assert csv_escaping.cell(value) is value
 
 
 class Folder:

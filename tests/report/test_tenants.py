@@ -13,7 +13,7 @@ import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import call
 
-from fabricbench.analysis.isolation import spread
+from fabricbench.analysis.comparison.isolation import spread
 
 PLAN = """
 fabricbench: 1

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from tests.report.stored import run_spec, store_run
 
-from fabricbench.analysis.unreached import unreached_failures
-from fabricbench.report.formats import trials_json
-from fabricbench.report.html.build import build_page
-from fabricbench.report.html.page import render_page
-from fabricbench.report.insight import insight
-from fabricbench.report.insight_text import insight_text
+from fabricbench.analysis.faults.unreached_failures import unreached_failures
+from fabricbench.report.documents.diagnosis import insight
+from fabricbench.report.html.rendering import render_page
+from fabricbench.report.html.run_page import build_page
+from fabricbench.report.output.json_csv import trials_json
+from fabricbench.report.terminal.diagnosis import insight_text
 from fabricbench.report.terminal.run import run_table
-from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.results.job_reports import Beside, stored_reports
 
 MS = 10**9
 LATE = {"at_ps": 10_000 * MS, "kind": "link-down", "link": "spine1-leaf0"}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.report.stored import store_variants
 
-from fabricbench.report.html.build import build_page
-from fabricbench.report.html.model import NotePart, Page, Section, TablePart
-from fabricbench.report.html.variant_details import MAX_OTHERS
-from fabricbench.results.jobs import reports_of_run
+from fabricbench.report.html.page_parts import NotePart, Page, Section, TablePart
+from fabricbench.report.html.run_page import build_page
+from fabricbench.report.html.sections.variant_details import MAX_OTHERS
+from fabricbench.results.job_reports import reports_of_run
 from fabricbench.results.variants import versus_rows
 from fabricbench.store import Trial
 

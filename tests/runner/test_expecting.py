@@ -15,8 +15,8 @@ import fabricbench as fb
 from fabricbench.plan.engine import busiest_link
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_text
-from fabricbench.results.expected import Range, limit_of, order_of, trials_needed, variance_share
-from fabricbench.runner.expecting import placed
+from fabricbench.results.studies.expected import Range, limit_of, order_of, trials_needed, variance_share
+from fabricbench.runner.expect_trials import placed
 from fabricbench.store import Workspace
 
 RING = """

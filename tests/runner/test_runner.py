@@ -15,9 +15,10 @@ from tests.support.samples import PLAN
 
 from fabricbench.errors import UserError
 from fabricbench.plan.errors import PlanError
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.loading import backend_of, load
-from fabricbench.runner.trials import Outcome, Runner, suite_id, trial_id
+from fabricbench.runner.trial_facts import suite_id, trial_id
+from fabricbench.runner.trials import Outcome, Runner
 from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace
 
 

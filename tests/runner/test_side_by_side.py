@@ -12,11 +12,12 @@ import pytest
 from tests.support.fake_backend import FakeBackend, SharedFakeBackend
 
 from fabricbench.backend.protocol import Backend, RefusedError
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
+from fabricbench.runner.concurrency import Pace, Places
+from fabricbench.runner.listener import Quiet
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.messages import Failed, TrialProcessError
-from fabricbench.runner.places import Pace, Places
-from fabricbench.runner.trials import Outcome, Quiet, Runner
+from fabricbench.runner.trials import Outcome, Runner
 from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace
 
 MB = 1 << 20
@@ -95,7 +96,7 @@ def test_a_trial_that_is_done_early_waits_for_those_ahead_of_it(
 def test_each_shares_the_cores_with_as_many_as_run_beside_it(
     workspace: Workspace, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fabricbench.runner.places.available_cores", lambda: 12)
+    monkeypatch.setattr("fabricbench.runner.concurrency.available_cores", lambda: 12)
     outcome = run(workspace, plan, SharedFakeBackend(), jobs=3)
     assert [(trial.summary or {})["window_ps"] for trial in outcome.trials][:3] == [4, 4, 4]
 
@@ -269,7 +270,7 @@ def test_long_trials_run_side_by_side_at_once_unless_nothing_is_saved() -> None:
 def test_a_plan_larger_than_the_memory_runs_one_at_a_time(
     workspace: Workspace, plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fabricbench.runner.places.available_memory_bytes", lambda: 1)
+    monkeypatch.setattr("fabricbench.runner.concurrency.available_memory_bytes", lambda: 1)
     outcome = run(workspace, plan, SharedFakeBackend(), jobs=4)
     times = [(trial.started_at, trial.ended_at or "") for trial in outcome.trials]
     assert all(first[1] <= second[0] for first, second in pairwise(times))

@@ -100,7 +100,7 @@ class Live:
         """Return the process numbers of the workers."""
         children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         numbers = [int(each) for file in children for each in file.read_text().split()]
-        return [each for each in numbers if b"fabricbench.server.worker" in _command(each)]
+        return [each for each in numbers if b"fabricbench.server.workers.run_worker" in _command(each)]
 
     def worker(self) -> int:
         """Return the process number of the only worker."""

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 from tests.server.conftest import TOKEN, ClientOf
 
-from fabricbench.server.auth import UsersFileError, read_users
+from fabricbench.server.access.auth import UsersFileError, read_users
 from fabricbench.server.settings import Settings, digest
 
 OPEN = {("get", "/healthz"), ("post", "/api/v1/login")}

@@ -19,7 +19,7 @@ import pytest
 from tests.server.conftest import TOKEN
 from tests.server.live import ENDLESS, Live, events, follow, live
 
-HASTE = "import fabricbench.server.connections as c; c.PATIENCE = c.Patience(1, 1, 10_000, 2, 3)"
+HASTE = "import fabricbench.server.access.connections as c; c.PATIENCE = c.Patience(1, 1, 10_000, 2, 3)"
 """Limits that do not take long to reach: headers and bodies 1 s, answers 2 s, idle connections 3 s."""
 FEW = f"{HASTE}; c.CONNECTIONS_MAX = 64"
 BEARER = f"Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"

@@ -13,8 +13,8 @@ from tests.server.live import ENDLESS, SMALL, live
 from tests.server.test_runs import in_second_trial
 from tests.support import postgresql
 
-from fabricbench.server.events import Events
-from fabricbench.server.scheduler import Scheduler
+from fabricbench.server.queue.events import Events
+from fabricbench.server.queue.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.store import StoreError, Workspace
 
@@ -123,7 +123,7 @@ def test_runs_go_on_after_a_worker_could_not_be_started(
         raise OSError("Resource temporarily unavailable")
 
     client = client_of(tmp_path)
-    monkeypatch.setattr("fabricbench.server.scheduler.subprocess.Popen", refuse)
+    monkeypatch.setattr("fabricbench.server.queue.scheduler.subprocess.Popen", refuse)
     run_id = client.post("/api/v1/runs", json={"yaml": SMALL}).json()["id"]
     deadline = time.monotonic() + 60
     while client.get(f"/api/v1/runs/{run_id}").json()["state"] != "complete":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 
-from fabricbench.server.cache import Cache
-from fabricbench.server.events import Events
+from fabricbench.server.queue.events import Events
+from fabricbench.server.response_cache import Cache
 
 RUN = "0123456789ab"
 

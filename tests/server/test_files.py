@@ -19,8 +19,8 @@ from tests.support.samples import call
 
 import fabricbench as fb
 from fabricbench.importing import FORMATS
-from fabricbench.server.downloads import FILES
-from fabricbench.server.imports import BYTES_MAX
+from fabricbench.server.routes.downloads import FILES
+from fabricbench.server.routes.imports import BYTES_MAX
 
 SAMPLES = Path(__file__).parents[1] / "measured" / "samples"
 

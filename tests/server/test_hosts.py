@@ -14,7 +14,8 @@ from tests.server.conftest import TOKEN, ClientOf
 
 from fabricbench.cli.main import run
 from fabricbench.hosts.control import survey
-from fabricbench.server import hosts, surveys
+from fabricbench.server.queue import host_surveys
+from fabricbench.server.routes import hosts
 from fabricbench.server.settings import Settings
 
 
@@ -107,7 +108,7 @@ def test_nobody_waits_for_a_silent_host_and_answers_are_kept(
     assert [each["state"] for each in files_of(client)[0]["hosts"]] == ["warning", "warning"]
     assert sorted(asked) == ["h0", "h1"]
     answers.clear()
-    monkeypatch.setattr(surveys, "_KEPT_S", 0.0)
+    monkeypatch.setattr(host_surveys, "_KEPT_S", 0.0)
     monkeypatch.setattr(hosts, "_PATIENCE_S", 0.5)
     assert [each["state"] for each in files_of(client)[0]["hosts"]] == ["warning", "warning"]
     assert asked.count("h1") == 2

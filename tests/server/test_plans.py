@@ -14,7 +14,7 @@ from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.schema import plan_schema
 from fabricbench.runner import loading
-from fabricbench.server import plans, validation
+from fabricbench.server.routes import plans, validation
 from fabricbench.server.settings import Settings
 
 

@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from fastapi.testclient import TestClient
 
-from fabricbench.server import events, logins
-from fabricbench.server.events import Events
-from fabricbench.server.logins import SESSIONS_MAX, Logins
+from fabricbench.server.access import logins
+from fabricbench.server.access.logins import ATTEMPTS, SESSIONS_MAX, Logins, Throttle
+from fabricbench.server.queue import events
+from fabricbench.server.queue.events import Events
 from fabricbench.server.settings import Settings, digest
-from fabricbench.server.throttle import ATTEMPTS, Throttle
 
 TOKEN = "secret-token-of-32-characters-ok"
 ClientOf = Callable[..., TestClient]
@@ -129,7 +129,7 @@ def test_sign_ins_of_an_address_are_throttled(tmp_path: Path, client_of: ClientO
 
 def test_a_bucket_is_refilled_and_belongs_to_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("fabricbench.server.throttle.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fabricbench.server.access.logins.time.monotonic", lambda: now[0])
     throttle = Throttle()
     assert [throttle.wait_s("a") for _ in range(ATTEMPTS)] == [0] * ATTEMPTS
     assert throttle.wait_s("a") == 1
@@ -140,7 +140,7 @@ def test_a_bucket_is_refilled_and_belongs_to_one_address(monkeypatch: pytest.Mon
 
 
 def test_many_addresses_take_bounded_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabricbench.server.throttle._ADDRESSES_MAX", 5)
+    monkeypatch.setattr("fabricbench.server.access.logins._ADDRESSES_MAX", 5)
     throttle = Throttle()
     for number in range(100):
         throttle.wait_s(str(number))

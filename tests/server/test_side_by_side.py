@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from tests.support.samples import PLAN
 
-from fabricbench.runner import places
-from fabricbench.server import teller as telling
-from fabricbench.server import worker
-from fabricbench.server.hosts_files import HostsFiles
-from fabricbench.server.scheduler import Scheduler, WorkerProcess
+from fabricbench.runner import concurrency
+from fabricbench.server.queue.hosts_files import HostsFiles
+from fabricbench.server.queue.scheduler import Scheduler, WorkerProcess
+from fabricbench.server.workers import progress_events as telling
+from fabricbench.server.workers import run_worker
 from fabricbench.store import Workspace
 from fabricbench.store.runs import QueuedRun, RunQueue
 
@@ -48,12 +48,12 @@ def claimed(store: Workspace) -> QueuedRun:
 def test_trials_take_the_places_that_there_are(
     store: Workspace, told: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "_LONG_MS", 0)
-    monkeypatch.setattr(places, "_GAIN_MS", 0)
-    monkeypatch.setattr("fabricbench.runner.places.available_cores", lambda: 8)
+    monkeypatch.setattr(concurrency, "_LONG_MS", 0)
+    monkeypatch.setattr(concurrency, "_GAIN_MS", 0)
+    monkeypatch.setattr("fabricbench.runner.concurrency.available_cores", lambda: 8)
     run, control = claimed(store), SimpleNamespace(places=2)
-    phases = worker._phases(run, HostsFiles({}, store.root), None)
-    assert worker._run(phases, run, store, control) == (4, True)  # type: ignore[arg-type]
+    phases = run_worker._phases(run, HostsFiles({}, store.root), None)
+    assert run_worker._run(phases, run, store, control) == (4, True)  # type: ignore[arg-type]
     started = [content for event, content in told if event == "trial_started"]
     assert [each["number"] for each in started] == [1, 2, 3, 4]
     assert max(each["running"] for each in started) == 2
@@ -115,9 +115,9 @@ def test_trials_may_begin_in_any_order_and_again(
 
 
 def test_the_worker_hears_how_many_places_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker.Control, "_end", lambda _: None)
+    monkeypatch.setattr(run_worker.Control, "_end", lambda _: None)
     monkeypatch.setattr(sys, "stdin", io.StringIO("places 3\nplaces 2\ncancel\nplaces 7\n"))
-    control = worker.Control()
+    control = run_worker.Control()
     control._thread.join(timeout=10)
     assert (control.places, control.is_cancelled, control.is_over) == (2, True, True)
 

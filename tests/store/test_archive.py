@@ -17,7 +17,7 @@ from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.inspection import damages, without_digest
-from fabricbench.store.record.observed import LATER_TABLES
+from fabricbench.store.record.earlier_versions import LATER_TABLES
 from fabricbench.store.record.schema import TABLES, schema_of
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"

@@ -15,7 +15,7 @@ from tests.support.small_disk import NoMountError, small_disk
 
 from fabricbench.store import DiskFullError, StoreError, Workspace
 from fabricbench.store.catalog.sql import Connection
-from fabricbench.store.record.swap import RecordSwap
+from fabricbench.store.record.replacement import RecordSwap
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 LARGE = FakeBackend(copies=6000, batch_rows=8000, is_noisy=True)

@@ -6,6 +6,7 @@ in the same workspace meanwhile. `make faults` tries 500 kills and 1,000 flips (
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
 
@@ -24,13 +26,13 @@ from tests.support.soak import times
 
 from fabricbench.store import DiskFullError, StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
-from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.process_identity import ProcessIdentity
 from fabricbench.store.catalog.sql import Sql
 from fabricbench.store.catalog.trials import Catalog
 from fabricbench.store.inspection import damages, put_aside
 from fabricbench.store.record.lease import Lease, is_leased
+from fabricbench.store.record.replacement import RecordSwap
 from fabricbench.store.record.staging import Staging
-from fabricbench.store.record.swap import RecordSwap
 
 KILLS = int(os.environ.get("FABRICBENCH_KILLS", times(4, 60)))
 FLIPS = int(os.environ.get("FABRICBENCH_FLIPS", times(20, 200)))
@@ -70,42 +72,61 @@ def check_outcome(root: Path) -> bool:
     return bool(found)
 
 
-def in_child(action: Callable[[], object]) -> int:
-    """Run something in a process of its own; return its number."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            action()
-        except StoreError as error:
-            sys.stderr.write(f"{error}\n")
-            os._exit(2)
-        except BaseException:  # noqa: BLE001 -- its traceback is printed
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return pid
+# Children are forked from a server without threads: a fork next to threads of earlier tests may copy a lock
+# that nobody releases.
+CHILDREN = multiprocessing.get_context("forkserver")
+CHILDREN.set_forkserver_preload([__name__])
 
 
-def status_of(pid: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def run_and_exit(action: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    """Run an action in this process and end it: status 2 for a StoreError, 1 for any other error."""
+    try:
+        action(*arguments)
+    except StoreError as error:
+        sys.stderr.write(f"{error}\n")
+        os._exit(2)
+    except BaseException:  # noqa: BLE001 -- its traceback is printed
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def in_child(action: Callable[..., object], *arguments: object) -> ForkServerProcess:
+    """Run a function of this module in a process of its own."""
+    child = CHILDREN.Process(target=run_and_exit, args=(action, arguments))
+    child.start()
+    return child
+
+
+def status_of(child: ForkServerProcess) -> int | None:
+    """Wait for the end of a child; return its exit status, minus the number of the signal that ended it."""
+    child.join(120)
+    return child.exitcode
+
+
+def import_trials(root: Path, archive: Path) -> None:
+    read_archive(Workspace.open(root), archive)
+
+
+def kill_itself(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_kill_at_any_moment_leaves_all_or_nothing(
     workspace: Workspace, archive: Path, tmp_path: Path
 ) -> None:
-    def imported(root: Path) -> None:
-        read_archive(Workspace.open(root), archive)
-
+    whole_root = copied(workspace, tmp_path / "whole")
+    assert status_of(in_child(import_trials, copied(workspace, tmp_path / "first"), archive)) == 0
     begin = time.monotonic()
-    assert status_of(in_child(lambda: imported(copied(workspace, tmp_path / "whole")))) == 0
+    assert status_of(in_child(import_trials, whole_root, archive)) == 0
     lasts_s = time.monotonic() - begin
     random, whole = Random(1), 0
     for number in range(KILLS):
         root = copied(workspace, tmp_path / f"kill-{number}")
-        pid = in_child(lambda root=root: imported(root))  # type: ignore[misc]
+        child = in_child(import_trials, root, archive)
         time.sleep(random.uniform(0, 1.1 * lasts_s))
-        os.kill(pid, signal.SIGKILL)
-        status_of(pid)
+        child.kill()
+        status_of(child)
         is_whole = check_outcome(root)
         whole += is_whole
         assert read_archive(Workspace.open(root), archive)[0] == ([] if is_whole else IDS)
@@ -114,25 +135,23 @@ def test_a_kill_at_any_moment_leaves_all_or_nothing(
     sys.stdout.write(f"{KILLS} kills: {whole} with all trials, {KILLS - whole} with none\n")
 
 
+def import_and_die(root: Path, archive: Path, moment: str) -> None:
+    """Import trials in a process that is killed between two steps."""
+    if moment == "journal":
+        Catalog.take = kill_itself  # type: ignore[assignment]
+    elif moment == "committed":
+        RecordSwap.discard = kill_itself  # type: ignore[assignment]
+    else:
+        records = {"third": 3, "half": 6, "moved": len(IDS)}[moment]
+        RecordSwap.apply = after(RecordSwap.apply, records, kill_itself)  # type: ignore[assignment]
+    import_trials(root, archive)
+
+
 @pytest.mark.parametrize("moment", ["journal", "half", "moved", "committed"])
 def test_a_kill_between_the_steps_of_taking_leaves_all_or_nothing(
-    workspace: Workspace, archive: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, archive: Path, moment: str
 ) -> None:
-    def killed(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def imported() -> None:
-        if moment == "journal":
-            monkeypatch.setattr(Catalog, "take", killed)
-        elif moment == "half":
-            monkeypatch.setattr(RecordSwap, "apply", after(RecordSwap.apply, 6, killed))
-        elif moment == "moved":
-            monkeypatch.setattr(RecordSwap, "apply", after(RecordSwap.apply, len(IDS), killed))
-        else:
-            monkeypatch.setattr(RecordSwap, "discard", killed)
-        read_archive(workspace, archive)
-
-    assert status_of(in_child(imported)) == -signal.SIGKILL
+    assert status_of(in_child(import_and_die, workspace.root, archive, moment)) == -signal.SIGKILL
     assert check_outcome(workspace.root) == (moment == "committed")
 
 
@@ -150,19 +169,12 @@ def after(method: Callable[..., object], calls: int, action: Callable[[], object
     return call
 
 
-def test_a_folder_in_the_place_of_a_record_survives_a_kill(
-    workspace: Workspace, archive: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_in_the_place_of_a_record_survives_a_kill(workspace: Workspace, archive: Path) -> None:
     unknown = workspace.records / IDS[0]
     unknown.mkdir()
     (unknown / "note").write_text("kept")
 
-    def imported() -> None:
-        kill = lambda: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-        monkeypatch.setattr(RecordSwap, "apply", after(RecordSwap.apply, 3, kill))
-        read_archive(workspace, archive)
-
-    assert status_of(in_child(imported)) == -signal.SIGKILL
+    assert status_of(in_child(import_and_die, workspace.root, archive, "third")) == -signal.SIGKILL
     assert Workspace.open(workspace.root).trials()[0].id == KEPT
     assert (unknown / "note").read_text() == "kept"
     assert sorted(path.name for path in workspace.records.iterdir()) == [KEPT, IDS[0]]
@@ -254,36 +266,36 @@ def ran(root: Path) -> None:
     run_trial(Workspace.open(root), trial_facts(KEPT), FakeBackend())
 
 
+def repeat_until(stop: Path, action: Callable[[Path], None], root: Path) -> None:
+    while not stop.exists():
+        action(root)
+
+
 @pytest.mark.parametrize("other", [opened, checked, repaired, ran])
 def test_an_import_next_to_any_other_command_takes_all(
     workspace: Workspace, archive: Path, tmp_path: Path, other: Callable[[Path], None]
 ) -> None:
     stop = tmp_path / "stop"
-
-    def repeated() -> None:
-        while not stop.exists():
-            other(workspace.root)
-
-    pid = in_child(repeated)
+    child = in_child(repeat_until, stop, other, workspace.root)
     try:
         for _ in range(3):
             assert read_archive(Workspace.open(workspace.root), archive)[0] in (IDS, [])
     finally:
         stop.touch()
-        assert status_of(pid) == 0
+        assert status_of(child) == 0
     assert check_outcome(workspace.root)
 
 
 def test_two_imports_at_once_take_each_trial_once(workspace: Workspace, archive: Path) -> None:
-    children = [in_child(lambda: read_archive(Workspace.open(workspace.root), archive)) for _ in range(3)]
-    assert [status_of(pid) for pid in children] == [0, 0, 0]
+    children = [in_child(import_trials, workspace.root, archive) for _ in range(3)]
+    assert [status_of(child) for child in children] == [0, 0, 0]
     assert check_outcome(workspace.root)
 
 
 def test_nobody_sees_a_part_of_an_import(workspace: Workspace, archive: Path) -> None:
-    pid = in_child(lambda: read_archive(workspace, archive))
+    child = in_child(import_trials, workspace.root, archive)
     seen = set()
-    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+    while child.is_alive():
         seen.add(len(Workspace.open(workspace.root).trials()))
     seen.add(len(workspace.trials()))
     assert seen <= {1, 1 + len(IDS)}
@@ -302,12 +314,14 @@ def test_the_folder_of_a_living_writer_stays_though_its_row_names_a_process_that
     assert not writer.folder.exists()
 
 
-def test_a_lease_ends_with_its_process_whoever_gets_its_number(workspace: Workspace) -> None:
-    def imported() -> None:
-        Staging(workspace.database, workspace.records)
-        os.kill(os.getpid(), signal.SIGKILL)
+def stage_and_die(root: Path) -> None:
+    workspace = Workspace.open(root)
+    _staging = Staging(workspace.database, workspace.records)
+    kill_itself()
 
-    assert status_of(in_child(imported)) == -signal.SIGKILL
+
+def test_a_lease_ends_with_its_process_whoever_gets_its_number(workspace: Workspace) -> None:
+    assert status_of(in_child(stage_and_die, workspace.root)) == -signal.SIGKILL
     (left,) = workspace.records.glob(".import.*")
     # The number of a process is nowhere in it: one that is given again changes nothing.
     assert not is_leased(left)

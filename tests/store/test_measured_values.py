@@ -8,7 +8,7 @@ import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
-from fabricbench.runner.trials import machine_facts
+from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import Workspace
 from fabricbench.store.queries.measured_values import measured_values
 from fabricbench.store.trash import delete_trial

@@ -21,7 +21,7 @@ from fabricbench.store.catalog.schema import MEMBERSHIP_COLUMNS, TRIAL_COLUMNS
 from fabricbench.store.queries.listing import Threshold, TrialQuery, page
 from fabricbench.store.queries.run_list import run_page
 from fabricbench.store.queries.tags import tags_of
-from fabricbench.store.record.observed import OF_THE_SIMULATOR
+from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 from fabricbench.store.runs import RunQueue
 from fabricbench.store.trash import restore_trial
 

@@ -11,8 +11,8 @@ from tests.support import postgresql
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import Planned, Rows, run_spec, run_trial, trial_facts
 
-from fabricbench.results.jobs import result_rows
-from fabricbench.runner.trials import machine_facts
+from fabricbench.results.job_reports import result_rows
+from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.catalog import postgresql as database
 from fabricbench.store.catalog.database import BUSY_TIMEOUT_S

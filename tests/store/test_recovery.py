@@ -16,10 +16,10 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import Workspace
-from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.process_identity import ProcessIdentity
 from fabricbench.store.catalog.sql import all_of
 from fabricbench.store.inspection import damages
-from fabricbench.store.record.swap import RecordSwap
+from fabricbench.store.record.replacement import RecordSwap
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
 
@@ -30,7 +30,7 @@ from pathlib import Path
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import Workspace
-from fabricbench.store.record.swap import RecordSwap
+from fabricbench.store.record.replacement import RecordSwap
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

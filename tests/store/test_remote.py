@@ -17,7 +17,7 @@ import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import call, run_trial, trial_facts
 
-from fabricbench.runner.trials import machine_facts
+from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
 from fabricbench.store.catalog.trials import Catalog, now

@@ -14,8 +14,8 @@ from tests.support.fake_backend import FakeBackend, batch, chunk_row, port_row
 from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
+from fabricbench.store.record.earlier_versions import LATER_COLUMNS, OF_THE_SIMULATOR
 from fabricbench.store.record.identity import ROWS_PER_GROUP
-from fabricbench.store.record.observed import LATER_COLUMNS, OF_THE_SIMULATOR
 from fabricbench.store.record.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, schema_of
 from fabricbench.store.record.tables import RecordWriter, TableFolder
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from tests.support.fake_backend import batch, chunk_row
 
+from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 from fabricbench.store.record.identity import ROWS_PER_GROUP
-from fabricbench.store.record.observed import OF_THE_SIMULATOR
 from fabricbench.store.record.tables import RecordWriter, TableFolder
 from fabricbench.store.record.writer_thread import WAITING_MAX, WriterThread
 

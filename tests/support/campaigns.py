@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricbench.cli.campaign import keep_known
+from fabricbench.cli.runs.campaign import keep_known
 from fabricbench.metrics import BY_NAME
-from fabricbench.results.campaign import CampaignTable, campaign_table
-from fabricbench.results.response import Response
-from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.members import members_of
-from fabricbench.runner.campaign.units import units_of
-from fabricbench.runner.trials import machine_facts
+from fabricbench.results.studies.campaign_table import campaign_table
+from fabricbench.results.studies.factor_effects import CampaignTable, Response
+from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.trial_table import members_of
+from fabricbench.runner.campaign.trial_units import units_of
+from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import TrialFacts, Workspace
 from fabricbench.store.campaigns import CampaignState, note_campaign
 from fabricbench.store.catalog.schema import COMPLETE

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from fabricbench.backend.protocol import RefusedError, RunResult
-from fabricbench.store.record.observed import OF_THE_SIMULATOR
+from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 from fabricbench.store.record.schema import schema_of
 
 PS_PER_BYTE = 20

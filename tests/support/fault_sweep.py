@@ -28,15 +28,15 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN, fake_simulator, run_trial, trial_facts
 
 from fabricbench.cli.main import run
-from fabricbench.report import formats
+from fabricbench.report.output import json_csv
 from fabricbench.report.terminal import run as run_text
 from fabricbench.report.terminal import trial as trial_text
-from fabricbench.results import jobs
+from fabricbench.results import job_reports
 from fabricbench.store import Workspace
 from fabricbench.store.archive import write_archive
 from fabricbench.store.inspection import damages
 
-_LOADED = (formats, run_text, trial_text, jobs)
+_LOADED = (json_csv, run_text, trial_text, job_reports)
 """What the program imports when it is needed: imported here, once for all processes."""
 
 KINDS = {"eio": 1, "full": 2, "torn": 3, "kill": 4}

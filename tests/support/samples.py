@@ -15,10 +15,10 @@ from tests.support.fake_backend import FakeBackend
 
 from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.cli.main import run
-from fabricbench.results.jobs import result_rows
-from fabricbench.runner.trials import machine_facts
+from fabricbench.results.job_reports import result_rows
+from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import TrialFacts, Workspace
-from fabricbench.store.record.observed import OF_THE_SIMULATOR
+from fabricbench.store.record.earlier_versions import OF_THE_SIMULATOR
 
 PROGRAM = Path(__file__).with_name("fake_program.py")
 LINK = {"rate_bps": 400_000_000_000, "cable": {"delay_ps": 15_000}}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner import loading
-from fabricbench.runner.tuning.aims import aims_of, limits_of
+from fabricbench.runner.tuning.definition import Wanted
+from fabricbench.runner.tuning.objectives import aims_of, limits_of
 from fabricbench.runner.tuning.space import space_of
-from fabricbench.runner.tuning.wanted import Wanted
 
 TRANSFER = """\
 fabricbench: 1

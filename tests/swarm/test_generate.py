@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tools.swarm.closed_forms import PATTERNS
 from tools.swarm.generate import plan_of
-from tools.swarm.patterns import PATTERNS
 from tools.swarm.shrink import shrink
 
 from fabricbench import _core

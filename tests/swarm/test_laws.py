@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tools.swarm import laws
-from tools.swarm.patterns import payload_bytes
+from tools.swarm.closed_forms import payload_bytes
 from tools.swarm.record import Record, Row, run_trial
+from tools.swarm.record_laws import registry
 from tools.swarm.scenario import examine
 
 from fabricbench.runner import loading
@@ -109,7 +109,7 @@ def _changed(record: Record, table: str, column: str, change: Callable[[Any], An
 
 
 def _broken(record: Record) -> set[str]:
-    return {violation.rule for violation in laws.violations(record)}
+    return {violation.rule for violation in registry.violations(record)}
 
 
 def _plus(value: int) -> Callable[[Any], Any]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner.interrupts import Interrupts
+from fabricbench.runner.tuning.definition import Tried, Wanted
 from fabricbench.runner.tuning.evaluation import Evaluator, Units
 from fabricbench.runner.tuning.processes import OnThisMachine
 from fabricbench.runner.tuning.search import Search
-from fabricbench.runner.tuning.wanted import Tried, Wanted
 from fabricbench.store import Workspace
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -7,8 +7,8 @@ from math import inf
 import pytest
 
 from fabricbench.metrics import BY_NAME
-from fabricbench.runner.tuning.aims import Key, aims_of, check_direction, limits_of, overall, ratio
-from fabricbench.runner.tuning.evidence import _quantile
+from fabricbench.runner.tuning.confirmation import _quantile
+from fabricbench.runner.tuning.objectives import Key, aims_of, check_direction, limits_of, overall, ratio
 
 
 def key(plan: int, size: int, iteration: int = 0) -> Key:

@@ -8,11 +8,11 @@ from math import ceil
 import pytest
 from tests.support.tuning import INCAST, TRANSFER, loaded, wanted_of
 
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner.messages import TuningError
+from fabricbench.runner.tuning.confirmation import evidence_of
+from fabricbench.runner.tuning.definition import Ending, Tried, Wanted
 from fabricbench.runner.tuning.evaluation import Evaluator
-from fabricbench.runner.tuning.evidence import evidence_of
-from fabricbench.runner.tuning.wanted import Ending, Tried, Wanted
 from fabricbench.units import parse_size
 
 pytestmark = pytest.mark.slow

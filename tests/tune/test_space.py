@@ -7,9 +7,9 @@ import random
 import pytest
 from tests.support.tuning import INCAST, TRANSFER, loaded
 
-from fabricbench.plan.cost import Limits
 from fabricbench.plan.errors import PlanError
-from fabricbench.runner.tuning.fragment import changes, fragment
+from fabricbench.plan.estimates.cost import Limits
+from fabricbench.runner.tuning.plan_fragment import changes, fragment
 from fabricbench.runner.tuning.space import Range, space_of
 
 KMIN = "fabric.switch.ecn.kmin"

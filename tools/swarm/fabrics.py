@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tools.swarm.draw import Draw
+from tools.swarm.random_draws import Draw
 
 Fields = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tools.swarm.draw import Draw
+from tools.swarm.closed_forms import PATTERNS, fitting_ranks, is_shared
 from tools.swarm.fabrics import RATES, Drawn, Fields, fabric
-from tools.swarm.patterns import PATTERNS, fitting_ranks, is_shared
+from tools.swarm.random_draws import Draw
 
 PACKETS_MAX = 3_000
 """Approximate largest number of data packets of a job, so that a scenario takes milliseconds."""

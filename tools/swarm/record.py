@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from fabricbench.backend.registry import get_backend
 from fabricbench.backend.sim import ENGINE_FACTS
-from fabricbench.results.jobs import result_rows
-from fabricbench.runner.trials import trial_id
+from fabricbench.results.job_reports import result_rows
+from fabricbench.runner.trial_facts import trial_id
 from fabricbench.store.record.schema import RECORD_TABLES, conform, schema_of
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tools.swarm import differences
-from tools.swarm.laws import violations
 from tools.swarm.record import Record, Violation, run_trial
+from tools.swarm.record_laws.registry import violations
 
 from fabricbench.plan import engine
 from fabricbench.plan.errors import PlanError

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.figures.campaign.plots import plots_of
 from fabricbench.inputs import read_input_text
 from fabricbench.metrics import BY_NAME
-from fabricbench.report.campaign import CampaignReport, effect_rows, setting_rows, shares
-from fabricbench.results.campaign import campaign_table, main_metric
-from fabricbench.results.response import Response, front_of
-from fabricbench.runner.campaign.file import load_campaign
-from fabricbench.runner.campaign.members import members_of
+from fabricbench.report.studies.campaign import CampaignReport, effect_rows, setting_rows, shares
+from fabricbench.results.studies.campaign_table import campaign_table, main_metric
+from fabricbench.results.studies.factor_effects import Response, front_of
+from fabricbench.runner.campaign.campaign_file import load_campaign
+from fabricbench.runner.campaign.trial_table import members_of
 from fabricbench.store import Workspace as Store
 from fabricbench.store.queries.listing import check_metric
 

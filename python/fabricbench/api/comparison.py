@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.api.trial import Trial
-from fabricbench.report.comparison import JobPair, compared, matched
-from fabricbench.report.frames import comparison_frame
-from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.report.documents.comparison import JobPair, compared, matched
+from fabricbench.report.output.data_frames import comparison_frame
+from fabricbench.results.job_reports import Beside, stored_reports
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.importing import PROGRAMS
 from fabricbench.plan.engine import SIMULATOR
-from fabricbench.report.expected import (
+from fabricbench.report.studies.expected import (
     Expectation,
     Settings,
     checked_rows,
@@ -21,10 +21,11 @@ from fabricbench.report.expected import (
     nccl_tests,
     rows_of,
 )
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
-from fabricbench.runner.expecting import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
-from fabricbench.runner.trials import Quiet, Runner
+from fabricbench.runner.expect_trials import PLACEMENTS_MAX, SEEDS_MAX, carry_out, packets_of, placed
+from fabricbench.runner.listener import Quiet
+from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial as StoredTrial
 
 if TYPE_CHECKING:

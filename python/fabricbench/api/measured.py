@@ -11,7 +11,7 @@ from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
-from fabricbench.results.jobs import result_rows
+from fabricbench.results.job_reports import result_rows
 from fabricbench.runner import loading
 
 

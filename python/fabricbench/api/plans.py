@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.plan.errors import UNKNOWN_KEY, Place, PlanError, Problem, named_as_written
-from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.report.cell import plan_cell
+from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.report.output.notebook_cell import plan_cell
 from fabricbench.runner import loading
 from fabricbench.words import close_match_hint
 

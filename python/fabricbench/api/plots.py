@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.figures.chunks.timeline import Window
+from fabricbench.figures.chunks.timeline_lanes import Window
 from fabricbench.figures.registry import FIGURES, drawn
 from fabricbench.store import Trial as StoredTrial
 

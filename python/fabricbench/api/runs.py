@@ -1,13 +1,17 @@
-"""`run`: runs a plan with a progress bar or a listener for progress, and returns its trials."""
+"""`run`: runs a plan with a listener for progress, or a progress bar below the cell of a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Final
 
-from fabricbench.api.bar import progress_bar
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
@@ -16,12 +20,67 @@ from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.backend import protocol
 from fabricbench.plan.errors import named_as_written
-from fabricbench.results.jobs import meets_criteria, result_rows
+from fabricbench.results.job_reports import meets_criteria, result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.limits import JOBS_MAX, THREADS_MAX
-from fabricbench.runner.trials import Quiet, Runner
+from fabricbench.runner.listener import Quiet
+from fabricbench.runner.trials import Runner
 from fabricbench.store import Trial as StoredTrial
 from fabricbench.store import TrialFacts
+from fabricbench.words import data_size
+
+_PERIOD_S: Final = 0.25
+_NOTEBOOK: Final = "ZMQInteractiveShell"
+"""Name of IPython's shell class in a notebook kernel; terminals have another class."""
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
+    """Show a bar in a notebook until the block ends, and yield its progress callback; none elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or type(shell).__name__ != _NOTEBOOK:
+        yield None
+        return
+    bar = _Bar()
+    try:
+        yield bar.told
+    finally:
+        bar.clear()
+
+
+class _Bar:
+    """Progress bar of the whole run, with the running trials as text."""
+
+    def __init__(self) -> None:
+        display: Any = import_module("IPython.display")
+        self._html: Callable[[str], Any] = display.HTML
+        self._handle: Any = display.display(display.HTML(""), display_id=True)
+        self._running: dict[int, Progress] = {}
+        self._shown_at = 0.0
+
+    def told(self, progress: Progress) -> None:
+        """Record the progress of a trial, and redraw the bar at most four times a second."""
+        self._running[progress.trial] = progress
+        if progress.trial_share >= 1.0:
+            del self._running[progress.trial]
+        if time.monotonic() - self._shown_at >= _PERIOD_S:
+            self._shown_at = time.monotonic()
+            self._handle.update(self._html(bar_html(progress.share, list(self._running.values()))))
+
+    def clear(self) -> None:
+        """Remove the bar."""
+        self._handle.update(self._html(""))
+
+
+def bar_html(share: float, running: list[Progress]) -> str:
+    """Return the bar and the running trials as HTML."""
+    named = ", ".join(
+        f"trial {each.trial} of {each.trials} ({data_size(each.data_size_bytes)}) {each.trial_share:.0%}"
+        for each in running
+    )
+    style = "width:24em;max-width:60%;vertical-align:middle"
+    return f'<progress value="{share:.4f}" max="1" style="{style}"></progress> {share:.0%} {escape(named)}'
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fabricbench.backend.rates import goodput_gb_per_s, paused_mean
+from fabricbench.backend.protocol import goodput_gb_per_s, paused_mean
 
 
 @dataclass(frozen=True)

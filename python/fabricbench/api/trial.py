@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
-from fabricbench.report.cell import trials_cell
-from fabricbench.report.files import check_page_name
-from fabricbench.report.frames import summary_frame
-from fabricbench.report.html.build import write_report
-from fabricbench.report.port_map import table_of_trial
+from fabricbench.report.documents.port_map import table_of_trial
+from fabricbench.report.html.run_page import write_report
+from fabricbench.report.output.atomic_files import check_page_name
+from fabricbench.report.output.data_frames import summary_frame
+from fabricbench.report.output.notebook_cell import trials_cell
 from fabricbench.results.axes import axes_label
-from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.results.job_reports import Beside, stored_reports
 from fabricbench.store import Trial as StoredTrial
 from fabricbench.store import Workspace as Store
 from fabricbench.words import data_size

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, overload
 from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
 from fabricbench.api.trial import Trial
-from fabricbench.report.cell import trials_cell
-from fabricbench.report.comparison import UnknownReferenceError, of_variants
-from fabricbench.report.frames import search_frame, summary_frame, twins_frame, variants_frame
-from fabricbench.report.twins import NoTwinError, twins_of
-from fabricbench.results.jobs import reports_of_run
+from fabricbench.report.documents.comparison import UnknownReferenceError, of_variants
+from fabricbench.report.documents.twins import NoTwinError, twins_of
+from fabricbench.report.output.data_frames import search_frame, summary_frame, twins_frame, variants_frame
+from fabricbench.report.output.notebook_cell import trials_cell
+from fabricbench.results.job_reports import reports_of_run
 from fabricbench.searched import Searched
 from fabricbench.store import Trial as StoredTrial
 from fabricbench.words import counted

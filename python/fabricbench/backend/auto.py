@@ -1,4 +1,4 @@
-"""Backend that chooses packet simulation or flow model for each trial; see `fabricbench.plan.flow_error`."""
+"""Backend that chooses packet simulation or flow model for each trial, by `plan.estimates.flow_error`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import cast
 
 from fabricbench.backend.protocol import Announcing, Backend, Observation, Observer, RunResult, SharingCores
 from fabricbench.plan.engine import AUTO, SIMULATOR
+from fabricbench.plan.estimates.flow_error import choose
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.plan.flow_error import choose
 
 
 class AutoBackend:

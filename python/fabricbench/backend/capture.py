@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench import _core
 from fabricbench.backend.protocol import RefusedError
-from fabricbench.backend.wiring import QueuePair, Wiring
+from fabricbench.backend.queue_pairs import QueuePair, Wiring
 from fabricbench.plan.expand import PlannedTrial
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ OBSERVED: Final[Mapping[str, Observation]] = {
 
 
 class LinkCounts(Protocol):
-    """Counters of one direction of a link; `fabricbench.lab.counters.LinkCounters` implements it for labs."""
+    """Counters of one direction of a link; `lab.kernel.counters.LinkCounters` implements it."""
 
     @property
     def from_node(self) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from fabricbench import _core
 from fabricbench.backend.protocol import Observation, Observer, RefusedError, RunResult, RunSummary
+from fabricbench.plan.estimates.flow_error import error_text
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.plan.flow_error import error_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,15 @@ from fabricbench import __version__, _core
 from fabricbench.backend.fabric_counters import OBSERVED as OF_THE_LINKS
 from fabricbench.backend.fabric_counters import ReadLinks, fabric_rows
 from fabricbench.backend.host_counters import counter_rows
-from fabricbench.backend.outcomes import run_summary, wrong_bytes_text
-from fabricbench.backend.protocol import Observation, Observer, Progress, RefusedError, RunResult
-from fabricbench.backend.registry import BackendError
+from fabricbench.backend.job_outcomes import run_summary, wrong_bytes_text
+from fabricbench.backend.protocol import (
+    BackendError,
+    Observation,
+    Observer,
+    Progress,
+    RefusedError,
+    RunResult,
+)
 from fabricbench.hosts.control.hosts_file import Host, Hosts, load_hosts
 from fabricbench.hosts.protocol import RefusedError as HostsRefusedError
 from fabricbench.plan.engine import describe

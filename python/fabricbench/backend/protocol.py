@@ -1,4 +1,7 @@
-"""Interface of backends: run one planned trial, pass rows to an observer, and return the summary."""
+"""Interface of backends: run one planned trial, pass rows to an observer, and return the summary.
+
+Also the error that backends raise, and the rates of a sample of a running trial, for all displays.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,27 @@ from fabricbench.plan.expand import PlannedTrial
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.wiring import Wiring
+    from fabricbench.backend.queue_pairs import Wiring
+
+
+class BackendError(UserError):
+    """A backend that does not exist, lacks a prerequisite, or cannot do what was requested.
+
+    Attributes:
+        found: The problem.
+        allowed: Allowed values; may be empty.
+        hint: Suggested remedy; may be empty.
+
+    Args:
+        field: The field concerned; may be empty.
+    """
+
+    def __init__(self, found: str, allowed: str = "", hint: str = "", field: str = "") -> None:
+        prefix = f"{field}: " if field else ""
+        super().__init__(f"{prefix}found {found}" + (f"; allowed: {allowed}" if allowed else ""))
+        self.found = found
+        self.allowed = allowed
+        self.hint = hint
 
 
 class Observation(TypedDict):
@@ -246,3 +269,13 @@ class Capturing(Protocol):
         Raises:
             RefusedError: The RunSpec cannot be run.
         """
+
+
+def goodput_gb_per_s(delivered_bytes: int, span_ps: int) -> float:
+    """Return the mean goodput of a payload over a non-zero time [GB/s, decimal]."""
+    return delivered_bytes * 1000 / span_ps
+
+
+def paused_mean(paused_ps: int, span_ps: int) -> float:
+    """Return the mean number of paused port priorities, from the sum of their pause times."""
+    return paused_ps / span_ps

@@ -6,32 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fabricbench.backend.protocol import BackendError
 from fabricbench.backend.sim import SimBackend
-from fabricbench.errors import UserError
 from fabricbench.words import close_match_hint, install_hint
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, Capturing
-
-
-class BackendError(UserError):
-    """A backend that does not exist, lacks a prerequisite, or cannot do what was requested.
-
-    Attributes:
-        found: The problem.
-        allowed: Allowed values; may be empty.
-        hint: Suggested remedy; may be empty.
-
-    Args:
-        field: The field concerned; may be empty.
-    """
-
-    def __init__(self, found: str, allowed: str = "", hint: str = "", field: str = "") -> None:
-        prefix = f"{field}: " if field else ""
-        super().__init__(f"{prefix}found {found}" + (f"; allowed: {allowed}" if allowed else ""))
-        self.found = found
-        self.allowed = allowed
-        self.hint = hint
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fabricbench.plan.expand import PlannedTrial
 if TYPE_CHECKING:
     from fabricbench._core import Progress as CoreProgress
     from fabricbench.backend.protocol import Observation, Observer, RunResult, RunSummary
-    from fabricbench.backend.wiring import Wiring
+    from fabricbench.backend.queue_pairs import Wiring
 
 RESULTS: Final = "5"
 """Version of the results, increased whenever a RunSpec gives different tables, and only then.

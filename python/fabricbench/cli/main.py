@@ -18,7 +18,7 @@ from fabricbench.cli.completion import VARIABLE, complete, complete_words
 from fabricbench.cli.config_file import take_defaults
 from fabricbench.cli.errors import OLD_PROCESSOR, USER_ERROR, exit_status
 from fabricbench.cli.output import write
-from fabricbench.cli.plain_values import PlainCommand, PlainGroup, defaulting
+from fabricbench.cli.value_conversion import PlainCommand, PlainGroup, defaulting
 from fabricbench.words import one_line
 
 _HELP: Final = (
@@ -41,86 +41,88 @@ class Group(NamedTuple):
 
 
 _COMMANDS: Final[Mapping[str, Command | Group]] = {
-    "run": Command("run:run_command", "Run a plan and print its results."),
-    "suite": Command("suite:suite_command", "Run the tests of a suite and report them by section."),
-    "tune": Command("tune:tune_command", "Search plan fields for the best metrics."),
-    "calibrate": Command("calibrate:calibrate_command", "Measure hosts and write a profile for plans."),
-    "plans": Command("plans:plans_command", "List the shipped plans."),
-    "trials": Command("trials:trials_command", "List the trials of a workspace."),
-    "show": Command("show:show_command", "Show the metrics of a trial and why it is slow."),
-    "expect": Command("expect:expect_command", "Predict a plan's results: ranges, causes, limits."),
-    "explain": Command("explain:explain_command", "Explain why a trial or a measurement is slow."),
-    "compare": Command("compare:compare_command", "Compare trials: parameters and metrics."),
-    "report": Command("report:report_command", "Write an HTML report that opens offline."),
-    "notebook": Command("report:notebook_command", "Write a Jupyter notebook of a trial."),
-    "export": Command("export:export_command", "Write a record table of a trial."),
-    "import": Command("importing:import_command", "Import results of benchmarks."),
-    "convert": Command("convert:convert_command", "Convert device configurations to plan fields."),
-    "counters": Command("counters:counters_command", "Explain counters of adapters and switches."),
-    "capture": Command("report:capture_command", "Capture frames in a pcapng file."),
-    "agent": Command("agent:agent_command", "Run this host's part of runs."),
-    "serve": Command("serve:serve_command", "Serve a workspace: web application and HTTP API."),
-    "doctor": Command("doctor:doctor_command", "Check the installation."),
+    "run": Command("runs.run:run_command", "Run a plan and print its results."),
+    "suite": Command("runs.suite:suite_command", "Run the tests of a suite and report them by section."),
+    "tune": Command("runs.tune:tune_command", "Search plan fields for the best metrics."),
+    "calibrate": Command(
+        "testbed.calibrate:calibrate_command", "Measure hosts and write a profile for plans."
+    ),
+    "plans": Command("plan.plans:plans_command", "List the shipped plans."),
+    "trials": Command("results.trials:trials_command", "List the trials of a workspace."),
+    "show": Command("results.show:show_command", "Show the metrics of a trial and why it is slow."),
+    "expect": Command("plan.expect:expect_command", "Predict a plan's results: ranges, causes, limits."),
+    "explain": Command("results.explain:explain_command", "Explain why a trial or a measurement is slow."),
+    "compare": Command("results.compare:compare_command", "Compare trials: parameters and metrics."),
+    "report": Command("results.report:report_command", "Write an HTML report that opens offline."),
+    "notebook": Command("results.report:notebook_command", "Write a Jupyter notebook of a trial."),
+    "export": Command("results.export:export_command", "Write a record table of a trial."),
+    "import": Command("results.import_results:import_command", "Import results of benchmarks."),
+    "convert": Command("plan.convert:convert_command", "Convert device configurations to plan fields."),
+    "counters": Command("results.counters:counters_command", "Explain counters of adapters and switches."),
+    "capture": Command("results.report:capture_command", "Capture frames in a pcapng file."),
+    "agent": Command("testbed.agent:agent_command", "Run this host's part of runs."),
+    "serve": Command("setup.serve:serve_command", "Serve a workspace: web application and HTTP API."),
+    "doctor": Command("setup.doctor:doctor_command", "Check the installation."),
     "completion": Command("completion:completion_command", "Write the completion script of a shell."),
     "campaign": Group(
         {
-            "run": Command("campaign:campaign_command", "Run the plans of a campaign."),
-            "report": Command("campaign_report:report_command", "Write the report of a campaign."),
-            "show": Command("campaign_report:show_command", "Show the results of a campaign."),
+            "run": Command("runs.campaign:campaign_command", "Run the plans of a campaign."),
+            "report": Command("runs.campaign_report:report_command", "Write the report of a campaign."),
+            "show": Command("runs.campaign_report:show_command", "Show the results of a campaign."),
         },
         "Run families of plans and compare them.",
     ),
     "views": Group(
         {
-            "": Command("trials:views_command", "List saved views."),
-            "delete": Command("trials:delete_view_command", "Delete a saved view."),
+            "": Command("results.trials:views_command", "List saved views."),
+            "delete": Command("results.trials:delete_view_command", "Delete a saved view."),
         },
         "List or delete saved lists of trials.",
     ),
     "plan": Group(
         {
-            "check": Command("plans:plan_check_command", "Check a plan."),
-            "ports": Command("ports:plan_ports_command", "Show the port map of a plan."),
-            "schema": Command("plans:plan_schema_command", "Write the JSON Schema of plans."),
+            "check": Command("plan.plans:plan_check_command", "Check a plan."),
+            "ports": Command("plan.port_map:plan_ports_command", "Show the port map of a plan."),
+            "schema": Command("plan.plans:plan_schema_command", "Write the JSON Schema of plans."),
         },
         "Check a plan, show its port map, write the schema.",
     ),
     "workspace": Group(
         {
-            "check": Command("workspace:check_command", "Check a workspace."),
-            "repair": Command("workspace:repair_command", "Repair a workspace."),
-            "export": Command("workspace:export_command", "Export trials to a file."),
-            "import": Command("workspace:import_command", "Import trials from a file."),
-            "purge": Command("workspace:purge_command", "Delete trials for good."),
+            "check": Command("setup.workspace:check_command", "Check a workspace."),
+            "repair": Command("setup.workspace:repair_command", "Repair a workspace."),
+            "export": Command("setup.workspace:export_command", "Export trials to a file."),
+            "import": Command("setup.workspace:import_command", "Import trials from a file."),
+            "purge": Command("setup.workspace:purge_command", "Delete trials for good."),
         },
         "Check, repair, export, import or purge trials.",
     ),
     "lab": Group(
         {
-            "up": Command("lab:up_command", "Build a lab."),
-            "down": Command("lab:down_command", "Remove a lab."),
-            "list": Command("lab:list_command", "List the labs."),
-            "show": Command("lab:show_command", "Show a lab."),
-            "counters": Command("lab:counters_command", "Show the counters of a lab."),
-            "exec": Command("lab:exec_command", "Run a program in a lab."),
+            "up": Command("testbed.lab:up_command", "Build a lab."),
+            "down": Command("testbed.lab:down_command", "Remove a lab."),
+            "list": Command("testbed.lab:list_command", "List the labs."),
+            "show": Command("testbed.lab:show_command", "Show a lab."),
+            "counters": Command("testbed.lab:counters_command", "Show the counters of a lab."),
+            "exec": Command("testbed.lab:exec_command", "Run a program in a lab."),
         },
         "Build a plan's fabric of network namespaces.",
     ),
     "hosts": Group(
         {
-            "token": Command("hosts:token_command", "Write a token for hosts to enrol."),
-            "check": Command("hosts:check_command", "Check whether hosts can run a plan."),
-            "schema": Command("hosts:schema_command", "Write the JSON Schema of host files."),
+            "token": Command("testbed.hosts:token_command", "Write a token for hosts to enrol."),
+            "check": Command("testbed.hosts:check_command", "Check whether hosts can run a plan."),
+            "schema": Command("testbed.hosts:schema_command", "Write the JSON Schema of host files."),
         },
         "Enrol real hosts and check them.",
     ),
     "config": Group(
         {
-            "": Command("config:list_command", "List the defaults of options."),
-            "get": Command("config:get_command", "Print a default."),
-            "set": Command("config:set_command", "Set a default."),
-            "unset": Command("config:unset_command", "Remove a default."),
-            "path": Command("config:path_command", "Print the path of the file."),
+            "": Command("setup.config:list_command", "List the defaults of options."),
+            "get": Command("setup.config:get_command", "Print a default."),
+            "set": Command("setup.config:set_command", "Set a default."),
+            "unset": Command("setup.config:unset_command", "Remove a default."),
+            "path": Command("setup.config:path_command", "Print the path of the file."),
         },
         "Show and set defaults of options.",
     ),

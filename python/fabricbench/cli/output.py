@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fabricbench.words import one_line
 
 if TYPE_CHECKING:
-    from fabricbench.plan.loaded import LoadedPlan
+    from fabricbench.plan.loaded_plan import LoadedPlan
 
 _LINE_LENGTH_MAX: Final = 4_000
 """Longest line of a message."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.backend.protocol import Progress
 from fabricbench.plan import engine
 from fabricbench.plan.sweep.labels import solo_job
-from fabricbench.report.text_table import count
-from fabricbench.runner.trials import Listener
+from fabricbench.report.terminal.text_table import count
+from fabricbench.runner.listener import Listener
 from fabricbench.store import Trial, TrialFacts
 from fabricbench.words import counted, data_size
 

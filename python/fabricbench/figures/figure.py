@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.figures.marks import marked
+from fabricbench.figures.event_marks import marked
 from fabricbench.figures.plot import Plot
-from fabricbench.results.rows import ResultRow
+from fabricbench.results.result_rows import ResultRow
 
 if TYPE_CHECKING:
-    from fabricbench.figures.subject import Subject
+    from fabricbench.figures.trial_data import Subject
 
 
 @dataclass(frozen=True)

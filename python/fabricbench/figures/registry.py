@@ -8,7 +8,8 @@ from typing import Final
 from fabricbench.figures.chunks.latency import LATENCY_FIGURE
 from fabricbench.figures.chunks.progress import PROGRESS_FIGURE
 from fabricbench.figures.chunks.reordering import ORDER_FIGURE
-from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE, Window
+from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
+from fabricbench.figures.chunks.timeline_lanes import Window
 from fabricbench.figures.figure import Figure, Section
 from fabricbench.figures.links.map import MAP_FIGURE
 from fabricbench.figures.links.matrix import MATRIX_FIGURE
@@ -25,7 +26,7 @@ from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
 from fabricbench.figures.samples.goodput import GOODPUT_FIGURE, TCP_GOODPUT_FIGURE
 from fabricbench.figures.samples.series import LINK_USE_FIGURE, QUEUES_FIGURE, VOQS_FIGURE
 from fabricbench.figures.samples.thresholds import THRESHOLDS_FIGURE
-from fabricbench.figures.subject import subject_of
+from fabricbench.figures.trial_data import subject_of
 from fabricbench.store import Trial
 
 _FIGURES: Final = (

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.hosts.addresses import Address, parse_address
-from fabricbench.hosts.calls import METADATA, abort, bind, refusal_of, server_credentials
 from fabricbench.hosts.certificates import (
     AUTHORITY,
     AgentFolder,
@@ -23,6 +22,7 @@ from fabricbench.hosts.certificates import (
     fingerprint,
     new_request,
 )
+from fabricbench.hosts.channels import METADATA, abort, bind, refusal_of, server_credentials
 from fabricbench.hosts.protocol import JOIN_PORT, OPTIONS, RefusedError
 from fabricbench.hosts.tokens import Token, Tokens
 

@@ -7,10 +7,11 @@ import importlib.util
 import os
 from collections.abc import Callable
 
-from fabricbench.lab import marking, namespaces, ports, priorities, removal, state, steering
+from fabricbench.lab import removal, state
 from fabricbench.lab.blueprint import ETHERNET_HEADER_BYTES, Blueprint, Node
 from fabricbench.lab.errors import LabError
-from fabricbench.lab.marking import Marks
+from fabricbench.lab.kernel import marking, namespaces, ports, priorities, steering
+from fabricbench.lab.kernel.marking import Marks
 from fabricbench.words import install_hint
 
 

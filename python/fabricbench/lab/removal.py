@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fabricbench.lab import agents, namespaces, state
+from fabricbench.lab import agents, state
 from fabricbench.lab.errors import LabError
+from fabricbench.lab.kernel import namespaces
 
 
 @dataclass(frozen=True)

@@ -12,29 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 
-from fabricbench.measured import (
-    imb,
-    nccl,
-    nccl_inspector,
-    nccl_json,
-    nccom,
-    osu,
-    perftest,
-    perftest_json,
-    ras,
-    rccl_records,
-    unread_tools,
-)
+from fabricbench.measured.benchmarks import imb, nccom, osu, perftest, perftest_json, unsupported_tools
 from fabricbench.measured.errors import MeasuredError
-from fabricbench.measured.json_text import documents_and_lines
+from fabricbench.measured.file_text.document import FORMATS_HINT, Document, is_elided
+from fabricbench.measured.file_text.json_fields import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
-from fabricbench.measured.nccl_log import has_choices
+from fabricbench.measured.nccl_logs import inspector, ras_report
+from fabricbench.measured.nccl_logs.log_lines import has_choices
+from fabricbench.measured.nccl_tests import json_output, output, rccl_records
 from fabricbench.measured.runs import separated
-from fabricbench.measured.switches import foreign
-from fabricbench.measured.text import FORMATS_HINT, Document, is_elided
+from fabricbench.measured.switches import unsupported_tables
 
-_TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb, nccom)}
-FORMATS = (*_TEXT, nccl_inspector.NAME)
+_TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (output, perftest, osu, imb, nccom)}
+FORMATS = (*_TEXT, inspector.NAME)
 """Names of the formats; nccl-tests and perftest have a text and a JSON form, NCCL Inspector only JSON."""
 NAMES = (
     "nccl-tests (nccl_version, results), perftest (test_info, results) or NCCL Inspector (header, coll_perf)"
@@ -128,9 +118,9 @@ def _unused_ranks(document: Document, tables: Sequence[Table], given: Given) -> 
 
 def _text(document: Document, format_name: str | None, given: Given) -> Reading:
     formats = _matching_formats(document)
-    if format_name in (None, nccl.NAME) and rccl_records.is_csv(document):
+    if format_name in (None, output.NAME) and rccl_records.is_csv(document):
         tables, warnings = rccl_records.read(document, given)
-        return Reading(nccl.NAME, tables, warnings, document.text)
+        return Reading(output.NAME, tables, warnings, document.text)
     if not formats:
         _refuse_by_name(document)
     if not formats and has_choices(document.lines):
@@ -162,14 +152,14 @@ def _refuse_by_name(document: Document) -> None:
     Raises:
         MeasuredError: It is such an output.
     """
-    if ras.is_output(document):
-        raise document.error(None, _RAS, "the output of a benchmark", unread_tools.RAS_HINT)
-    if foreign_format := foreign.of_text(document):
+    if ras_report.is_output(document):
+        raise document.error(None, _RAS, "the output of a benchmark", unsupported_tools.RAS_HINT)
+    if foreign_format := unsupported_tables.of_text(document):
         raise document.error(
             None, foreign_format.name, ", ".join(_TEXT), f"`fabricbench counters`: {foreign_format.hint}"
         )
-    if tool := unread_tools.tool_of(document):
-        raise document.error(None, f"the output of {tool}", ", ".join(_TEXT), unread_tools.hint(tool))
+    if tool := unsupported_tools.tool_of(document):
+        raise document.error(None, f"the output of {tool}", ", ".join(_TEXT), unsupported_tools.hint(tool))
 
 
 def _json(document: Document, format_name: str | None, given: Given) -> Reading:
@@ -180,25 +170,25 @@ def _json(document: Document, format_name: str | None, given: Given) -> Reading:
             raise
         document = perftest_json.quoted(document)
         (_, first), *_ = documents_and_lines(document)
-    if nccl_json.is_output(first) and format_name in (None, nccl.NAME):
-        tables, warnings, text = nccl_json.read(document, given)
-        return Reading(nccl.NAME, tables, warnings, text)
+    if json_output.is_output(first) and format_name in (None, output.NAME):
+        tables, warnings, text = json_output.read(document, given)
+        return Reading(output.NAME, tables, warnings, text)
     if perftest_json.is_output(first) and format_name in (None, perftest.NAME):
         tables, warnings = perftest_json.read(document, given)
         return Reading(perftest.NAME, tables, warnings, document.text)
-    if nccl_inspector.is_output(first) and format_name in (None, nccl_inspector.NAME):
-        tables, warnings = nccl_inspector.read(document, given)
-        return Reading(nccl_inspector.NAME, tables, warnings, document.text)
-    if rccl_records.is_output(first) and format_name in (None, nccl.NAME):
+    if inspector.is_output(first) and format_name in (None, inspector.NAME):
+        tables, warnings = inspector.read(document, given)
+        return Reading(inspector.NAME, tables, warnings, document.text)
+    if rccl_records.is_output(first) and format_name in (None, output.NAME):
         tables, warnings = rccl_records.read(document, given)
-        return Reading(nccl.NAME, tables, warnings, document.text)
+        return Reading(output.NAME, tables, warnings, document.text)
     if nccom.is_report(first) and format_name in (None, nccom.NAME):
         tables, warnings = nccom.read_report(document, first, given)
         return Reading(nccom.NAME, tables, warnings, document.text)
-    if ras.is_json(first):
-        raise document.error(1, _RAS, f"the JSON of {NAMES}", unread_tools.RAS_HINT)
-    if tool := unread_tools.tool_of_json(first):
-        raise document.error(1, f"the JSON of {tool}", f"the JSON of {NAMES}", unread_tools.hint(tool))
+    if ras_report.is_json(first):
+        raise document.error(1, _RAS, f"the JSON of {NAMES}", unsupported_tools.RAS_HINT)
+    if tool := unsupported_tools.tool_of_json(first):
+        raise document.error(1, f"the JSON of {tool}", f"the JSON of {NAMES}", unsupported_tools.hint(tool))
     keys = (
         ", ".join(str(key)[:40] for key in list(first)[:5])
         if isinstance(first, dict)

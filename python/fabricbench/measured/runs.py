@@ -13,8 +13,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from fabricbench.measured.file_text.document import Document
 from fabricbench.measured.model import Row, Table
-from fabricbench.measured.text import Document
 
 COMPUTED = ("type", "redop")
 """Settings that change the computation on GPUs and not the bytes on the network."""

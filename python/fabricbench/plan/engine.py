@@ -27,7 +27,7 @@ SIMULATOR: Final = "sim"
 FLOW: Final = "flow"
 """Name of the backend that runs plans with fluid flows."""
 AUTO: Final = "auto"
-"""Name of the backend that is one of these two, trial by trial; see `fabricbench.plan.flow_error`."""
+"""Name of the backend that is one of these two for each trial; see `plan.estimates.flow_error`."""
 ESTIMATED: Final = (SIMULATOR, FLOW, AUTO)
 """Backends whose trials are estimated before they run."""
 

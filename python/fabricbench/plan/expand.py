@@ -16,11 +16,11 @@ from fabricbench.plan._run_spec import (
     SwitchSpec,
     TransportSpec,
 )
-from fabricbench.plan.fabric.balancing import Pinned
+from fabricbench.plan.fabric.load_balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
 from fabricbench.plan.model import Plan
-from fabricbench.plan.scale import scaled
+from fabricbench.plan.rate_scale import scaled
 from fabricbench.plan.sweep.cases import AS_IT_STANDS, Case
 from fabricbench.plan.sweep.check import rounding_notes
 from fabricbench.plan.sweep.labels import solo_job, solo_variant

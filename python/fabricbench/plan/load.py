@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
-from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
 from fabricbench.plan.devices.switch_config import Configurations, Configured, override_of, uncovered
 from fabricbench.plan.devices.switch_values import CONFIG
 from fabricbench.plan.document.document import Document, read_file, read_text
@@ -21,20 +20,21 @@ from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
 from fabricbench.plan.document.validate import field_problems, meaning, with_known_names
-from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
+from fabricbench.plan.errors import Place, PlanError, Problem, dotted
+from fabricbench.plan.estimates.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
+from fabricbench.plan.estimates.flow_error import backend_for
+from fabricbench.plan.estimates.rail_crossing import rail_warnings
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
-from fabricbench.plan.fabric.balancing import Pinned
-from fabricbench.plan.fabric.graph_names import near_name_hint
+from fabricbench.plan.fabric.load_balancing import Pinned
+from fabricbench.plan.fabric.name_hints import near_name_hint
 from fabricbench.plan.fabric.pins import pin_problems
-from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
-from fabricbench.plan.flow_error import backend_for
-from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
+from fabricbench.plan.fields.spec_fields import field_of, number_text, range_text
+from fabricbench.plan.loaded_plan import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.profile import profile_of, with_nic
-from fabricbench.plan.rails import rail_warnings
-from fabricbench.plan.search import range_of
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
+from fabricbench.plan.sweep.search_range import range_of
 from fabricbench.plan.sweep.sizes import size_kind
 from fabricbench.plan.sweep.variants import Variant
 from fabricbench.words import close_match_hint
@@ -504,16 +504,6 @@ def _other_backend_hint(plan: Plan, refusal: "engine.SpecError") -> str:
     if plan.backend != engine.FLOW or "flow model" not in refusal.allowed:
         return ""
     return "`--backend sim` simulates packets"
-
-
-def field_of(spec_field: str, plan: Plan) -> FieldPath:
-    """Return the field of the plan for a field of its run spec."""
-    path, rate_control = plan_path(spec_field), plan.transport.rate_control
-    if path[:2] == ("fabric", "failures") and path[2:]:
-        return (*path[:2], plan.fabric.failure_of(int(path[2])), *path[3:])
-    if path[:2] == ("transport", "rate_control") and rate_control is not None:
-        return (*path[:2], *rate_control.kinds, *path[2:]) if path[2:] else path
-    return (*path[:2], "infiniband", *path[2:]) if path[:2] == ("fabric", "link_layer") else path
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:

@@ -12,8 +12,7 @@ from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, Duration, Name, OneLine
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.tcp import Tcp
-from fabricbench.plan.sweep.model import Sweep
-from fabricbench.plan.sweep.search import Search
+from fabricbench.plan.sweep.model import Search, Sweep
 from fabricbench.plan.sweep.variants import VARIANTS_MAX, Variant
 from fabricbench.plan.transport.model import Transport
 from fabricbench.units import QUANTITY_MAX

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import Document, read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.load import load_text
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant, solo_job
 
 _SOURCE: Final = "the plan of the trial"

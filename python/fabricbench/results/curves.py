@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from fabricbench.analysis.isolation import is_solo
+from fabricbench.analysis.comparison.isolation import is_solo
 from fabricbench.metrics import BUS_BANDWIDTH, HEADLINES, METRICS, Metric
 from fabricbench.results.axes import axes_label
-from fabricbench.results.jobs import JobReport, reports_of_run
-from fabricbench.results.made_by import made
+from fabricbench.results.job_reports import JobReport, reports_of_run
+from fabricbench.results.result_source import made
 from fabricbench.store import Trial
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Final
 
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.store import Trial
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabricbench.analysis.bandwidth import message_size
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.summary.bandwidth import message_size
+from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.store import Trial
 from fabricbench.words import data_size
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from fabricbench.analysis.compare import ratio_verdict
-from fabricbench.analysis.isolation import Spread, is_solo, spread
+from fabricbench.analysis.comparison.isolation import Spread, is_solo, spread
+from fabricbench.analysis.comparison.ratios import ratio_verdict
 from fabricbench.metrics import HEADLINES, RATIOS, Metric
-from fabricbench.results.jobs import JobReport
+from fabricbench.results.job_reports import JobReport
 
 TOLERANCE = 0.01
 """Largest difference of a ratio from 1 that is shown without a colour."""

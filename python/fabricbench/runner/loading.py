@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.backend.machine import available_memory_bytes
-from fabricbench.backend.registry import BACKENDS, BackendError, get_backend
-from fabricbench.plan.cost import Limits
+from fabricbench.backend.protocol import BackendError
+from fabricbench.backend.registry import BACKENDS, get_backend
 from fabricbench.plan.engine import AUTO, SIMULATOR
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.load import document_of, load_plan
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.words import counted
 
 if TYPE_CHECKING:

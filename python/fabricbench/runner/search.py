@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from fabricbench.backend.protocol import Backend, Progress
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.load import document_of
-from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.plan.search import Range, range_of
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.plan.sweep.labels import shared_variant
+from fabricbench.plan.sweep.search_range import Range, range_of
 from fabricbench.plan.sweep.sizes import sweep_path
 from fabricbench.runner import loading
-from fabricbench.runner.trials import Listener, RunOf, facts_of, suite_id, trial_id
+from fabricbench.runner.listener import Listener, RunOf
+from fabricbench.runner.trial_facts import facts_of, suite_id, trial_id
 from fabricbench.searched import Searched
 from fabricbench.store import Trial, TrialFacts
 

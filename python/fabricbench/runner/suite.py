@@ -11,14 +11,14 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from fabricbench.metrics import ALONE_RATIOS, BY_NAME, RATIOS
-from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.document import read_file
 from fabricbench.plan.document.shipped import find_suite, shipped_plans
 from fabricbench.plan.document.validate import read_model
 from fabricbench.plan.errors import FieldPath, FieldProblem, Place, PlanError, Problem
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Name, OneLine
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner.loading import load
 from fabricbench.runner.trials import Outcome
 from fabricbench.store import StoreError

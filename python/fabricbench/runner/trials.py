@@ -5,74 +5,28 @@ Also defines the listener of a run, facts and ids of trials and runs, and the fa
 
 from __future__ import annotations
 
-import hashlib
-import os
 import signal
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from fabricbench.backend.protocol import Backend, Choosing, Progress, RunResult, carrier_of
+from fabricbench.backend.protocol import Backend, Progress, RunResult
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.runner.interrupts import Interrupts
+from fabricbench.runner.listener import Listener, Quiet
+from fabricbench.runner.messages import Results
+from fabricbench.runner.trial_facts import facts_of, machine_facts
 from fabricbench.store import Trial, TrialFacts, Workspace
-from fabricbench.store.record.tables import TableFolder
 from fabricbench.store.record.writer import TrialWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.runner.places import Pace, Places
+    from fabricbench.runner.concurrency import Pace, Places
     from fabricbench.runner.search import Found, Judge
-
-Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
-"""Computes the rows of the table `trials` from the facts, the backend's summary and the record."""
-
-
-RunOf = Callable[["LoadedPlan", Sequence[tuple["PlannedTrial", "TrialFacts"]], "Listener"], Sequence["Trial"]]
-"""Runs the trials of a plan, each with its facts, notifies a listener, and returns them."""
-
-
-class Listener(Protocol):
-    """Interface for the events of a runner, implemented by displays."""
-
-    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
-        """Trials of a search were chosen, none at its end; `count` is the upper bound of all its trials."""
-
-    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Trial `number` (from 1) of `count` started; others may be running."""
-
-    def trial_progressed(self, progress: Progress, number: int) -> None:
-        """A running trial reported its progress."""
-
-    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
-        """A trial has its record; `resumed` if it had it before. Called in the order of the plan."""
-
-    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
-        """A concurrent trial failed; the others continue, and then the run raises its error."""
-
-
-class Quiet:
-    """A listener that does nothing."""
-
-    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
-        """Do nothing."""
-
-    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Do nothing."""
-
-    def trial_progressed(self, progress: Progress, number: int) -> None:
-        """Do nothing."""
-
-    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
-        """Do nothing."""
-
-    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +149,7 @@ class Runner:
     def _pace(self, loaded: LoadedPlan) -> Pace | None:
         if self.jobs == 1 or len(loaded.trials) == 1:
             return None
-        from fabricbench.runner.places import pace_of
+        from fabricbench.runner.concurrency import pace_of
 
         options = {"threads": self.threads, "jobs": self.jobs}
         return pace_of(loaded, self.backend, **options, allowed=self.allowed)
@@ -208,7 +162,7 @@ class Runner:
         done: list[Trial],
         interrupts: Interrupts,
     ) -> None:
-        from fabricbench.runner.side_by_side import SideBySide, Task
+        from fabricbench.runner.parallel import SideBySide, Task
 
         first_index = len(done)
         estimated = zip(left, loaded.estimates[first_index:], strict=True)
@@ -256,56 +210,6 @@ def summary_of(planned: PlannedTrial, result: RunResult) -> dict[str, Any]:
     return summary | {"notes": [*plan_notes, *summary.get("notes", ())]} if plan_notes else summary
 
 
-def facts_of(
-    loaded: LoadedPlan, backend: Backend, suite: str | None = None
-) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
-    """Yield the trials of a plan, each with its facts before it runs.
-
-    If the backend delegates a trial to another one, the facts are for that one.
-
-    Args:
-        loaded: The plan.
-        backend: The backend.
-        suite: Id of the run that they belong to; None to derive it from the plan and this backend.
-    """
-    plan = loaded.plan
-    suite = suite or suite_id(
-        plan.name, [trial_id(suite_trial, backend) for suite_trial in loaded.suite], plan.tag
-    )
-    for trial in loaded.trials:
-        planned, carrier = trial, backend
-        if isinstance(backend, Choosing):
-            carrier, reason = backend.carrier(trial)
-            planned = replace(trial, chosen=reason)
-        row, judged = _published_and_criteria(planned, loaded)
-        yield (
-            planned,
-            TrialFacts(
-                id=trial_id(planned, carrier),
-                plan=plan.name,
-                title=plan.title,
-                plan_source=loaded.text,
-                overrides=(*loaded.overrides, *loaded.configured),
-                suite=suite,
-                position=planned.index,
-                variant=planned.variant,
-                iteration=planned.iteration,
-                data_size_bytes=planned.data_size_bytes,
-                size_kind=planned.size_kind,
-                axes=planned.case.axes,
-                tag=plan.tag,
-                run_spec=planned.run_spec,
-                published=row,
-                criteria=judged,
-                backend=carrier.name,
-                backend_version=carrier.version,
-                engine_version=carrier.engine_version,
-                reference=loaded.reference,
-                observed=carrier.observed,
-            ),
-        )
-
-
 @dataclass(frozen=True)
 class _Observer:
     """Forwards the reports of a backend, and checks for signals at each report."""
@@ -322,53 +226,3 @@ class _Observer:
     def rows(self, table: str, batch: pa.RecordBatch) -> None:
         self.interrupts.check()
         self.writer.write(table, batch)
-
-
-def _published_and_criteria(
-    planned: PlannedTrial, loaded: LoadedPlan
-) -> tuple[dict[str, Any] | None, tuple[Mapping[str, Any], ...]]:
-    """Return the published row of a trial and the criteria that apply to it.
-
-    Published rows and criteria apply to trials with all jobs, not to trials of single jobs.
-    """
-    if planned.is_solo:
-        return None, ()
-    variant = loaded.variant_of(planned)
-    criteria, reference = loaded.plan.criteria, loaded.reference
-    judged = tuple(
-        criterion.stored() for criterion in criteria if criterion.concerns(planned.variant, reference)
-    )
-    table = variant.published
-    values = table.rows.get(planned.data_size_bytes) if table else None
-    if not table or not values:
-        return None, judged
-    note = {"note": variant.plan.published_note} if variant.plan.published_note else {}
-    return {"table": table.name, "source": table.source, "values": values} | note, judged
-
-
-def trial_id(planned: PlannedTrial, backend: Backend) -> str:
-    """Return the id of a result, derived from the run spec, the backend and the version of its results.
-
-    It is the first 12 hex digits of SHA-256 over three lines: the RunSpec as canonical JSON, the name of the
-    backend that runs it and that version.
-    """
-    carrier = carrier_of(backend, planned)
-    text = f"{planned.spec_json}\n{carrier.name}\n{carrier.version}"
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def suite_id(plan: str, trial_ids: Sequence[str], tag: str) -> str:
-    """Return the common id of the trials of one plan, expanded in the same way."""
-    return hashlib.sha256("\n".join((plan, *trial_ids, tag)).encode()).hexdigest()[:12]
-
-
-def machine_facts() -> dict[str, Any]:
-    """Return properties of this machine that may affect results."""
-    system = os.uname()
-    return {
-        "host": system.nodename,
-        "system": f"{system.sysname} {system.release}",
-        "architecture": system.machine,
-        "cpus": os.cpu_count(),
-        "python": sys.version.split()[0],
-    }

@@ -1,10 +1,8 @@
 """HTTP server of `fabricbench serve`: the workspace, a queue of runs, and the files of the web application.
 
-`connections` accepts clients and disconnects slow ones. `app` assembles the application: `auth`, with the
-`logins` of browsers, and `limits` check every request, `errors` formats errors, and one module for each
-resource (`plans`, `trials`, `tables`, `figures`, `compare`, `runs`) has its routes. `scheduler` takes runs
-from the queue of the store and starts a `worker` process for each; `events` stores the events of runs. Plan
-text is parsed by `sandbox` in a process of its own. `serve` starts all of it.
+`serve` starts the server and `app` assembles its application. `access` accepts clients and checks their
+requests, `routes` has one module for each resource, `queue` takes runs from the queue of the store and starts
+a process of `workers` for each; a sandboxed process of `workers` parses what clients send.
 
 FastAPI and its server come with the extra `server`; nothing outside this package imports them.
 """

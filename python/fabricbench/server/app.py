@@ -1,9 +1,15 @@
-"""Assembles the FastAPI application: routers, middleware, error handlers, response headers, lifespan."""
+"""Assembles the FastAPI application: routers, middleware, error handlers, response headers, lifespan.
+
+A background thread imports the modules of the first trial page in advance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
+from threading import Thread
+from typing import Final
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
@@ -11,36 +17,60 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fabricbench import __version__
-from fabricbench.server import (
+from fabricbench.server import web
+from fabricbench.server.access.auth import Guard
+from fabricbench.server.access.body_limit import BodyLimit
+from fabricbench.server.access.logins import FOLDER, Logins
+from fabricbench.server.errors import add_error_handlers
+from fabricbench.server.queue.events import Events
+from fabricbench.server.queue.host_surveys import Surveys
+from fabricbench.server.queue.scheduler import Scheduler
+from fabricbench.server.routes import (
     campaigns,
     compare,
-    declared,
     downloads,
     figures,
     hosts,
     imports,
-    metrics,
+    metric_list,
     plans,
     runs,
+    saved_views,
+    server_metrics,
     tables,
     trials,
     validation,
-    vendor,
-    views,
-    web,
 )
-from fabricbench.server.auth import Guard
-from fabricbench.server.errors import add_error_handlers
-from fabricbench.server.events import Events
-from fabricbench.server.limits import BodyLimit
-from fabricbench.server.logins import FOLDER, Logins
-from fabricbench.server.sandbox import Sandbox
-from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.server.state import ServerState
-from fabricbench.server.surveys import Surveys
-from fabricbench.server.warming import warm_up
+from fabricbench.server.workers.sandbox import Sandbox
 from fabricbench.store import Workspace
+
+_MODULES: Final = (
+    "fabricbench.analysis.causes.diagnosis",
+    "fabricbench.report.documents.diagnosis",
+    "fabricbench.figures.registry",
+)
+"""Modules that take tenths of a second to load, some of them by imports at their first call."""
+
+
+def warm_up() -> Thread:
+    """Start the thread and return it; it ends after the imports."""
+    thread = Thread(target=_load, name="warming", daemon=True)
+    thread.start()
+    return thread
+
+
+def _load() -> None:
+    import plotly.graph_objects as go
+
+    for module in _MODULES:
+        import_module(module)
+    # Plotly loads the code of each kind of trace, and of axes, at their first use.
+    traces = (go.Scatter(x=[0], y=[0]), go.Bar(x=[0], y=[0]), go.Heatmap(z=[[0]]))
+    figure = go.Figure(traces, layout={"xaxis": {"title": {"text": ""}}, "yaxis": {"title": {"text": ""}}})
+    figure.to_json(validate=False)
+
 
 _DESCRIPTION = (
     "A workspace of fabricbench: plans, runs, trials, their tables and figures. See docs/server.md."
@@ -72,7 +102,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         plans,
         runs,
         trials,
-        views,
+        saved_views,
         tables,
         figures,
         compare,
@@ -81,12 +111,11 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         campaigns,
         validation,
         hosts,
-        declared,
-        metrics,
+        metric_list,
+        server_metrics,
         web,
     ):
         app.include_router(module.router)
-    app.include_router(vendor.router)
     app.include_router(web.pages)
     add_error_handlers(app)
     # Starlette calls the middleware added last first.
@@ -98,7 +127,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     )
     app.add_middleware(Guard, settings=settings, logins=logins)
     app.add_middleware(_Headers)
-    app.add_middleware(metrics.Timing, requests=app.state.server.requests)
+    app.add_middleware(server_metrics.Timing, requests=app.state.server.requests)
     return app
 
 

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from fabricbench.server.sandbox import BusyError
+from fabricbench.server.workers.sandbox import BusyError
 from fabricbench.store import DiskFullError, StoreError, UnknownTrialError
 
 _log = logging.getLogger("fabricbench.server")

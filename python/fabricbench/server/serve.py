@@ -19,10 +19,10 @@ import uvicorn
 
 from fabricbench.inputs import read_input
 from fabricbench.runner import loading
+from fabricbench.server.access.connections import PATIENCE, Connections, room_for_connections
 from fabricbench.server.app import create_app
-from fabricbench.server.cluster import cluster_at
-from fabricbench.server.connections import PATIENCE, Connections, room_for_connections
-from fabricbench.server.events import Events
+from fabricbench.server.queue.events import Events
+from fabricbench.server.queue.ray_cluster import cluster_at
 from fabricbench.server.settings import Settings
 from fabricbench.store import Workspace
 

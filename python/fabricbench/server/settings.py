@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from fabricbench.plan.cost import Limits
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.runner import loading
-from fabricbench.server.cluster import Cluster
+from fabricbench.server.queue.ray_cluster import Cluster
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8989

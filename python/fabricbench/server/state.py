@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Request
 
-from fabricbench.server.cache import Cache
-from fabricbench.server.events import Events
-from fabricbench.server.logins import Logins
-from fabricbench.server.requests import Requests
-from fabricbench.server.sandbox import Sandbox
-from fabricbench.server.scheduler import Scheduler
+from fabricbench.server.access.logins import Logins, Throttle
+from fabricbench.server.http_counters import Requests
+from fabricbench.server.queue.events import Events
+from fabricbench.server.queue.host_surveys import Surveys
+from fabricbench.server.queue.scheduler import Scheduler
+from fabricbench.server.response_cache import Cache
 from fabricbench.server.settings import Settings
-from fabricbench.server.surveys import Surveys
-from fabricbench.server.throttle import Throttle
+from fabricbench.server.workers.sandbox import Sandbox
 from fabricbench.store import Workspace
 
 
@@ -63,3 +62,6 @@ def user_of(request: Request) -> str:
     """Return the name of the user who sent a request; empty for the server's own token."""
     user: str = request.state.user
     return user
+
+
+State = Annotated[ServerState, Depends(state_of)]

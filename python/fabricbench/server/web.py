@@ -6,6 +6,7 @@ import html
 import math
 import os
 import re
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -16,11 +17,10 @@ from pydantic import BaseModel, Field
 from fabricbench import __version__
 from fabricbench.backend.registry import BACKENDS
 from fabricbench.plan import engine
-from fabricbench.server.auth import cookie_name, login_of, user_of
+from fabricbench.server.access.auth import cookie_name, login_of, user_of
+from fabricbench.server.access.logins import LOGIN_S
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.logins import LOGIN_S
-from fabricbench.server.state import ServerState
-from fabricbench.server.trials import State
+from fabricbench.server.state import ServerState, State
 
 router = APIRouter(responses=ERRORS)
 pages = APIRouter(include_in_schema=False)
@@ -145,6 +145,15 @@ def start_page(
         return _logged_in(RedirectResponse("/", 303), user, request, state)
     index = state.settings.static / "index.html"
     return FileResponse(index) if index.is_file() else HTMLResponse(_without_application())
+
+
+@pages.get("/vendor/plotly.min.js")
+def plotly_script() -> Response:
+    """Serve Plotly's library from the Python package that makes the figures; a browser keeps it for a day."""
+    with as_file(files("plotly") / "package_data" / "plotly.min.js") as path:
+        return FileResponse(
+            path, media_type="text/javascript", headers={"Cache-Control": "public, max-age=86400"}
+        )
 
 
 @pages.get("/{path:path}", response_model=None)

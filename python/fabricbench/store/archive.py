@@ -29,13 +29,13 @@ from fabricbench.store.catalog.trial import IMPORTED, Trial, to_json
 from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.inspection import identity_of, table_problem
+from fabricbench.store.record.earlier_versions import LATER_TABLES, OF_THE_SIMULATOR, with_later
 from fabricbench.store.record.identity import Identity, digest_of, digests_of, opened_table
-from fabricbench.store.record.members import MemberError, Members
-from fabricbench.store.record.observed import LATER_TABLES, OF_THE_SIMULATOR, with_later
+from fabricbench.store.record.replacement import RecordSwap
 from fabricbench.store.record.schema import TABLES, TRIALS, schema_of
 from fabricbench.store.record.staging import Staging
-from fabricbench.store.record.swap import RecordSwap
 from fabricbench.store.record.tables import damaged, sync
+from fabricbench.store.record.tar_members import MemberError, Members
 from fabricbench.store.workspace import Workspace
 
 VERSION: Final = 3

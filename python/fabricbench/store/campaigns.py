@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.process_identity import ProcessIdentity
 from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED, RUNNING
 from fabricbench.store.catalog.trials import now
 

@@ -12,8 +12,8 @@ from fabricbench.store.catalog.sql import Connection, Row, Sql
 from fabricbench.store.catalog.trials import Catalog
 from fabricbench.store.errors import write_error
 from fabricbench.store.record.lease import is_leased
+from fabricbench.store.record.replacement import PARTIAL, REPLACED
 from fabricbench.store.record.staging import is_staging, journal_of, take_back
-from fabricbench.store.record.swap import PARTIAL, REPLACED
 
 
 def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:

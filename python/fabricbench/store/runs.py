@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.process_identity import ProcessIdentity
 from fabricbench.store.catalog.schema import COMPLETE, FAILED, INTERRUPTED, QUEUED, RUNNING
 from fabricbench.store.catalog.sql import Connection, Row, Sql, all_of, one_of
 from fabricbench.store.catalog.trial import to_json

@@ -38,8 +38,8 @@ from fabricbench.store.names import (
 )
 from fabricbench.store.record.location import Location
 from fabricbench.store.record.remote import Upload, remove_record
+from fabricbench.store.record.replacement import PARTIAL, RecordSwap
 from fabricbench.store.record.schema import TABLES
-from fabricbench.store.record.swap import PARTIAL, RecordSwap
 from fabricbench.store.record.writer import Attempt, TrialWriter
 from fabricbench.store.recovery import recover
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fabricbench.analysis.capacity import UplinksLeft
+from fabricbench.analysis.causes.evidence import Case
 from fabricbench.analysis.causes.finding import Finding, percent, time_words
-from fabricbench.analysis.evidence import Case
-from fabricbench.analysis.failures import Recovery, recoveries
+from fabricbench.analysis.faults.recovery import Recovery, recoveries
+from fabricbench.analysis.faults.remaining_links import UplinksLeft
 
 _SLOWER = 0.98
 """Fraction of its rate from which a job was not slowed down."""

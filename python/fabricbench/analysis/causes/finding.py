@@ -40,7 +40,7 @@ class Finding:
     """A likely reason why a job is below 95 % of its ideal, or never completed.
 
     Attributes:
-        cause: Its name, one of `fabricbench.analysis.diagnosis.CAUSES`.
+        cause: Its name, one of `fabricbench.analysis.causes.diagnosis.CAUSES`.
         job: Name of the job.
         explained: Fraction of the time lost against the ideal that it explains, 0 to 1; none if that does not
             follow from the counters, or the job never completed. In the result of `diagnose`, the fractions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
+from fabricbench.analysis.causes.evidence import Case, wire_ps
 from fabricbench.analysis.causes.finding import Finding, percent, time_words
-from fabricbench.analysis.evidence import Case, wire_ps
+from fabricbench.analysis.summary.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.words import counted
 
 _MATERIAL = 0.1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fabricbench.analysis.causes.evidence import Case
 from fabricbench.analysis.causes.finding import Finding, percent, time_words
-from fabricbench.analysis.evidence import Case, rounds_of
+from fabricbench.analysis.record.run_spec import rounds_of
 from fabricbench.words import counted
 
 _MATERIAL = 0.1

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from fabricbench.analysis.causes.evidence import Case, Port
 from fabricbench.analysis.causes.finding import ACROSS_RAILS, Finding, listed, percent, time_words
-from fabricbench.analysis.evidence import Case, Port
-from fabricbench.analysis.sharing import Occupancy, occupancies
+from fabricbench.analysis.links.path_overlap import Occupancy, occupancies
 from fabricbench.words import counted
 
 _OVERLOAD = 1.05

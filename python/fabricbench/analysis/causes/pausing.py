@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fabricbench.analysis.causes.evidence import Case, Port, wire_ps
 from fabricbench.analysis.causes.finding import Finding, listed, percent
-from fabricbench.analysis.deadlock import Circle, circle_text, circles
-from fabricbench.analysis.evidence import Case, Port, wire_ps
+from fabricbench.analysis.faults.deadlock import Circle, circle_text, circles
 from fabricbench.words import counted
 
 _PAUSED_LONG = 0.05

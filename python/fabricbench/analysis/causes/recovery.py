@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fabricbench.analysis.causes.evidence import Case, Port
 from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
 from fabricbench.analysis.causes.settings import is_per_packet, load_balancing, lossy_setting
-from fabricbench.analysis.evidence import Case, Port
-from fabricbench.analysis.failures import links_down
+from fabricbench.analysis.faults.remaining_links import links_down
 from fabricbench.words import counted
 
 _NOT_FULL = 0.9

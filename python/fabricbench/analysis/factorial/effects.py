@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from fabricbench.analysis.factorial.design import Design, Vector
-from fabricbench.analysis.factorial.student import quantile_975
+from fabricbench.analysis.factorial.student_t import quantile_975
 
 
 @dataclass(frozen=True)

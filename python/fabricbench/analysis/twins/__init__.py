@@ -1,4 +1,4 @@
-"""Comparison of a measured trial with its simulated prediction, from records only: deviation and causes."""
+"""Comparison of a measured trial with its prediction, from records: deviation, causes, fitted endpoints."""
 
 from fabricbench.analysis.twins.causes import Cause, SlowPair
 from fabricbench.analysis.twins.trend import Trend

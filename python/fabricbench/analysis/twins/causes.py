@@ -2,6 +2,9 @@
 
 A cause is a difference between both records; that it made the job slower is likely, not proven. Values that
 only one of the records has are left out.
+
+Error counters of the devices of hosts, from table `counters`, are causes too; no prediction has them. Vendors
+count differently, so counters are not summed over hosts: each is reported for the host with the most.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from fabricbench.analysis.summary import Tables
+from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.twins.endpoints import COUNTERS, RankPair, first_starts_ps, totals
 from fabricbench.words import counted
 
@@ -284,3 +287,39 @@ def rate_cause(rate_percent: float) -> Cause:
     more = "more" if rate_percent >= 0 else "less"
     text = f"rate: {abs(rate_percent):.3g} % {more} time than predicted in proportion to the size"
     return Cause("rate", "", rate_percent, 0.0, text)
+
+
+_ERROR_COUNTERS: Final = (
+    *("failed_queue_pairs", "retries_exceeded", "unsent_calls"),
+    *("socket_drops", "udp_receive_drops", "udp_send_drops"),
+    *("ip_receive_discards", "ip_send_discards", "rx_dropped", "tx_dropped", "rx_discards", "tx_discards"),
+    *("loss_bursts", "out_of_sequence_dropped", "receiver_not_ready", "roce_discards", "icrc_errors"),
+    *("fcs_errors", "rx_errors", "symbol_errors", "link_downs", "rnr_naks", "slow_restarts"),
+)
+"""Neutral names, the most likely cause of the others first."""
+
+
+def device_causes(measured: Tables) -> list[Cause]:
+    """Return the error counters that grew while a trial ran, each with the host where it grew most.
+
+    Raises:
+        StoreError: The table cannot be read.
+    """
+    row_with_most: dict[str, dict[str, Any]] = {}
+    for batch in measured.batches("counters"):
+        for row in batch.to_pylist():
+            name, grown = row["name"], row["after"] - row["before"]
+            if name in _ERROR_COUNTERS and grown > 0 and grown > _grown(row_with_most.get(name)):
+                row_with_most[name] = row
+    return [_cause(row_with_most[name]) for name in _ERROR_COUNTERS if name in row_with_most]
+
+
+def _grown(row: dict[str, Any] | None) -> int:
+    return row["after"] - row["before"] if row else 0
+
+
+def _cause(row: dict[str, Any]) -> Cause:
+    grown = _grown(row)
+    growth = f"{row['name']} grew by {grown:,} {row['unit']}"
+    text = f"host {row['host']}, {row['device']}: {growth} ({row['vendor_name']}: {row['meaning']})"
+    return Cause("device", f"{row['host']} {row['device']} {row['name']}", grown, None, text)

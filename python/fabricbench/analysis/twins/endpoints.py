@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.analysis.summary import Tables
+from fabricbench.analysis.record.tables import Tables
 
 if TYPE_CHECKING:
     import polars as pl

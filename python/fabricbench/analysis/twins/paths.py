@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fabricbench.analysis.summary import Tables
+from fabricbench.analysis.record.tables import Tables
 from fabricbench.analysis.twins.causes import LOAD, Cause
 
 _MORE: Final = 0.1

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fabricbench.analysis.summary import COMPLETE, Summary, Tables
+from fabricbench.analysis.record.tables import Tables
+from fabricbench.analysis.summary.job_summary import COMPLETE, Summary
 from fabricbench.analysis.twins.causes import (
     SLOW_PAIRS,
     Cause,
     SlowPair,
     clock_causes,
     counter_causes,
+    device_causes,
     fabric_causes,
     fewer_causes,
     host_causes,
@@ -22,7 +24,6 @@ from fabricbench.analysis.twins.causes import (
     start_causes,
     status_cause,
 )
-from fabricbench.analysis.twins.devices import device_causes
 from fabricbench.analysis.twins.endpoints import rank_pairs
 from fabricbench.analysis.twins.paths import path_causes
 from fabricbench.analysis.twins.trend import Trend, trend

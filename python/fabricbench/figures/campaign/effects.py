@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from fabricbench.analysis.factorial.effects import LevelEffect
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
-from fabricbench.results.response import Response
+from fabricbench.results.studies.factor_effects import Response
 from fabricbench.words import counted
 
 _ROWS_MAX: Final = 120

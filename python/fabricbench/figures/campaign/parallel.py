@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
 from fabricbench.results.axes import short_names
-from fabricbench.results.response import Response, Setting
+from fabricbench.results.studies.factor_effects import Response, Setting
 
 LINES_MAX: Final = 2_000
 _COLOURS: Final = 12

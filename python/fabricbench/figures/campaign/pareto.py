@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
 from fabricbench.metrics import Metric
-from fabricbench.results.response import Front
+from fabricbench.results.studies.factor_effects import Front
 from fabricbench.words import counted
 
 _POINTS_MAX: Final = 4_000

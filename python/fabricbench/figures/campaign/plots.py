@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fabricbench.figures.campaign.effects import effects_plot
-from fabricbench.figures.campaign.pairs import pair_plots
+from fabricbench.figures.campaign.factor_pairs import pair_plots
 from fabricbench.figures.campaign.parallel import parallel_plot
 from fabricbench.figures.plot import Plot
-from fabricbench.results.response import Response
+from fabricbench.results.studies.factor_effects import Response
 
 
 def plots_of(response: Response) -> dict[str, Plot]:

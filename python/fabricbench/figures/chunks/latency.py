@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
-from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.cumulative_distribution import MAX_POINTS, cdf_points
 from fabricbench.figures.figure import LATENCY, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import time_scale

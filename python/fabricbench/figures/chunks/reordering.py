@@ -7,7 +7,7 @@ from typing import Final
 
 import plotly.graph_objects as go
 
-from fabricbench.analysis.reordering import Bucket, Reordering, reorderings
+from fabricbench.analysis.summary.reordering import Bucket, Reordering, reorderings
 from fabricbench.figures import theme
 from fabricbench.figures.figure import ORDER, Figure
 from fabricbench.figures.plot import Plot

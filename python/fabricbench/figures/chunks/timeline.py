@@ -6,7 +6,6 @@ With more ranks than lanes it is a heat map, see `in_flight`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import plotly.graph_objects as go
@@ -14,7 +13,13 @@ import polars as pl
 
 from fabricbench.figures import theme
 from fabricbench.figures.chunks.in_flight import in_flight_plot
-from fabricbench.figures.chunks.lanes import Reduction, Timeline, choose_timeline, started_chunks
+from fabricbench.figures.chunks.timeline_lanes import (
+    Reduction,
+    Timeline,
+    Window,
+    choose_timeline,
+    started_chunks,
+)
 from fabricbench.figures.figure import TIMELINE, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
@@ -24,45 +29,6 @@ _MAX_LANE_PX = 18
 _TARGET_PX = 620
 _MAX_RANK_LABELS = 64
 _MAX_BARS_WITH_EDGES = 1000
-
-
-@dataclass(frozen=True)
-class Window:
-    """A selection of a timeline: the chunks that are active in a time span, with optional filters.
-
-    Attributes:
-        from_ps: Its begin [ps].
-        to_ps: Its end [ps]; `None` for the end of the run.
-        job: Only chunks of this job.
-        ranks: Only chunks of these sending ranks.
-        status: Only chunks with this status.
-    """
-
-    from_ps: int = 0
-    to_ps: int | None = None
-    job: str | None = None
-    ranks: Sequence[int] = ()
-    status: str | None = None
-
-    def of(self, chunks: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the chunks in the window."""
-        chunks = chunks.filter(pl.col("completed_ps").is_null() | (pl.col("completed_ps") >= self.from_ps))
-        if self.to_ps is not None:
-            chunks = chunks.filter(pl.col("start_ps") <= self.to_ps)
-        if self.ranks:
-            chunks = chunks.filter(pl.col("src_rank").is_in(list(self.ranks)))
-        for name, value in (("job", self.job), ("status", self.status)):
-            chunks = chunks if value is None else chunks.filter(pl.col(name) == value)
-        return chunks
-
-    def span_ps(self, end_ps: int) -> tuple[int, int]:
-        """Return begin and end of the time axis for a run that ends at `end_ps` [ps]."""
-        to_ps = end_ps if self.to_ps is None else min(self.to_ps, end_ps)
-        return self.from_ps, max(to_ps, self.from_ps + 1)
-
-    def at_any_time(self) -> Window:
-        """Return the same filters for the whole run."""
-        return replace(self, from_ps=0, to_ps=None)
 
 
 def timeline_plot(

@@ -9,7 +9,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fabricbench.analysis.uplinks import EgressDistribution
+from fabricbench.analysis.links.uplinks import EgressDistribution
 from fabricbench.figures import theme
 from fabricbench.figures.figure import UPLINKS, Figure
 from fabricbench.figures.plot import Plot

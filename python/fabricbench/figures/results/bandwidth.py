@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
-from fabricbench.analysis.isolation import is_solo
-from fabricbench.analysis.measured import has_fabric
+from fabricbench.analysis.comparison.isolation import is_solo
+from fabricbench.analysis.record.run_spec import has_fabric
+from fabricbench.analysis.summary.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.figures import theme
 from fabricbench.figures.figure import BANDWIDTH, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.metrics import BUS_BANDWIDTH, IDEAL_SHARE
-from fabricbench.results.rows import ResultRow
+from fabricbench.results.result_rows import ResultRow
 from fabricbench.results.sizes import shown_bytes, size_title
 from fabricbench.words import counted, data_size
 

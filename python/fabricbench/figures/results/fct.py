@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
-from fabricbench.figures.chunks.times import fct_ps_of
-from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.cumulative_distribution import MAX_POINTS, cdf_points
 from fabricbench.figures.figure import FCT, Figure
 from fabricbench.figures.plot import Plot
+from fabricbench.figures.results.completion_times import fct_ps_of
 from fabricbench.figures.scales import TimeScale, time_scale
-from fabricbench.figures.subject import Subject
-from fabricbench.results.rows import ResultRow
+from fabricbench.figures.trial_data import Subject
+from fabricbench.results.result_rows import ResultRow
 
 MAX_CURVES = 24
 _PS_PER_MS = 10**9

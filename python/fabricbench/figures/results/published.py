@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from fabricbench.figures import theme
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.results.compared import metric_axis, value_text
+from fabricbench.figures.results.compared_trials import metric_axis, value_text
 from fabricbench.metrics import Metric
 from fabricbench.words import data_size
 

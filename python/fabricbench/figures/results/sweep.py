@@ -11,9 +11,9 @@ from plotly.subplots import make_subplots
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SWEEP, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.subject import Subject
+from fabricbench.figures.trial_data import Subject
 from fabricbench.metrics import Metric
-from fabricbench.results.sweep import Grid, Panel, Point, Sweep, sweeps
+from fabricbench.results.studies.sweep import Grid, Panel, Point, Sweep, sweeps
 from fabricbench.words import counted
 
 _PANELS_MAX = 12

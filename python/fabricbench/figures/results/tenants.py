@@ -3,43 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
-from fabricbench.figures.chunks.times import fct_ps_of
-from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.cumulative_distribution import MAX_POINTS, cdf_points
 from fabricbench.figures.figure import TENANTS, Figure
 from fabricbench.figures.plot import Plot
+from fabricbench.figures.results.completion_times import MAX_JOBS, TenantSample
 from fabricbench.figures.scales import TimeScale, time_scale
-from fabricbench.metrics import BUS_BANDWIDTH
-from fabricbench.results.alone import Alone
-from fabricbench.results.rows import ResultRow
-from fabricbench.results.seeds import KeptRow
-
-MAX_JOBS = 16
-
-
-@dataclass(frozen=True)
-class TenantSample:
-    """One job among others and alone.
-
-    Attributes:
-        job: Its name.
-        beside_gb_per_s: Bus bandwidth among others [GB/s]; `None` if incomplete.
-        alone_gb_per_s: The same alone.
-        beside_fct_ps: Flow completion time of each complete chunk among others [ps].
-        alone_fct_ps: The same alone.
-    """
-
-    job: str
-    beside_gb_per_s: float | None
-    alone_gb_per_s: float | None
-    beside_fct_ps: pl.Series
-    alone_fct_ps: pl.Series
+from fabricbench.results.isolation_by_seed import KeptRow
 
 
 def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
@@ -171,34 +146,6 @@ def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
     return Plot(
         figure,
         "Each point is an iteration, which has a seed of its own. Boxes are quartiles, interpolated.",
-    )
-
-
-def tenant_samples(rows: Sequence[ResultRow]) -> list[TenantSample]:
-    """Return the jobs of one trial that were also run alone; the focused trial if it has any.
-
-    Raises:
-        StoreError: A table of a trial cannot be read.
-    """
-    shared_rows = [row for row in rows if row.alone]
-    focus = [row for row in shared_rows if row.is_focus] or [
-        row for row in shared_rows if row.trial is shared_rows[0].trial
-    ]
-    if not focus:
-        return []
-    shown = focus[:MAX_JOBS]
-    fct_ps = fct_ps_of(shown[0].trial.tables, {row.summary.key: row.job_spec for row in shown})
-    return [_sample(row, row.alone, fct_ps[row.summary.key]) for row in shown if row.alone]
-
-
-def _sample(row: ResultRow, alone: Alone, fct_ps: pl.Series) -> TenantSample:
-    key, spec = row.summary.key, alone.trial.facts.run_spec["jobs"][0]
-    return TenantSample(
-        row.report.job_name,
-        row.summary.value(BUS_BANDWIDTH.name),
-        alone.summary.value(BUS_BANDWIDTH.name),
-        fct_ps.drop_nulls(),
-        fct_ps_of(alone.trial.tables, {key: spec})[key].drop_nulls(),
     )
 
 

@@ -14,7 +14,7 @@ from fabricbench.figures import theme
 from fabricbench.figures.figure import TWIN, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.metrics import BUS_BANDWIDTH
-from fabricbench.results.rows import ResultRow
+from fabricbench.results.result_rows import ResultRow
 from fabricbench.results.sizes import shown_bytes, size_title
 from fabricbench.words import data_size
 

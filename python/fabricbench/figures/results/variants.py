@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from fabricbench.figures import theme
 from fabricbench.figures.figure import VARIANTS, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.subject import Subject
+from fabricbench.figures.trial_data import Subject
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import VariantResult, VersusRow, versus_rows
 

@@ -10,7 +10,7 @@ import polars as pl
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.samples.thinning import between_stretches, evenly, with_stretches
+from fabricbench.figures.samples.downsampling import between_stretches, evenly, with_stretches
 from fabricbench.figures.scales import TimeScale, time_text
 
 MAX_PAUSE_LINES = 8

@@ -8,11 +8,11 @@ from typing import Final
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.analysis.connections import SAMPLED, ConnectionResult
+from fabricbench.analysis.summary.tcp_connections import SAMPLED, ConnectionResult
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.samples.thinning import evenly
+from fabricbench.figures.samples.downsampling import evenly
 from fabricbench.figures.scales import TimeScale
 
 MAX_JOBS = 8

@@ -7,7 +7,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.analysis.rates import sampled_use
+from fabricbench.analysis.links.utilisation import sampled_use
 from fabricbench.figures import theme
 from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.links.layout import natural_key

@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fabricbench.hosts.agent.facts import SYS_RDMA, Interface, interface_of, program_output, text
+from fabricbench.hosts.agent.host_facts import SYS_RDMA, Interface, interface_of, program_output, text
 
 ROCE_PORT: Final = 4791
 """UDP port of RoCEv2 (IBTA annex A17)."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from fabricbench.counters import Counter, look_up
-from fabricbench.hosts.agent.facts import SYS_RDMA, Interface, number, program_output, text
+from fabricbench.hosts.agent.host_facts import SYS_RDMA, Interface, number, program_output, text
 
 COUNTERS_MAX: Final = 4_000
 """Most counters of a host; adapters have hundreds."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from fabricbench.hosts.addresses import Address
 from fabricbench.hosts.agent.data_plane import DataPlane
 from fabricbench.hosts.agent.session import Policy, Session
-from fabricbench.hosts.calls import bind, server_credentials
 from fabricbench.hosts.certificates import AgentFolder, Identity
+from fabricbench.hosts.channels import bind, server_credentials
 from fabricbench.hosts.protocol import OPTIONS, RefusedError
 
 if TYPE_CHECKING:

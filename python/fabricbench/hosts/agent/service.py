@@ -12,10 +12,10 @@ import grpc
 
 from fabricbench.hosts.agent.checks import host_checks
 from fabricbench.hosts.agent.counters import Snapshot
-from fabricbench.hosts.agent.facts import host_facts
+from fabricbench.hosts.agent.host_facts import host_facts
 from fabricbench.hosts.agent.session import Order, Session
-from fabricbench.hosts.calls import abort
 from fabricbench.hosts.certificates import CONTROLLER
+from fabricbench.hosts.channels import abort
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.proto import agent_pb2_grpc
 from fabricbench.hosts.protocol import PIECE_BYTES, PROTOCOL, PROTOCOL_KEY, RefusedError

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fabricbench.hosts.agent.counters import Snapshot, snapshot
 from fabricbench.hosts.agent.data_plane import DataPlane, HostRun
-from fabricbench.hosts.agent.facts import Interface, interface_of
+from fabricbench.hosts.agent.host_facts import Interface, interface_of
 from fabricbench.hosts.protocol import HOSTS_MAX, LEASE_S, RELEASE_S, RefusedError
 
 RUN_BYTES: Final = 16

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from fabricbench.hosts.certificates import Identity
+from fabricbench.hosts.control.agent_client import Collected, RemoteAgent
 from fabricbench.hosts.control.clocks import ClockOffset, ClockRun
 from fabricbench.hosts.control.hosts_file import Host
-from fabricbench.hosts.control.remote import Collected, RemoteAgent
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.protocol import (
     HEARTBEAT_MAX_S,

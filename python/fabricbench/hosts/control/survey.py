@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from fabricbench import __version__
 from fabricbench.hosts.certificates import Authority, Identity
+from fabricbench.hosts.control.agent_client import RemoteAgent
 from fabricbench.hosts.control.clocks import ClockOffset
 from fabricbench.hosts.control.hosts_file import Host, Hosts, load_hosts
-from fabricbench.hosts.control.remote import RemoteAgent
 from fabricbench.hosts.proto import agent_pb2 as pb
 from fabricbench.hosts.protocol import RefusedError
 

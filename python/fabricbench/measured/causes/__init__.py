@@ -1,4 +1,4 @@
-"""Rules that name causes of a measurement, by kind of cause; `fabricbench.measured.suspects` orders them.
+"""Rules that name causes of a measurement, by kind of cause; `causes.ranking` orders them.
 
 `runs`: whether the network was measured; `libraries`: choices of NCCL and MPI; `adapters`: number and rate;
 `hosts`: the path between memory and adapter, and MTU; `pairs`: tests of a pair of hosts; `settings`: runs

@@ -11,12 +11,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fabricbench.measured.causes.evidence import each_adapter, each_adapter_at_most, fallen, is_near, reached
-from fabricbench.measured.examined import GOOD, Examined
-from fabricbench.measured.nccl_debug import DebugFacts, adapter_names
-from fabricbench.measured.nccl_hardware import PortRate, slower_ports
-from fabricbench.measured.rates import LINE_RATES
-from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
+from fabricbench.measured.causes.evidence import (
+    CERTAIN,
+    LIKELY,
+    POSSIBLE,
+    Suspect,
+    each_adapter,
+    each_adapter_at_most,
+    fallen,
+    is_near,
+    reached,
+)
+from fabricbench.measured.nccl_logs.debug_facts import DebugFacts, adapter_names
+from fabricbench.measured.nccl_logs.hardware import LINE_RATES, PortRate, slower_ports
+from fabricbench.measured.rule_input import GOOD, Examined
 
 _NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
 """End of the name of one adapter, such as `mlx5_0` or `mlx5_0:1`; the name of a kind, `mlx5`, lacks it."""

@@ -13,23 +13,25 @@ from statistics import median
 
 from fabricbench.measured.causes.evidence import (
     FALL_MIN,
+    LIKELY,
+    POSSIBLE,
     UNEVEN,
+    Suspect,
     curve,
     fallen,
     measure_larger,
     reached,
     tool,
 )
-from fabricbench.measured.examined import GOOD, LARGE_BYTES, Examined, Point
-from fabricbench.measured.runs import described
-from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
-from fabricbench.measured.switch_causes import (
+from fabricbench.measured.causes.switch_counters import (
     CONGESTION,
     READS_THEM,
     congestion_denied,
     congestion_evidence,
     uplink_spread,
 )
+from fabricbench.measured.rule_input import GOOD, LARGE_BYTES, Examined, Point
+from fabricbench.measured.runs import described
 
 _SCATTERED, _SCATTERED_MOST = 1.3, 1.5
 """Ratios of both placements above which they scatter: at two sizes or more, and at one of these."""

@@ -3,15 +3,21 @@
 `reached` is the line with the fraction of the target; `curve` is bandwidth by size and `fallen` a fall in it;
 `each_adapter`, `each_adapter_at_most` and `is_near` are for limits of an adapter; `tool`, `is_mpi` and
 `measure_larger` are for the tool of the measurement.
+
+`Suspect`: a possible cause of a measurement, with its confidence, evidence and test.
+
+`certain`: a line of the file states it. `likely`: a line and a ratio support it. `possible`: only a ratio
+supports it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from fabricbench.measured.examined import Examined
+from fabricbench.measured.rule_input import Examined
 
 _TOOLS: Final = (("osu_", "osu"), ("imb-", "imb"), ("inspector-", "inspector"))
 _LARGER: Final[Mapping[str, str]] = {
@@ -103,3 +109,33 @@ def fallen(case: Examined) -> str:
     if last[0] > best[0] >= FALL_MIN and last[1] < _FALLEN * best[1]:
         return f"{best[1]:.4g} GB/s at {best[0]} B, {last[1]:.4g} GB/s at {last[0]} B"
     return ""
+
+
+CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
+CONFIDENCE: Final[Mapping[int, str]] = {CERTAIN: "certain", LIKELY: "likely", POSSIBLE: "possible"}
+AS_EXPECTED: Final = "as-expected"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A possible cause of a measurement.
+
+    Attributes:
+        cause: Its name.
+        sentence: Description.
+        confidence: `CERTAIN`, `LIKELY` or `POSSIBLE`.
+        evidence: Lines and numbers that support it.
+        tells: Test or counter that separates it from other causes.
+        explains: Fraction of the missing bandwidth that it explains, 0 to 1; none if unknown.
+        is_guess: Whether its only evidence is a ratio; a line of the file may rule it out.
+        adds_to: Causes that it adds to: it is shown right after the first of them.
+    """
+
+    cause: str
+    sentence: str
+    confidence: int
+    evidence: Sequence[str]
+    tells: str
+    explains: float | None = None
+    is_guess: bool = False
+    adds_to: Sequence[str] = ()

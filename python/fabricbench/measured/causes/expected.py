@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricbench.measured.causes.curves import is_half_slow, is_uneven, repeated, scattered
-from fabricbench.measured.causes.evidence import fallen, is_mpi, reached
+from fabricbench.measured.causes.evidence import (
+    AS_EXPECTED,
+    CERTAIN,
+    LIKELY,
+    POSSIBLE,
+    Suspect,
+    fallen,
+    is_mpi,
+    reached,
+)
 from fabricbench.measured.causes.hosts import mtu_limit
-from fabricbench.measured.examined import GOOD, Examined
-from fabricbench.measured.suspect import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
+from fabricbench.measured.rule_input import GOOD, Examined
 
 _MPI_TEST = (
     "`ib_write_bw` between the same hosts: line rate there means MPI (`ucx_info -d`, UCX_LOG_LEVEL=info, "

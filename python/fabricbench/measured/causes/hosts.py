@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from fabricbench.measured.causes.evidence import (
     FALL_MIN,
+    LIKELY,
+    POSSIBLE,
+    Suspect,
     each_adapter,
     each_adapter_at_most,
     fallen,
@@ -18,11 +21,9 @@ from fabricbench.measured.causes.evidence import (
     tool,
 )
 from fabricbench.measured.causes.settings import MTU, comparison
-from fabricbench.measured.examined import ETHERNET_HEADERS, GOOD, Examined
-from fabricbench.measured.nccl_hardware import PcieLink, slower_ports
-from fabricbench.measured.nccl_rails import DISTANCES
-from fabricbench.measured.rates import LINE_RATES, PCIE
-from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
+from fabricbench.measured.nccl_logs.hardware import LINE_RATES, PCIE, PcieLink, slower_ports
+from fabricbench.measured.nccl_logs.rails import DISTANCES
+from fabricbench.measured.rule_input import ETHERNET_HEADERS, GOOD, Examined
 
 _LARGE_PACKETS = 1.13
 """Ratio of the payload rate of PCIe writes of 256 B to that of 128 B."""

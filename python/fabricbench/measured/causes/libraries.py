@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fabricbench.measured.causes.evidence import is_mpi, reached
-from fabricbench.measured.examined import GOOD, Examined
-from fabricbench.measured.line import Seen
-from fabricbench.measured.suspect import CERTAIN, LIKELY, POSSIBLE, Suspect
+from fabricbench.measured.causes.evidence import CERTAIN, LIKELY, POSSIBLE, Suspect, is_mpi, reached
+from fabricbench.measured.file_text.line import Seen
+from fabricbench.measured.rule_input import GOOD, Examined
 
 
 def sockets(case: Examined) -> Iterator[Suspect]:

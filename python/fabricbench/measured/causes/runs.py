@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fabricbench.measured.examined import Examined
-from fabricbench.measured.line import Seen
-from fabricbench.measured.suspect import CERTAIN, Suspect
+from fabricbench.measured.causes.evidence import CERTAIN, Suspect
+from fabricbench.measured.file_text.line import Seen
+from fabricbench.measured.rule_input import Examined
 
 
 def wrong_values(case: Examined) -> Iterator[Suspect]:

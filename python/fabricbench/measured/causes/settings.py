@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from fabricbench.measured.causes.evidence import FALL_MIN, RATE_MIN, UNEVEN
-from fabricbench.measured.examined import Examined
+from fabricbench.measured.causes.evidence import FALL_MIN, LIKELY, POSSIBLE, RATE_MIN, UNEVEN, Suspect
+from fabricbench.measured.rule_input import Examined
 from fabricbench.measured.runs import COMPUTED, described
-from fabricbench.measured.suspect import LIKELY, POSSIBLE, Suspect
 
 QUEUE_PAIRS, RDMA_CM, MTU = "queue pairs", "rdma_cm qps", "mtu"
 MEMORY: Final = ("memory", "buffers")

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any, Final
 
 from fabricbench.counters import find
-from fabricbench.measured.line import Line
+from fabricbench.measured.file_text.document import Document, shown
+from fabricbench.measured.file_text.line import Line
 from fabricbench.measured.switches.model import HINT, Reading
-from fabricbench.measured.text import Document, shown
 
 ETHTOOL, RDMA, FILES = "ethtool -S", "rdma statistic", "hw_counters"
 """Forms, by the command or folder that gives them."""

@@ -16,7 +16,7 @@ from typing import Final
 
 from fabricbench.counters import Counter, find
 from fabricbench.measured.errors import MeasuredError
-from fabricbench.measured.text import Document, shown
+from fabricbench.measured.file_text.document import Document, shown
 from fabricbench.words import one_line
 
 Value = int | float | None

@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any, Final
 
 from fabricbench.counters import counters
+from fabricbench.measured.file_text.document import Document
 from fabricbench.measured.switches.model import HINT, Reading, definition, line_of
-from fabricbench.measured.text import Document
 
 _DEPTH_MAX: Final = 60
 _SOURCES_DEPTH: Final = 3

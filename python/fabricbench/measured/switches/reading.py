@@ -6,10 +6,10 @@ import re
 from typing import Any, Final
 
 from fabricbench.measured.errors import MeasuredError
-from fabricbench.measured.json_text import documents
-from fabricbench.measured.switches import foreign, host_text, openconfig, sonic_json, sonic_text
+from fabricbench.measured.file_text.document import Document
+from fabricbench.measured.file_text.json_fields import documents
+from fabricbench.measured.switches import host_text, openconfig, sonic_json, sonic_text, unsupported_tables
 from fabricbench.measured.switches.model import HINT, Reading
-from fabricbench.measured.text import Document
 
 MAX_FILE_BYTES: Final = 64 << 20
 """Most bytes of a file: a dump of COUNTERS_DB has some 2 KB for each queue."""
@@ -41,11 +41,11 @@ def read(name: str, data: bytes) -> Reading:
     has_table = not is_json and sonic_text.has_table(document)
     if begin is None or has_table or openconfig.has_flat(document):
         reading = _text(document)
-        foreign_format = foreign.of_text(document)
+        foreign_format = unsupported_tables.of_text(document)
     else:
         above = document.text[: begin.start()].strip().rpartition("\n")[2]
         document, values = _documents(document, begin.start())
-        foreign_format = foreign.of_json(values)
+        foreign_format = unsupported_tables.of_json(values)
         reading = (
             sonic_json.read(document, values, above)
             or host_text.read_json(document, values)

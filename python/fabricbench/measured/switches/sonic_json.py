@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fabricbench.measured.file_text.document import Document, shown
 from fabricbench.measured.switches.model import Reading
 from fabricbench.measured.switches.sonic_text import cleared_at, port_counter, queue_place
-from fabricbench.measured.text import Document, shown
 
 _MAP: Final = re.compile(r"COUNTERS_(\w+)_NAME_MAP")
 _TYPES: Final = "COUNTERS_QUEUE_TYPE_MAP"

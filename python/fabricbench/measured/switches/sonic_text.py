@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fabricbench.measured.line import Line
+from fabricbench.measured.file_text.document import Document, shown
+from fabricbench.measured.file_text.line import Line
 from fabricbench.measured.switches.model import HINT, Reading, definition
-from fabricbench.measured.text import Document, shown
 
 _RULE: Final = re.compile(r" *-{2,}(?: +-{2,})* *")
 _PROMPT: Final = re.compile(r"(?:\(\S+\)\s*)?[\w.-]+@([\w.-]{1,63}):[^#$]{0,200}[#$](?: .*)?")

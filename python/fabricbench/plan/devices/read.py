@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from fabricbench.plan.devices import containerlab, nccl_topology, sonic
+from fabricbench.plan.devices import containerlab, nccl_topology
 from fabricbench.plan.devices.fragment import Fragment
 from fabricbench.plan.devices.json_text import text_of
-from fabricbench.plan.devices.redis_dump import configuration_of
-from fabricbench.plan.devices.sonic import Carried
-from fabricbench.plan.devices.sonic_ports import Sonic
+from fabricbench.plan.devices.sonic_config import conversion
+from fabricbench.plan.devices.sonic_config.config_db import Sonic
+from fabricbench.plan.devices.sonic_config.conversion import Carried
+from fabricbench.plan.devices.sonic_config.redis_dump import configuration_of
 
 SONIC: Final = "sonic"
 CONTAINERLAB: Final = "containerlab"
@@ -49,7 +50,7 @@ def read_device(content: bytes, source: str, asked: Asked) -> Fragment:
     kind = asked.format or _kind(content)
     if kind == SONIC:
         carried = Carried(asked.priority, asked.data_dscp, asked.cnp_dscp)
-        return sonic.fragment_of(Sonic(configuration_of(content, source)), carried)
+        return conversion.fragment_of(Sonic(configuration_of(content, source)), carried)
     text = text_of(content, source)
     if kind == CONTAINERLAB:
         return containerlab.fragment_of(text, source)

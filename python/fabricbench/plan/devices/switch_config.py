@@ -10,17 +10,15 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.devices.fragment import Fragment, value_text
 from fabricbench.plan.devices.json_text import content_of
-from fabricbench.plan.devices.redis_dump import configuration_of
-from fabricbench.plan.devices.sonic import FIELDS, Carried, fragment_of
-from fabricbench.plan.devices.sonic_ports import Sonic
-from fabricbench.plan.devices.sonic_tables import DSCP_MAX, PRIORITIES
+from fabricbench.plan.devices.sonic_config.config_db import Sonic
+from fabricbench.plan.devices.sonic_config.conversion import FIELDS, Carried, fragment_of
+from fabricbench.plan.devices.sonic_config.redis_dump import configuration_of
+from fabricbench.plan.devices.sonic_config.tables import DSCP_MAX, PRIORITIES
 from fabricbench.plan.devices.switch_values import (
     CONFIG,
     SETTINGS,
@@ -34,95 +32,18 @@ from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.document.shipped import NO_FILE
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
-from fabricbench.plan.fields.base import ShortModel
+from fabricbench.plan.fabric.switches.model import FILES_MAX, config_files
 from fabricbench.words import close_match_hint, counted, one_line
 
 _NAME: Final = ".".join(map(str, CONFIG))
 _LOSSLESS: Final = "fabric.switch.pfc.priorities"
 """Field that must be equal for all switches: a switch must obey the pauses of its neighbours."""
-FILES_MAX: Final = 256
 _SHOWN: Final = 4
-NAME_LENGTH_MAX: Final = 4096
 _IP_BYTES: Final = 20 + 8 + 12 + 16 + 4
 """Bytes of a first packet of RoCEv2 without payload: IPv4, UDP, BTH, RETH and ICRC [bytes]."""
 _MTU, _RATE = 4096, "400Gbps"
 """Defaults of `transport.mtu` and of the rates of links."""
 _LINKS: Final = frozenset({"host_link", "fabric_link", "core_link", "link"})
-
-Dscp = Annotated[int, Field(ge=0, le=DSCP_MAX)]
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= NAME_LENGTH_MAX
-
-
-def _files(value: object) -> Any:
-    """Check the name of a file, a list of names, or names by their switches."""
-    names: Any = [value] if isinstance(value, str) else value
-    if isinstance(names, dict) and all(map(_is_name, names)):
-        names = list(names.values())
-    if isinstance(names, list | tuple) and 0 < len(names) <= FILES_MAX and all(map(_is_name, names)):
-        return value if isinstance(value, dict) else tuple(names)
-    actual = f"a list of {len(names)}" if isinstance(value, list) else units.describe(value)
-    allowed = f"the name of a file or folder, a list of up to {FILES_MAX}, or `{{leaf*: FILE, spine*: FILE}}`"
-    raise units.UnitError(actual, allowed)
-
-
-class SwitchConfig(ShortModel):
-    """Configuration of the switches: a file of SONiC, or a mapping."""
-
-    short_key = "file"
-
-    file: Annotated[
-        Any,
-        BeforeValidator(_files),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "string", "minLength": 1},
-                    {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
-                    {
-                        "type": "object",
-                        "additionalProperties": {"type": "string", "minLength": 1},
-                        "minProperties": 1,
-                    },
-                ]
-            }
-        ),
-    ] = Field(
-        description=(
-            "`config_db.json` of SONiC, a file next to the plan that holds for every switch; one for each, "
-            "as `{leaf0: a.json, leaf*: b.json, spine*: c.json}`, or a folder with `NAME.json` of each; "
-            "or a list of those of several switches, which have to come to the same."
-        ),
-    )
-    data_dscp: Dscp | None = Field(
-        default=None,
-        description=(
-            "DSCP of RDMA data [0 to 63], whose traffic class in the file becomes "
-            "`transport.priorities.data`. Default: the priority that the plan writes, or the file pauses."
-        ),
-    )
-    cnp_dscp: Dscp | None = Field(
-        default=None, description="The same of CNPs [0 to 63]. Default: `transport.priorities.cnp`."
-    )
-    sha256: str | None = Field(default=None, description="In a record: digest of each file that was read.")
-    values: dict[str, Any] | None = Field(
-        default=None,
-        description=(
-            "In a record: what the file gave, by the dotted paths of fields; the file is not read then."
-        ),
-    )
-    others: dict[str, Any] | None = Field(
-        default=None,
-        description="In a record: what each file gave, by the names of switches, if they differ.",
-    )
-    not_modelled: Annotated[tuple[str, ...], Field(strict=False)] = Field(
-        default=(), description="In a record: what of the file is not modelled."
-    )
-    differs: Annotated[tuple[str, ...], Field(strict=False)] = Field(
-        default=(), description="In a record: what the plan has in another way than the file."
-    )
 
 
 @dataclass(frozen=True)
@@ -175,7 +96,7 @@ class Configurations:
             else {"file": config_value}
         )
         try:
-            files = _files(config.get("file"))
+            files = config_files(config.get("file"))
         except units.UnitError:
             return Configured(document)  # the check of the fields reports any other value
         if isinstance(config.get("values"), dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fabricbench.plan.devices.sonic import LOSSY_ALPHA, POOLS
+from fabricbench.plan.devices.sonic_config.conversion import LOSSY_ALPHA, POOLS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.document.overrides import Written, put
 from fabricbench.plan.errors import FieldPath, Place, PlanError

@@ -100,7 +100,7 @@ def _replaced(
         child, path = _replaced(node[index], parts[1:], written, (*parent_path, index))
         return [*node[:index], child, *node[index + 1 :]], path
     if isinstance(node, str) and parent_path:
-        from fabricbench.plan.meanings import named_mapping
+        from fabricbench.plan.document.short_names import named_mapping
 
         full_form = named_mapping(parent_path, node)
         node = node if full_form is None else full_form

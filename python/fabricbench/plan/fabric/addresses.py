@@ -1,25 +1,19 @@
 """Addresses of host ports: IPv4 subnets or a list, gateways, MAC addresses, VLAN."""
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from fabricbench.plan._run_spec import LIMITS, AddressSpec, Ipv4Spec
-from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import PlanModel, shown
 from fabricbench.plan.fields.quantities import limits_of
 from fabricbench.units import UnitError, describe
-
-if TYPE_CHECKING:
-    from fabricbench.plan.model import Plan
 
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4: Final = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _MAC: Final = r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}"
 _PREFIX_LIMITS: Final = LIMITS["SubnetsIpv4Spec.prefix"]
-_PATH: Final[FieldPath] = ("fabric", "addresses")
 
 
 def parse_ipv4(value: object) -> str:
@@ -165,22 +159,3 @@ class Addresses(PlanModel):
             "each": each,
             "gateway": gateway,
         }
-
-
-def check_addresses(plan: "Plan") -> Iterator[FieldProblem]:
-    """Check that the fields of addresses are consistent."""
-    addresses = plan.fabric.addresses
-    if addresses is None:
-        return
-    if addresses.subnet is not None and addresses.ips is not None:
-        yield FieldProblem((*_PATH, "ips"), "`ips` and `subnet`", "one of the two")
-    requirements = {
-        "subnet_per": (addresses.subnet_per, addresses.subnet, "`subnet`"),
-        "prefix": (addresses.prefix, addresses.ips, "`ips`"),
-        "gateway": (addresses.gateway, addresses.subnet or addresses.ips, "`subnet` or `ips`"),
-    }
-    for name, (value, required_field, required_name) in requirements.items():
-        if value is not None and required_field is None:
-            yield FieldProblem(
-                (*_PATH, name), f"`{name}` without {required_name}", f"{required_name} with it"
-            )

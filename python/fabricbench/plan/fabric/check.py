@@ -7,21 +7,100 @@ from fabricbench import units
 from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, FieldProblem
-from fabricbench.plan.fabric.addresses import check_addresses
-from fabricbench.plan.fabric.colours import Marker, check_markers
-from fabricbench.plan.fabric.custom import Custom, check_custom
-from fabricbench.plan.fabric.ecn import Ecn, check_ecn
+from fabricbench.plan.fabric.custom_topology import Custom, check_custom
 from fabricbench.plan.fabric.failures import check_failures
-from fabricbench.plan.fabric.link_layer import check_link_layer
 from fabricbench.plan.fabric.model import Fabric
 from fabricbench.plan.fabric.nic import Nic
-from fabricbench.plan.fabric.pfc import Pfc, check_pfc
 from fabricbench.plan.fabric.pins import check_pinned_steps
-from fabricbench.plan.fabric.pools import Pool, check_chips, check_pools
-from fabricbench.plan.fabric.scheduled import check_scheduled
+from fabricbench.plan.fabric.switches.check import check_chips, check_markers, check_pools, check_scheduled
+from fabricbench.plan.fabric.switches.colours import Marker
+from fabricbench.plan.fabric.switches.ecn import Ecn, check_ecn
+from fabricbench.plan.fabric.switches.pfc import Pfc, check_pfc
+from fabricbench.plan.fabric.switches.pools import Pool
 from fabricbench.plan.fabric.topology import RailOptimised, RailPods
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.model import Plan
+from fabricbench.plan.transport.model import Dscp
+
+
+def check_link_layer(plan: "Plan") -> Iterator[FieldProblem]:
+    """Yield the settings of Ethernet that InfiniBand does not have, or not in the model."""
+    if plan.fabric.link_layer is None:
+        return
+    switch, fabric = plan.fabric.switch, plan.fabric
+    settings: dict[FieldPath, tuple[bool, str, str]] = {
+        ("fabric", "switch", "pfc"): (switch.pfc is not None, "PFC", "credits keep InfiniBand lossless"),
+        ("fabric", "switch", "ecn"): (
+            switch.ecn is not None,
+            "ECN",
+            "InfiniBand has no marks in an IP header",
+        ),
+        ("fabric", "switch", "markers"): (
+            bool(switch.markers),
+            "markers",
+            "InfiniBand has no drop precedence",
+        ),
+        ("fabric", "switch", "scheduled"): (
+            switch.scheduled is not None,
+            "scheduled switches",
+            "their cells and credits are not those of InfiniBand",
+        ),
+        ("fabric", "switch", "buffer", "release"): (
+            switch.buffer.release is not None,
+            "`release`",
+            "a receive buffer is granted again when the frame is out",
+        ),
+        ("fabric", "switch", "buffer", "pipeline"): (
+            switch.buffer.pipeline_ps > 0,
+            "`pipeline`",
+            "a receive buffer is granted again when the frame is out",
+        ),
+        ("fabric", "nic", "pause_response"): (
+            fabric.nic.pause_response_ps > 0,
+            "a response to thresholds",
+            "InfiniBand has no pause frames",
+        ),
+        ("fabric", "nic", "pause_reaction"): (
+            fabric.nic.pause_reaction_ps is not None,
+            "a reaction to pauses",
+            "InfiniBand has no pause frames",
+        ),
+        ("tcp",): (bool(plan.tcp), "TCP", "its frames are those of Ethernet"),
+        ("fabric", "failures"): (
+            bool(fabric.failures),
+            "failures",
+            "InfiniBand links do not fail in this model",
+        ),
+        ("fabric", "addresses"): (
+            fabric.addresses is not None,
+            "addresses of IP and Ethernet",
+            "InfiniBand ports have local identifiers",
+        ),
+        ("transport", "dscp"): (
+            plan.transport.dscp != Dscp(),
+            "code points of IP",
+            "InfiniBand has service levels: those of `transport.priorities`",
+        ),
+        ("transport", "port_mtu"): (
+            plan.transport.port_mtu_bytes is not None,
+            "an Ethernet MTU",
+            "write `transport.mtu`",
+        ),
+        ("transport", "rate_control"): (
+            plan.transport.rate_control is not None,
+            "rate control",
+            "rate control is modelled for RoCEv2 alone",
+        ),
+    }
+    for path, (is_set, name, hint) in settings.items():
+        if is_set:
+            yield FieldProblem(
+                path, f"{name} with `link_layer: infiniband`", "none, or `link_layer: ethernet`", hint
+            )
+
+
+_PATH: Final[FieldPath] = ("fabric", "addresses")
+
 
 CABLES_MAX: Final = 1 << 24
 """Most cables of a fabric."""
@@ -169,3 +248,22 @@ def _check_clocks(plan: Plan) -> Iterator[FieldProblem]:
     if plan.fabric.switch.forwarding == "cut-through":
         hint = "frames would leave a switch faster than they come in"
         yield FieldProblem(path, "clocks with cut-through switches", "none, or store-and-forward", hint)
+
+
+def check_addresses(plan: "Plan") -> Iterator[FieldProblem]:
+    """Check that the fields of addresses are consistent."""
+    addresses = plan.fabric.addresses
+    if addresses is None:
+        return
+    if addresses.subnet is not None and addresses.ips is not None:
+        yield FieldProblem((*_PATH, "ips"), "`ips` and `subnet`", "one of the two")
+    requirements = {
+        "subnet_per": (addresses.subnet_per, addresses.subnet, "`subnet`"),
+        "prefix": (addresses.prefix, addresses.ips, "`ips`"),
+        "gateway": (addresses.gateway, addresses.subnet or addresses.ips, "`subnet` or `ips`"),
+    }
+    for name, (value, required_field, required_name) in requirements.items():
+        if value is not None and required_field is None:
+            yield FieldProblem(
+                (*_PATH, name), f"`{name}` without {required_name}", f"{required_name} with it"
+            )

@@ -1,18 +1,12 @@
 """Link layer: Ethernet, or InfiniBand with its credits and the latencies of its switches and adapters."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from fabricbench.plan._run_spec import LinkLayerSpec
-from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Size, Time
-from fabricbench.plan.transport.model import Dscp
-
-if TYPE_CHECKING:
-    from fabricbench.plan.model import Plan
 
 _DEFAULTS: Final[dict[str, dict[str, str]]] = {
     "switch": {"forwarding": "cut-through", "pipeline_latency": "130ns"},
@@ -79,79 +73,3 @@ def with_infiniband_defaults(fabric: Any) -> Any:
         if isinstance(section, dict):
             filled[name] = defaults | section
     return filled
-
-
-def check_link_layer(plan: "Plan") -> Iterator[FieldProblem]:
-    """Yield the settings of Ethernet that InfiniBand does not have, or not in the model."""
-    if plan.fabric.link_layer is None:
-        return
-    switch, fabric = plan.fabric.switch, plan.fabric
-    settings: dict[FieldPath, tuple[bool, str, str]] = {
-        ("fabric", "switch", "pfc"): (switch.pfc is not None, "PFC", "credits keep InfiniBand lossless"),
-        ("fabric", "switch", "ecn"): (
-            switch.ecn is not None,
-            "ECN",
-            "InfiniBand has no marks in an IP header",
-        ),
-        ("fabric", "switch", "markers"): (
-            bool(switch.markers),
-            "markers",
-            "InfiniBand has no drop precedence",
-        ),
-        ("fabric", "switch", "scheduled"): (
-            switch.scheduled is not None,
-            "scheduled switches",
-            "their cells and credits are not those of InfiniBand",
-        ),
-        ("fabric", "switch", "buffer", "release"): (
-            switch.buffer.release is not None,
-            "`release`",
-            "a receive buffer is granted again when the frame is out",
-        ),
-        ("fabric", "switch", "buffer", "pipeline"): (
-            switch.buffer.pipeline_ps > 0,
-            "`pipeline`",
-            "a receive buffer is granted again when the frame is out",
-        ),
-        ("fabric", "nic", "pause_response"): (
-            fabric.nic.pause_response_ps > 0,
-            "a response to thresholds",
-            "InfiniBand has no pause frames",
-        ),
-        ("fabric", "nic", "pause_reaction"): (
-            fabric.nic.pause_reaction_ps is not None,
-            "a reaction to pauses",
-            "InfiniBand has no pause frames",
-        ),
-        ("tcp",): (bool(plan.tcp), "TCP", "its frames are those of Ethernet"),
-        ("fabric", "failures"): (
-            bool(fabric.failures),
-            "failures",
-            "InfiniBand links do not fail in this model",
-        ),
-        ("fabric", "addresses"): (
-            fabric.addresses is not None,
-            "addresses of IP and Ethernet",
-            "InfiniBand ports have local identifiers",
-        ),
-        ("transport", "dscp"): (
-            plan.transport.dscp != Dscp(),
-            "code points of IP",
-            "InfiniBand has service levels: those of `transport.priorities`",
-        ),
-        ("transport", "port_mtu"): (
-            plan.transport.port_mtu_bytes is not None,
-            "an Ethernet MTU",
-            "write `transport.mtu`",
-        ),
-        ("transport", "rate_control"): (
-            plan.transport.rate_control is not None,
-            "rate control",
-            "rate control is modelled for RoCEv2 alone",
-        ),
-    }
-    for path, (is_set, name, hint) in settings.items():
-        if is_set:
-            yield FieldProblem(
-                path, f"{name} with `link_layer: infiniband`", "none, or `link_layer: ethernet`", hint
-            )

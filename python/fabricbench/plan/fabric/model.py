@@ -8,18 +8,18 @@ from pydantic import Field, model_validator
 from fabricbench.plan._run_spec import FabricSpec, PinSpec, SharedMemorySpec
 from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.fabric.addresses import Addresses
-from fabricbench.plan.fabric.balancing import LoadBalancing
 from fabricbench.plan.fabric.failures import Failure, LinkName
 from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
+from fabricbench.plan.fabric.load_balancing import LoadBalancing
 from fabricbench.plan.fabric.nic import Clocks, Nic
-from fabricbench.plan.fabric.pools import Chip
-from fabricbench.plan.fabric.switch import (
+from fabricbench.plan.fabric.switches.model import (
     SECTIONS,
     Switch,
     SwitchSections,
     SwitchSettings,
     with_switch_settings,
 )
+from fabricbench.plan.fabric.switches.pools import Chip
 from fabricbench.plan.fabric.topology import Topology
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Propagation, Rate, Time

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from fabricbench.plan._run_spec import PinSpec
 from fabricbench.plan.errors import FieldPath, FieldProblem
-from fabricbench.plan.fabric.balancing import Pin, Pinned
-from fabricbench.plan.fabric.flows import QueuePairIndex
+from fabricbench.plan.fabric.load_balancing import Pin, Pinned
+from fabricbench.plan.fabric.traffic_filters import QueuePairIndex
 from fabricbench.plan.model import Plan
 from fabricbench.words import close_match_hint
 

@@ -17,7 +17,7 @@ from fabricbench.plan._run_spec import (
     SingleSwitchTopologySpec,
 )
 from fabricbench.plan.fabric.cables import FabricLink, HostLink, ScaleUpLink
-from fabricbench.plan.fabric.custom import Custom
+from fabricbench.plan.fabric.custom_topology import Custom
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import Count

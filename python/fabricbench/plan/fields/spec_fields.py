@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fabricbench import units
 from fabricbench.plan.errors import FieldPath
+from fabricbench.plan.model import Plan
 from fabricbench.words import runs_of
 
 _NAMES: Final = {
@@ -115,3 +116,13 @@ def _list_text(name: str, values: Sequence[Any]) -> str:
 def _ranges(values: Sequence[int]) -> str:
     """Format numbers as a plan lists ranks: `0-3,8`."""
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs_of(values))
+
+
+def field_of(spec_field: str, plan: Plan) -> FieldPath:
+    """Return the field of the plan for a field of its run spec."""
+    path, rate_control = plan_path(spec_field), plan.transport.rate_control
+    if path[:2] == ("fabric", "failures") and path[2:]:
+        return (*path[:2], plan.fabric.failure_of(int(path[2])), *path[3:])
+    if path[:2] == ("transport", "rate_control") and rate_control is not None:
+        return (*path[:2], *rate_control.kinds, *path[2:]) if path[2:] else path
+    return (*path[:2], "infiniband", *path[2:]) if path[:2] == ("fabric", "link_layer") else path

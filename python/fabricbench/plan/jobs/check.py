@@ -2,17 +2,165 @@
 
 from collections.abc import Iterator
 
+from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, FieldProblem
 from fabricbench.plan.jobs import STORAGE
 from fabricbench.plan.jobs.check_storage import check_storage
+from fabricbench.plan.jobs.expand import tcp_hosts
 from fabricbench.plan.jobs.model import UNTIL_OTHERS_END, Job
-from fabricbench.plan.jobs.mpi import check_mpi
+from fabricbench.plan.jobs.mpi import OWN_BLOCK, ROOTED
 from fabricbench.plan.jobs.software import NONE, PRESETS
+from fabricbench.plan.jobs.tcp import Tcp
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_ranks
-from fabricbench.words import close_match_hint
+from fabricbench.words import close_match_hint, counted
+
+
+def _check_rate(plan: "Plan", tcp: Tcp, path: FieldPath) -> Iterator[FieldProblem]:
+    """Check the rate."""
+    port_bps = plan.fabric.topology.host_link.rate_bps
+    if tcp.rate_bps is not None and tcp.rate_bps > port_bps:
+        actual = f"{units.format_rate(tcp.rate_bps)}, more than a host's port has"
+        hint = "`rate: unlimited` sends as fast as congestion control allows"
+        yield FieldProblem((*path, "rate"), actual, f"at most {units.format_rate(port_bps)}", hint)
+
+
+def _check_priority(plan: "Plan", tcp: Tcp, path: FieldPath) -> Iterator[FieldProblem]:
+    """Check that the priority is lossy, and marked if and only if congestion control reacts to marks.
+
+    WRED drops frames that are not ECN-capable, in place of marks.
+    """
+    switch, data = plan.fabric.switch, plan.transport.priorities.data
+    priority_path = (*path, "priority")
+    lossless = (switch.pfc.priorities or (data,)) if switch.pfc else ()
+    if tcp.priority in lossless:
+        actual = f"priority {tcp.priority}, which PFC makes lossless"
+        hint = "TCP needs losses or marks to find its rate; the default of 0 is lossy"
+        yield FieldProblem(priority_path, actual, "a lossy priority", hint)
+        return
+    marking = [set_up.ecn for _, set_up in plan.fabric.set_ups if set_up.ecn]
+    markers_of_priority = [ecn for ecn in marking if tcp.priority in (ecn.priorities or (data,))]
+    is_marked = any(ecn.wred is None or ecn.wred.marks for ecn in markers_of_priority)
+    needs_marks, drops = tcp.congestion == "dctcp", all(ecn.wred for ecn in markers_of_priority)
+    if needs_marks and not is_marked:
+        actual = f"dctcp in priority {tcp.priority}, which no switch marks"
+        hint = f"`fabric.switch.ecn: {{preset: alibaba, priorities: [{data}, {tcp.priority}]}}` marks it"
+        yield FieldProblem((*path, "congestion"), actual, "dctcp in a priority of `ecn`", hint)
+    elif is_marked and not needs_marks and not drops:
+        actual = f"priority {tcp.priority}, which is marked, for {tcp.congestion}"
+        hint = "only `congestion: dctcp` is capable of ECN; `ecn.wred: on` drops what is not"
+        yield FieldProblem(priority_path, actual, "a priority that is not among those of `ecn`", hint)
+
+
+def _check_pattern(tcp: Tcp, ranks: int, path: FieldPath) -> Iterator[FieldProblem]:
+    algorithms = engine.algorithms()
+    if tcp.collective not in algorithms:
+        hint = close_match_hint(tcp.collective, algorithms)
+        yield FieldProblem((*path, "collective"), f'"{tcp.collective}"', ", ".join(algorithms), hint)
+        return
+    names = algorithms[tcp.collective]
+    if tcp.algorithm is not None and tcp.algorithm not in names:
+        actual = f'"{tcp.algorithm}", which is no algorithm of {tcp.collective}'
+        hint = close_match_hint(tcp.algorithm, names)
+        yield FieldProblem((*path, "algorithm"), actual, ", ".join(names), hint)
+        return
+    refusal = engine.refusal(tcp.collective, tcp.algorithm or names[0], ranks)
+    if refusal is not None:
+        yield FieldProblem((*path, "ranks"), f"{refusal.found} for {tcp.collective}", refusal.allowed)
+
+
+def _check_hosts(
+    plan: "Plan", tcp: Tcp, path: FieldPath, traffic_by_host: dict[int, str]
+) -> Iterator[FieldProblem]:
+    """Check that the ranks are on hosts that exist and have no other TCP rank, and check the pattern."""
+    hosts, host_count = tcp_hosts(plan, tcp), plan.fabric.topology.host_count
+    ranks_path = (*path, "ranks")
+    if len(hosts) < 2:
+        yield FieldProblem(ranks_path, f"{len(hosts)} rank" if hosts else "no rank", "2 ranks or more")
+        return
+    for host in hosts:
+        if host >= host_count:
+            yield FieldProblem(ranks_path, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+            return
+        if host in traffic_by_host:
+            actual = f"host {host}, which TCP traffic `{traffic_by_host[host]}` has"
+            hint = "one entry for a host; more `connections` of each pair, or another collective"
+            yield FieldProblem(ranks_path, actual, "hosts with one TCP rank", hint)
+            return
+        traffic_by_host[host] = tcp.name
+    yield from _check_pattern(tcp, len(hosts), path)
+
+
+def check_tcp(plan: "Plan") -> Iterator[FieldProblem]:
+    """Check the names, hosts, priorities and rates of TCP traffic."""
+    if plan.tcp and plan.fabric.switch.scheduled is not None:
+        actual = "TCP over scheduled switches"
+        yield FieldProblem(("tcp",), actual, "Ethernet switches, whose lossy queues drop")
+    names = {job.name for job in plan.jobs}
+    traffic_by_host: dict[int, str] = {}
+    for index, tcp in enumerate(plan.tcp):
+        path: FieldPath = ("tcp", index)
+        if tcp.name in names:
+            hint = "give each TCP traffic a `name`"
+            actual = f"`{tcp.name}` again"
+            yield FieldProblem((*path, "name"), actual, "a name of no job or other traffic", hint)
+        names.add(tcp.name)
+        yield from _check_hosts(plan, tcp, path, traffic_by_host)
+        yield from _check_priority(plan, tcp, path)
+        yield from _check_rate(plan, tcp, path)
+
+
+def _check_rendezvous(plan: "Plan", job: "Job", field_path: FieldPath) -> Iterator[FieldProblem]:
+    if job.arrivals is not None or job.storage is not None:
+        kind = "a storage job" if job.storage is not None else "open-loop traffic"
+        yield FieldProblem(field_path, f"a handshake of {kind}", "off")
+    elif plan.transport.qp_mode != "per_pair":
+        hint = "add `qp_mode: per_pair` to `transport`, as an MPI library has it"
+        yield FieldProblem(field_path, "a handshake with a queue pair for each chunk", "off", hint)
+
+
+def _check_own_block(job: "Job", field_path: FieldPath) -> Iterator[FieldProblem]:
+    if job.collective not in OWN_BLOCK:
+        allowed = f"it with {' or '.join(OWN_BLOCK)}, where each rank has one"
+        yield FieldProblem(field_path, f"a copy of the own block of {job.collective}", allowed)
+    elif job.arrivals is not None:
+        yield FieldProblem(field_path, "a copy of the own block of open-loop traffic", "false")
+
+
+def _check_rounds(job: "Job", path: FieldPath) -> Iterator[FieldProblem]:
+    """Check warm-up, barriers, computing time and changing roots of rounds."""
+    if job.arrivals is not None or job.storage is not None:
+        kind = "a storage job" if job.storage is not None else "open-loop traffic"
+        hint = "its own `warm_up` is a time" if job.storage is not None else ""
+        if job.warm_up_rounds:
+            actual = f"{counted(job.warm_up_rounds, 'round')} to warm up of {kind}"
+            yield FieldProblem((*path, "warm_up_rounds"), actual, "0", hint)
+        if job.root_shift:
+            yield FieldProblem((*path, "root_shift"), f"another root in each round of {kind}", "false")
+        if job.barrier:
+            yield FieldProblem((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
+        if job.compute_ps:
+            yield FieldProblem((*path, "compute"), f"time to compute in each round of {kind}", "0")
+        return
+    if job.root_shift and job.collective not in ROOTED:
+        allowed = f"it with {', '.join(ROOTED[:-1])} or {ROOTED[-1]}"
+        yield FieldProblem((*path, "root_shift"), f"another root in each round of {job.collective}", allowed)
+    if job.warm_up_rounds and job.repeat is None:
+        actual = f"{counted(job.warm_up_rounds, 'round')} to warm up of a job that others end"
+        yield FieldProblem((*path, "warm_up_rounds"), actual, "0, or a number for `repeat`")
+
+
+def check_mpi(plan: "Plan") -> Iterator[FieldProblem]:
+    """Check rounds, handshakes and copies of every job."""
+    for index, job in enumerate(plan.jobs):
+        path: FieldPath = ("jobs", index)
+        yield from _check_rounds(job, path)
+        if job.copies_own_block:
+            yield from _check_own_block(job, (*path, "copies_own_block"))
+        if job.rendezvous is not None:
+            yield from _check_rendezvous(plan, job, (*path, "rendezvous"))
 
 
 def check_ranks(plan: Plan, document: Document) -> Iterator[FieldProblem]:

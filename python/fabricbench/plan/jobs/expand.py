@@ -8,9 +8,14 @@ from fabricbench.plan.fabric.topology import host_rate_bps
 from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.rounds import round_sizes
 from fabricbench.plan.jobs.storage import ALGORITHM
-from fabricbench.plan.jobs.tcp import tcp_hosts
+from fabricbench.plan.jobs.tcp import Tcp
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.sizes import job_sizes
+
+
+def tcp_hosts(plan: "Plan", tcp: Tcp) -> list[int]:
+    """Return the host of each rank."""
+    return list(range(plan.fabric.topology.host_count)) if tcp.hosts is None else list(tcp.hosts)
 
 
 def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int, seed: int) -> list[JobSpec]:

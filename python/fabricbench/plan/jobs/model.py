@@ -1,26 +1,68 @@
-"""A job of a plan: ranks that run a collective together, offer messages or do storage."""
+"""A job of a plan: ranks that run a collective together, offer messages or do storage.
+
+Open-loop traffic in a plan: messages that are offered at given times.
+"""
 
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, model_validator
 
+from fabricbench.plan._run_spec import ArrivalsSpec
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
     HOST_RANKS_MAX,
+    PPM,
     ROUNDS_MAX,
     DscpValue,
+    Duration,
     Name,
+    Part,
+    Rate,
     Time,
     limits_of,
     parse_rounds,
 )
 from fabricbench.plan.fields.sizes import Sizes
-from fabricbench.plan.jobs.arrivals import Arrivals
+from fabricbench.plan.jobs.collective_names import AlgorithmName, CollectiveName
 from fabricbench.plan.jobs.mpi import Rendezvous
-from fabricbench.plan.jobs.names import AlgorithmName, CollectiveName
 from fabricbench.plan.jobs.software import fill_software
 from fabricbench.plan.jobs.storage import Storage, fill_job
+
+
+class Arrivals(PlanModel):
+    """When the ranks of a job offer messages of its data size, whatever became of those before."""
+
+    process: Literal["poisson", "constant"] = Field(
+        default="poisson",
+        description=(
+            "Gaps between the messages of a rank: exponential (`poisson`), or equal after a random phase "
+            "(`constant`). Source: the load sweeps of the literature."
+        ),
+    )
+    load_ppm: Part | None = Field(
+        default=None,
+        alias="load",
+        description=(
+            "Payload offered by each sending rank, as a share of the line rate of its port [share]; this or "
+            "`rate`."
+        ),
+    )
+    rate_bps: Rate | None = Field(
+        default=None,
+        alias="rate",
+        description="Payload offered by each sending rank [rate]; this or `load`.",
+    )
+    duration_ps: Duration = Field(
+        alias="duration",
+        description="For how long messages are offered, from the start of the job [time].",
+    )
+
+    def run_spec(self, line_rate_bps: int) -> ArrivalsSpec:
+        """Return the arrivals for the engine; a load is a fraction of the line rate."""
+        rate_bps = line_rate_bps * (self.load_ppm or 0) // PPM if self.rate_bps is None else self.rate_bps
+        return self.to_spec(ArrivalsSpec, rate_bps=rate_bps)
+
 
 UNTIL_OTHERS_END: Final = "until-others-end"
 """The value of `repeat` for a neighbour of the jobs under test."""

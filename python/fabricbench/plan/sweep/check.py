@@ -11,6 +11,7 @@ from fabricbench.plan.jobs.model import Job
 from fabricbench.plan.jobs.rounds import check_round_sizes
 from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.cases import combination_count
+from fabricbench.plan.sweep.labels import RESERVED_NAMES
 from fabricbench.plan.sweep.sizes import (
     MESSAGE,
     job_ranks,
@@ -24,7 +25,37 @@ from fabricbench.plan.sweep.sizes import (
     sweep_sizes,
     zips_sizes,
 )
-from fabricbench.words import counted, plural
+from fabricbench.plan.sweep.variants import VARIANT_FIELDS, Variant
+from fabricbench.words import close_match_hint, counted, plural
+
+
+def check_variants(plan: "Plan") -> Iterator[FieldProblem]:
+    """Check variants as far as possible before they are applied."""
+    seen: dict[str, int] = {}
+    reference: str | None = None
+    for index, variant in enumerate(plan.variants):
+        path: FieldPath = ("variants", index)
+        if variant.name in seen:
+            actual = f"`{variant.name}` again"
+            yield FieldProblem((*path, "name"), actual, "a name no other variant has")
+        if variant.name in RESERVED_NAMES:
+            hint = "`base` is a plan without variants, `solo` a job alone; such as `baseline`"
+            yield FieldProblem((*path, "name"), f"`{variant.name}`", "a name that has no meaning", hint)
+        if variant.reference and reference is not None:
+            actual = f"a second reference beside `{reference}`"
+            yield FieldProblem((*path, "reference"), actual, "one reference at most")
+        reference = variant.name if variant.reference else reference
+        seen[variant.name] = index
+        yield from _check_changes(variant, path)
+
+
+_COMMON_HINTS: Final = {
+    "criteria": "a criterion has a field `variant`",
+    "name": "the name of a variant stands beside `set`",
+    "sweep": "all variants have the same sizes; a job may have its own `data_size`",
+    "seed": "all variants have the same seeds, so that their paths compare",
+}
+
 
 TRIALS_MAX: Final = 10_000
 """Most trials of one plan."""
@@ -201,3 +232,14 @@ def _unequal(job: Job, size: int, shares: int) -> tuple[str, str, str]:
         allowed,
         f"the nearest that are: {near} bytes; or give the `message_size`, that of one share",
     )
+
+
+def _check_changes(variant: Variant, path: FieldPath) -> Iterator[FieldProblem]:
+    """Check that each field that a variant changes is one that may differ between variants."""
+    for name in variant.changes:
+        root = name.partition(".")[0]
+        if root not in VARIANT_FIELDS or not all(name.split(".")):
+            hint = _COMMON_HINTS.get(root, "") or close_match_hint(root, VARIANT_FIELDS)
+            yield FieldProblem(
+                (*path, "set", name), "a field that no variant can change", ", ".join(VARIANT_FIELDS), hint
+            )

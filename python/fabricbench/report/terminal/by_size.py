@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from fabricbench.analysis.compare import Change
+from fabricbench.analysis.comparison.ratios import Change
 from fabricbench.metrics import Metric, View, in_views
-from fabricbench.report.comparison import Comparison, JobPair
-from fabricbench.report.terminal.cells import metric_text
-from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.report.documents.comparison import Comparison, JobPair
+from fabricbench.report.terminal.table_cells import metric_text
+from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, styled
 from fabricbench.words import data_size
 
 _DECIMALS = 3

@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from fabricbench.analysis.factorial.effects import Effects, LevelEffect
-from fabricbench.report.campaign import CampaignReport, per_cent, settings_of, shares_together, value_text
-from fabricbench.report.terminal.cells import metric_text
-from fabricbench.report.text_table import Column, Row, Style, count, render, styled
+from fabricbench.report.studies.campaign import (
+    CampaignReport,
+    per_cent,
+    settings_of,
+    shares_together,
+    value_text,
+)
+from fabricbench.report.terminal.table_cells import metric_text
+from fabricbench.report.terminal.text_table import Column, Row, Style, count, render, styled
 from fabricbench.results.axes import axis_heads
-from fabricbench.results.response import Front, Response, Setting
+from fabricbench.results.studies.factor_effects import Front, Response, Setting
 from fabricbench.words import counted
 
 _LEVELS_MAX: Final = 24

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import groupby
 
-from fabricbench.analysis.compare import Change
+from fabricbench.analysis.comparison.ratios import Change
 from fabricbench.metrics import JobKind
-from fabricbench.report.comparison import Comparison, JobPair
-from fabricbench.report.terminal.cells import heading, metric_text, sized
+from fabricbench.report.documents.comparison import Comparison, JobPair
 from fabricbench.report.terminal.run import run_table
-from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
-from fabricbench.results.jobs import JobReport
+from fabricbench.report.terminal.table_cells import heading, metric_text, sized
+from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.results.job_reports import JobReport
 
 MAX_PARAMETERS = 40
 MAX_VALUE = 48

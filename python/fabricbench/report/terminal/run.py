@@ -1,4 +1,4 @@
-"""The table of a run."""
+"""The table of a run, and the results of a search of its plan: values that pass, the nearest that fail."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from fabricbench.metrics import ROUNDS, Metric, View
-from fabricbench.report.columns import has_chunks, held, run_columns
-from fabricbench.report.criteria import ALL_MET, judgement_text
-from fabricbench.report.fabric import columns_of, per_trial
-from fabricbench.report.terminal.cells import (
+from fabricbench.report.documents.columns import has_chunks, held, run_columns
+from fabricbench.report.documents.criteria import ALL_MET, judgement_text
+from fabricbench.report.documents.fabric_metrics import columns_of, per_trial
+from fabricbench.report.terminal.table_cells import (
     axis_columns,
     full_label,
     heading,
@@ -20,15 +20,16 @@ from fabricbench.report.terminal.cells import (
     value_text,
 )
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
+from fabricbench.report.terminal.text_table import Column, Row, Style, render, split_head, styled
 from fabricbench.report.terminal.variants import variant_table, versus_text
-from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
-from fabricbench.results.axes import axes_label, axis_names, axis_values
-from fabricbench.results.jobs import JobReport
-from fabricbench.results.several import concern
+from fabricbench.results.axes import axes_label, axis_heads, axis_names, axis_values
+from fabricbench.results.job_ranking import concern
+from fabricbench.results.job_reports import JobReport
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import is_compared
+from fabricbench.searched import Searched
 from fabricbench.store import Trial
-from fabricbench.words import data_size
+from fabricbench.words import counted, data_size
 
 _MAX_UNREACHED = 12
 _FIELDS_OF_A_TABLE = 2
@@ -98,7 +99,7 @@ def _tcp_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
     """Format the table of TCP traffic; empty if there is none."""
     if not any(job.trial.facts.run_spec.get("tcp") for job in jobs):
         return ""
-    from fabricbench.report.tcp import tcp_table
+    from fabricbench.report.documents.tcp import tcp_table
 
     return tcp_table(list(_named_trials(jobs)), colour=colour)
 
@@ -107,7 +108,7 @@ def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
     """List the failures of the plan that trials did not reach; empty if there are none."""
     if not any(job.trial.facts.run_spec.get("fabric", {}).get("failures") for job in jobs):
         return ""
-    from fabricbench.analysis.unreached import unreached_failures
+    from fabricbench.analysis.faults.unreached_failures import unreached_failures
 
     lines = [
         styled(f"{name}: {text}", Style.RED, colour=colour)
@@ -229,3 +230,35 @@ def _rows(
     yield Row([*axis_values(job.trial, names), label(job, with_iteration=with_iteration), *values], style)
     for row in published_rows(job, metrics):
         yield Row([*[""] * len(names), *row.cells], row.style)
+
+
+def search_table(plan: str, found: Sequence[Searched], trials: int, *, colour: bool) -> str:
+    """Format a line for each case.
+
+    Args:
+        plan: Name of the plan.
+        found: The cases, at least one.
+        trials: Number of trials that were run.
+        colour: Whether lines may have styles.
+    """
+    first = found[0]
+    names = [name for name, _ in first.axes]
+    direction = "highest" if first.is_highest else "lowest"
+    title = f"{plan}: the {direction} {first.field} for which the criteria hold; {counted(trials, 'trial')}"
+    has_variants = any(case.variant != "base" for case in found)
+    has_sizes = any(case.data_size_bytes is not None for case in found)
+    columns = [Column(("variant",), is_text=True)] if has_variants else []
+    columns += [Column(head, is_text=True) for head in axis_heads(names)]
+    columns += [Column(("size",))] if has_sizes else []
+    columns += [Column(("holds",)), Column(("does not",)), Column(("tried",))]
+    rows = []
+    for case in found:
+        cells = [case.variant] if has_variants else []
+        cells += [value for _, value in case.axes]
+        cells += [data_size(case.data_size_bytes or 0)] if has_sizes else []
+        cells += [case.holds or "-", case.fails or "-", str(case.tried)]
+        rows.append(Row(cells, Style.PLAIN if case.holds else Style.RED))
+    lines = [title, render(columns, rows, colour=colour)]
+    unsolved = [case for case in found if case.holds is None]
+    lines += [f"{case.label or plan}: {case.text}" for case in unsolved]
+    return "\n".join(lines)

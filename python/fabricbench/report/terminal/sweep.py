@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabricbench.report.terminal.cells import metric_text
-from fabricbench.report.text_table import Column, Row, Style, render, styled
-from fabricbench.results.jobs import JobReport
-from fabricbench.results.sweep import Grid, Sweep, sweeps
+from fabricbench.report.terminal.table_cells import metric_text
+from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
+from fabricbench.results.job_reports import JobReport
+from fabricbench.results.studies.sweep import Grid, Sweep, sweeps
 from fabricbench.words import counted
 
 _GRIDS_MAX = 4

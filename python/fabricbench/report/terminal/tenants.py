@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fabricbench.metrics import PAUSES, Scope, View, in_views
-from fabricbench.report.terminal.cells import heads, label, metric_text
-from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
-from fabricbench.results.jobs import JobReport
-from fabricbench.results.several import total_ranks, worst_job, worst_text
+from fabricbench.report.terminal.table_cells import heads, label, metric_text
+from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.results.job_ranking import total_ranks, worst_job, worst_text
+from fabricbench.results.job_reports import JobReport
 from fabricbench.words import counted
 
 _OF_ROUNDS = [metric for metric in in_views(View.TENANTS) if View.SIZES in metric.views]
@@ -77,7 +77,7 @@ def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     Raises:
         StoreError: A table of a trial cannot be read.
     """
-    from fabricbench.results.seeds import kept_rows, kept_spreads
+    from fabricbench.results.isolation_by_seed import kept_rows, kept_spreads
 
     ratios = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
     if not ratios:

@@ -1,4 +1,4 @@
-"""One trial in full, and a list of trials."""
+"""One trial in full, a list of trials, and tables of the real hosts of a trial: facts, clocks, counters."""
 
 from __future__ import annotations
 
@@ -7,21 +7,40 @@ from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 
-from fabricbench.analysis.compare import Deviation
+from fabricbench.analysis.comparison.ratios import Deviation
 from fabricbench.metrics import METRICS, Metric, Scope, View, in_views
-from fabricbench.report.criteria import judgement_text, not_met_text
-from fabricbench.report.fabric import held, per_trial, shares_fabric
-from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
-from fabricbench.report.tcp import connection_table, tcp_table
-from fabricbench.report.terminal.cells import deviation_text, heading, sized, value_text
-from fabricbench.report.terminal.hosts import hosts_table
+from fabricbench.report.documents.columns import shares_fabric
+from fabricbench.report.documents.criteria import judgement_text, not_met_text
+from fabricbench.report.documents.fabric_metrics import held, per_trial
+from fabricbench.report.documents.hosts import COUNTER_HEADS, HEADS, TEXTS, clock_text, rows_of
+from fabricbench.report.documents.measured import NO_CHUNKS, measured_facts, printed_values
+from fabricbench.report.documents.tcp import connection_table, tcp_table
+from fabricbench.report.terminal.table_cells import deviation_text, heading, sized, value_text
 from fabricbench.report.terminal.tenants import tenants_table
-from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
 from fabricbench.results.axes import axes_label
-from fabricbench.results.jobs import JobReport
-from fabricbench.results.several import by_concern, jobs_text, kept_of, total_ranks, worst_job
+from fabricbench.results.job_ranking import by_concern, jobs_text, kept_of, total_ranks, worst_job
+from fabricbench.results.job_reports import JobReport
 from fabricbench.store import Trial
 from fabricbench.words import data_size, plan_value
+
+
+def hosts_table(trial: Trial, *, colour: bool = False) -> str:
+    """Return the hosts of a trial and the known counters that changed; empty without hosts.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    hosts, counters = rows_of(trial)
+    if not hosts:
+        return ""
+    heads = [Column((name,), is_text=name in TEXTS) for name in HEADS]
+    parts = [render(heads, [Row(cells) for cells in hosts], colour=colour)]
+    parts += [text] if (text := clock_text(trial)) else []
+    if counters:
+        heads = [Column((name,), is_text=name != "change") for name in COUNTER_HEADS]
+        parts.append(render(heads, [Row(cells) for cells in counters], colour=colour))
+    return "\n\n".join(parts)
 
 
 def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: bool = False) -> str:

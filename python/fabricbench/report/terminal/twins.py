@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.summary.job_summary import Summary
 from fabricbench.metrics import BY_NAME
-from fabricbench.report.terminal.cells import metric_text, value_text
-from fabricbench.report.text_table import Column, Row, Style, render, styled
-from fabricbench.report.twins import METRICS, TwinGroup, TwinRow, trend_text
+from fabricbench.report.documents.twins import METRICS, TwinGroup, TwinRow, trend_text
+from fabricbench.report.terminal.table_cells import metric_text, value_text
+from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
 
 _CAUSES = 4
 

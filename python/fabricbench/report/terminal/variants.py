@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fabricbench.metrics import Metric
-from fabricbench.report.terminal.cells import (
+from fabricbench.report.terminal.table_cells import (
     axis_columns,
     heading,
     heads,
@@ -14,9 +14,9 @@ from fabricbench.report.terminal.cells import (
     published_rows,
     value_text,
 )
-from fabricbench.report.text_table import Column, Row, Style, fixed, render, split_head, styled
+from fabricbench.report.terminal.text_table import Column, Row, Style, fixed, render, split_head, styled
 from fabricbench.results.axes import axis_names, axis_values
-from fabricbench.results.jobs import JobReport
+from fabricbench.results.job_reports import JobReport
 from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import VersusRow, versus_rows
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from fabricbench.runner.campaign.units import Unit
+from fabricbench.runner.campaign.trial_units import Unit
 
 _BATCH_MS: Final = 2_000
 """Target duration of a batch [ms]: it bounds the work lost with a worker and the interval between answers."""

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fabricbench.backend.protocol import Progress as TrialProgress
-from fabricbench.runner.campaign.units import Unit
+from fabricbench.runner.campaign.trial_units import Unit
 from fabricbench.runner.campaign.worker import Answer
-from fabricbench.runner.trials import Listener
+from fabricbench.runner.listener import Listener
 from fabricbench.store import TrialFacts, Workspace
 
 

@@ -1,7 +1,7 @@
 """Runs trials on a Ray cluster, and restarts them if a worker or a node is lost.
 
-This runs in a separate process, started by `fabricbench.runner.campaign.pool`, because Ray may end its client
-process when the cluster disappears.
+This runs in a separate process, started by `fabricbench.runner.campaign.cluster_pool`, because Ray may end
+its client process when the cluster disappears.
 
 Ray schedules each task by the cores and the memory that it requests; several short trials form one task. A
 worker that can access the workspace writes records into it; any other sends their files back.
@@ -17,8 +17,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.runner.campaign.board import Board, Report
 from fabricbench.runner.campaign.cluster import gone, head_of, joined
+from fabricbench.runner.campaign.progress_actor import Board, Report
 from fabricbench.runner.campaign.worker import Answer, carry_out
 from fabricbench.runner.messages import Failed, Order, Setup, TrialProcessError
 

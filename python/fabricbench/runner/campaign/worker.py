@@ -16,9 +16,9 @@ from typing import Any, Final
 from uuid import uuid4
 
 from fabricbench.backend.protocol import Backend
-from fabricbench.runner.campaign.board import Reporter
+from fabricbench.runner.campaign.progress_actor import Reporter
 from fabricbench.runner.messages import ClusterError, Done, Failed, Order, Setup
-from fabricbench.runner.trials import machine_facts
+from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.runner.worker import answer
 from fabricbench.store import TrialFacts
 from fabricbench.store.errors import write_error

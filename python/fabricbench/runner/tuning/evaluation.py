@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fabricbench.backend.protocol import Backend, SharingCores, carrier_of
-from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.runner.campaign.units import Unit
+from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.runner.campaign.trial_units import Unit
 from fabricbench.runner.loading import backend_of
 from fabricbench.runner.messages import TuningError
-from fabricbench.runner.trials import facts_of
-from fabricbench.runner.tuning.aims import Key, values_of
+from fabricbench.runner.trial_facts import facts_of
+from fabricbench.runner.tuning.objectives import Key, values_of
 from fabricbench.runner.tuning.processes import Executor
 from fabricbench.store import Trial, Workspace
 

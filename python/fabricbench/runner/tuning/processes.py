@@ -13,13 +13,13 @@ from typing import Protocol, cast
 from fabricbench.backend.machine import available_cores, available_memory_bytes
 from fabricbench.backend.protocol import SharingCores
 from fabricbench.runner.campaign.cluster import LOCAL
-from fabricbench.runner.campaign.drive import drive
-from fabricbench.runner.campaign.units import Unit
+from fabricbench.runner.campaign.execution import drive
+from fabricbench.runner.campaign.trial_units import Unit
+from fabricbench.runner.concurrency import Places
 from fabricbench.runner.interrupts import Interrupts
-from fabricbench.runner.messages import Done, Order, Setup
-from fabricbench.runner.places import Places
-from fabricbench.runner.side_by_side import Task, Worker
-from fabricbench.runner.trials import Results, machine_facts
+from fabricbench.runner.messages import Done, Order, Results, Setup
+from fabricbench.runner.parallel import Task, Worker
+from fabricbench.runner.trial_facts import machine_facts
 from fabricbench.store import Workspace
 from fabricbench.store.record.writer import Attempt, ReadyTrial, finish_together
 

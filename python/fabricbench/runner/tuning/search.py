@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.runner.messages import TuningError
-from fabricbench.runner.tuning.aims import Aim, overall, ratios
+from fabricbench.runner.tuning.definition import Ending, Tried, Wanted
 from fabricbench.runner.tuning.evaluation import Candidate, Evaluator, Found
 from fabricbench.runner.tuning.journal import library, locked, storage_of, unusable
+from fabricbench.runner.tuning.objectives import Aim, overall, ratios
 from fabricbench.runner.tuning.space import Point
-from fabricbench.runner.tuning.wanted import Ending, Tried, Wanted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from math import floor, log
 from typing import Any, Final
 
-from fabricbench.plan.cost import Limits
 from fabricbench.plan.document.overrides import apply_overrides, resolved
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.estimates.cost import Limits
 from fabricbench.plan.load import document_of
-from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.plan.scales import Scale, openings, scale_of, value_of
+from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.plan.sweep.field_scales import Scale, openings, scale_of, value_of
 from fabricbench.runner import loading
 from fabricbench.runner.messages import TuningError
 

@@ -21,7 +21,7 @@ from fabricbench.store.catalog.memberships import (
     save_membership,
 )
 from fabricbench.store.catalog.outcomes import outcome_of, remove_outcomes, save_outcome
-from fabricbench.store.catalog.process import ProcessIdentity
+from fabricbench.store.catalog.process_identity import ProcessIdentity
 from fabricbench.store.catalog.rows import RowError, is_record_url
 from fabricbench.store.catalog.schema import (
     FAILED,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.inputs import open_regular
-from fabricbench.store.record.observed import LATER_TABLES
+from fabricbench.store.record.earlier_versions import LATER_TABLES
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -16,7 +16,7 @@ from uuid import uuid4
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.record.identity import Identity
 from fabricbench.store.record.location import Location, place_and_name
-from fabricbench.store.record.swap import RecordSwap
+from fabricbench.store.record.replacement import RecordSwap
 from fabricbench.store.record.tables import TableFolder, half_written
 
 

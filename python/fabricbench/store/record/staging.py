@@ -24,7 +24,7 @@ from fabricbench.store.catalog.database import Database
 from fabricbench.store.catalog.rows import TRIAL_ID, is_record_url
 from fabricbench.store.errors import write_error
 from fabricbench.store.record.lease import Lease
-from fabricbench.store.record.swap import PARTIAL, REPLACED
+from fabricbench.store.record.replacement import PARTIAL, REPLACED
 from fabricbench.store.record.tables import sync
 
 _PREFIX: Final = ".import."

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.store.errors import StoreError, write_error
+from fabricbench.store.record.earlier_versions import file_without_rows, filled, with_later
 from fabricbench.store.record.identity import (
     METADATA_PREFIX,
     ROWS_PER_GROUP,
@@ -23,7 +24,6 @@ from fabricbench.store.record.identity import (
     unreadable,
 )
 from fabricbench.store.record.lease import Lease
-from fabricbench.store.record.observed import file_without_rows, filled, with_later
 from fabricbench.store.record.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, observed_schema
 from fabricbench.store.record.writer_thread import WriterThread
 

@@ -14,8 +14,8 @@ from fabricbench.store.catalog.sql import Connection, Sql
 from fabricbench.store.catalog.trial import TrialFacts, to_json
 from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.errors import StoreError
+from fabricbench.store.record.replacement import RecordSwap
 from fabricbench.store.record.schema import TRIALS
-from fabricbench.store.record.swap import RecordSwap
 from fabricbench.store.record.tables import RecordWriter, TableFolder
 
 if TYPE_CHECKING:

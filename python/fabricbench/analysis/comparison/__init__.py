@@ -1,0 +1,1 @@
+"""Comparison of jobs with other trials, repeats, published results and acceptance criteria."""

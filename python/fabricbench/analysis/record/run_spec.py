@@ -1,0 +1,43 @@
+"""Properties of a trial by its RunSpec and outcomes: kind of load of a job, alone or measured, its rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fabricbench.metrics import JobKind
+
+
+def has_fabric(run_spec: Mapping[str, Any]) -> bool:
+    """Return whether a specification has a fabric, from which the ideal of a port can be computed."""
+    return "fabric" in run_spec
+
+
+MEASURED = "measured"
+
+
+def warm_up_rounds_of(outcome: Mapping[str, Any]) -> int:
+    """Return the complete warm-up rounds."""
+    return int(outcome.get("warm_up_rounds", 0))
+
+
+def rounds_of(outcome: Mapping[str, Any]) -> int:
+    """Return the complete rounds of a job, warm-up rounds included, at least 1."""
+    return max(1, int(outcome["rounds"]) + warm_up_rounds_of(outcome))
+
+
+def job_kind(spec: Mapping[str, Any]) -> JobKind:
+    """Return the kind of a job by its run spec."""
+    if spec.get("arrivals"):
+        return JobKind.OPEN_LOOP
+    return JobKind.STORAGE if spec.get("storage") else JobKind.COLLECTIVE
+
+
+def is_alone(run_spec: Mapping[str, Any]) -> bool:
+    """Return whether a trial has one job and no TCP traffic, so that all counters are of that job."""
+    return len(run_spec.get("jobs", ())) <= 1 and not run_spec.get("tcp")
+
+
+def is_measured(run_spec: Mapping[str, Any]) -> bool:
+    """Return whether a specification is that of a measured trial."""
+    return MEASURED in run_spec

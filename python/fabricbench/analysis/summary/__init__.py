@@ -1,0 +1,1 @@
+"""Metrics of each job of a trial, simulated or measured, and results at its observation points."""

@@ -1,0 +1,1 @@
+"""Commands about plans: `plans`, `plan check`, `plan ports`, `expect` and `convert`."""

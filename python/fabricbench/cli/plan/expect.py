@@ -1,0 +1,187 @@
+"""The command `expect`: ranges of a plan's results over seeds and placements, and limits to accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabricbench import importing
+from fabricbench.cli.options import (
+    ForceOption,
+    JobsOption,
+    OverridesOption,
+    PlanArgument,
+    QuickOption,
+    TimeLimitOption,
+    VariantsOption,
+    WorkspaceOption,
+)
+from fabricbench.cli.output import has_colour, note, warn, write
+from fabricbench.cli.progress import display
+from fabricbench.plan.engine import SIMULATOR
+from fabricbench.plan.errors import named_as_written
+from fabricbench.results.job_reports import result_rows
+from fabricbench.runner import loading
+from fabricbench.runner.expect_trials import carry_out, packets_of, placed
+from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.trials import Runner
+from fabricbench.store import Trial, Workspace
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.report.studies.expected import Expectation
+
+SEEDS, FALSE_ALARM_PERCENT = 50, 5.0
+
+
+class ExpectFormat(StrEnum):
+    """Output format of expected values."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    YAML = "yaml"
+    NCCL = "nccl"
+
+
+def expect_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
+    plan: PlanArgument,
+    overrides: OverridesOption = None,
+    variants: VariantsOption = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Trials of each size and variant, each with a seed.")
+    ] = SEEDS,
+    placements: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1_000,
+            help="Placements of the jobs on the servers, drawn, each with every seed; 0 for the plan's own.",
+        ),
+    ] = 0,
+    false_alarm: Annotated[
+        float,
+        typer.Option(
+            "--false-alarm",
+            metavar="PERCENT",
+            min=0.01,
+            max=50,
+            help="Probability at which a limit may fail a fabric that is as the plan says [%].",
+        ),
+    ] = FALSE_ALARM_PERCENT,
+    allowance: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT", min=0, max=99, help="What limits are looser by, for what your hosts add [%]."
+        ),
+    ] = 0.0,
+    as_one: Annotated[
+        bool,
+        typer.Option(
+            "--as-one", help="All jobs are one operation of nccl-tests, as rings on rails are; not tenants."
+        ),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Also simulate packets for the first seed of each size and variant: how far is the flow "
+            "model off?",
+        ),
+    ] = False,
+    backend: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
+    ] = None,
+    jobs: JobsOption = None,
+    quick: QuickOption = False,
+    workspace: WorkspaceOption = None,
+    time_limit: TimeLimitOption = TIME_LIMIT_MIN,
+    force: ForceOption = False,
+    output: Annotated[
+        ExpectFormat,
+        typer.Option(
+            "--format",
+            help="How to write it: `yaml` has criteria for the plan, `nccl` arguments of nccl-tests.",
+        ),
+    ] = ExpectFormat.TABLE,
+) -> None:
+    """Say what a plan should give: ranges over seeds and placements, what decides them, limits to accept.
+
+    Its trials are those of `run`, with `iterations` set to the seeds: those that the workspace has are not
+    run again.
+
+    Exit status: 0; 2 for an error in the plan or the workspace, or jobs that `--as-one` cannot take
+    together; 130 when stopped by Ctrl-C, 143 by SIGTERM, and the same command goes on.
+    """
+    from fabricbench.report.studies import expected as report
+
+    option_overrides = {"--seeds": f"iterations={seeds}"}
+    option_overrides |= {"--backend": f'backend="{backend}"'} if backend else {}
+    limits = None if force else loading.machine_limits(time_limit)
+    with named_as_written(option_overrides):
+        loaded = loading.load(
+            plan, [*(overrides or ()), *option_overrides.values()], limits, variants or (), quick=quick
+        )
+    loading.check_no_search(loaded, "expect")
+    warn(loaded)
+    if as_one:
+        _check_as_one([job for trial in loaded.trials if not trial.is_solo for job in trial.run_spec["jobs"]])
+    carrier = loading.backend_of(loaded)
+    for sentence in loading.notes_of(loaded, carrier):
+        note(f"note: {sentence}")
+    store = Workspace.open(workspace, create=True)
+    with display() as listener:
+        runner = Runner(store, carrier, result_rows, listener, None, resume=True, jobs=jobs)
+        draws, stopped = carry_out(runner, loaded, placements)
+        packets: Sequence[Trial] = ()
+        if check and stopped is None and carrier.name != SIMULATOR:
+            simulated = packets_of(next(placed(loaded, placements)).loaded)
+            simulator = loading.backend_of(simulated)
+            packet_outcome = Runner(
+                store, simulator, result_rows, listener, None, resume=True, jobs=jobs
+            ).run(simulated)
+            packets, stopped = (
+                packet_outcome.trials,
+                packet_outcome if packet_outcome.stopped_by is not None else None,
+            )
+    if stopped is not None:
+        note(f"interrupted: {counted(len(draws), 'trial')} finished and stay in {store.root}")
+        note("hint: the same command goes on with the rest")
+        raise typer.Exit(128 + (stopped.stopped_by or 2))
+    settings = report.Settings(seeds, placements, false_alarm / 100, allowance / 100, as_one=as_one)
+    expectation = report.expectation(loaded.plan.name, carrier.name, settings, draws, packets)
+    write(_formatted(expectation, output, importing.PROGRAMS))
+    if warning := report.far_text(expectation):
+        note(f"warning: {warning}")
+
+
+def _check_as_one(jobs: Sequence[Mapping[str, Any]]) -> None:
+    """Check that jobs to be combined do the same."""
+    kinds = {(job["collective"], job["start_ps"]) for job in jobs}
+    if len(kinds) > 1:
+        texts = ", ".join(sorted({str(collective) for collective, _ in kinds}))
+        raise typer.BadParameter(
+            f"found jobs of {texts}, or of several starts; allowed: jobs of one collective that start "
+            "together; "
+            "leave --as-one out"
+        )
+
+
+def _formatted(expectation: Expectation, output: ExpectFormat, programs: dict[str, str]) -> str:
+    from fabricbench.report.studies import expected as report
+
+    match output:
+        case ExpectFormat.JSON:
+            return report.expectation_json(expectation, programs)
+        case ExpectFormat.CSV:
+            return report.expectation_csv(expectation)
+        case ExpectFormat.YAML:
+            return report.criteria_yaml(expectation)
+        case ExpectFormat.NCCL:
+            return report.nccl_text(expectation, programs)
+        case ExpectFormat.TABLE:
+            return report.expectation_text(expectation, colour=has_colour())

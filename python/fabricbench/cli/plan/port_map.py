@@ -1,0 +1,57 @@
+"""The command `plan ports`, and the writer of port maps, which `show --ports` uses too."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument, VariantsOption
+from fabricbench.cli.output import Format, has_colour, write
+from fabricbench.runner import loading
+
+if TYPE_CHECKING:
+    from fabricbench.report.documents.port_map import PortMap
+
+
+def plan_ports_command(
+    plan: PlanArgument,
+    overrides: OverridesOption = None,
+    variants: VariantsOption = None,
+    trial_index: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Which trial of the plan, in its order from 0; by default the first with all jobs."
+        ),
+    ] = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Show the port map of a plan without running it, to configure switches and testers by.
+
+    A row for each rank and port: chassis and port, switch port, IP address with prefix and gateway, MAC
+    address, VLAN, source ports, destination queue pairs, DSCP.
+    """
+    from fabricbench.cli.results.report import chosen_trial
+    from fabricbench.report.documents.port_map import planned_ports
+
+    loaded = loading.load(plan, overrides or (), None, variants or ())
+    loading.check_no_search(loaded, "plan ports")
+    rows = planned_ports(chosen_trial(loaded.trials, trial_index, None).run_spec)
+    if rows is None:
+        raise typer.BadParameter(f"{plan}: the simulator refuses this trial, so it has no port map")
+    write_ports(rows, output)
+
+
+def write_ports(rows: PortMap, output: Format) -> None:
+    """Write a port map to standard output."""
+    from fabricbench.report.documents.port_map import port_map_object, port_map_text, table_of
+    from fabricbench.report.output.json_csv import rows_csv
+
+    if output is Format.JSON:
+        write(json.dumps({"ports": port_map_object(rows)}, indent=2))
+    elif output is Format.CSV:
+        table = table_of({}, "port_map", rows)
+        write(rows_csv(table.schema.names, table.to_pylist()))
+    else:
+        write(port_map_text(rows, colour=has_colour()))

@@ -1,0 +1,1 @@
+"""Commands about trials and measured results: `show`, `explain`, `compare`, `report`, `export`, `import`."""

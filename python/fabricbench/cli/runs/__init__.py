@@ -1,0 +1,1 @@
+"""Commands that run many trials: `run`, `suite`, `tune` and `campaign`."""

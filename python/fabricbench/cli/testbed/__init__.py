@@ -1,0 +1,1 @@
+"""Commands about real hosts and labs: `agent`, `hosts`, `calibrate` and `lab`."""

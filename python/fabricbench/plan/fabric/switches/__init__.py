@@ -1,0 +1,1 @@
+"""Switches in a plan: buffer, scheduling, pools, PFC, ECN, colours, scheduled fabrics, and their checks."""

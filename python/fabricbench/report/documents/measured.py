@@ -1,0 +1,78 @@
+"""Texts of measured trials: benchmark and origin, printed values, and features that they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fabricbench.analysis.record.run_spec import MEASURED
+from fabricbench.store import Trial
+
+NO_CHUNKS = (
+    "Measured results carry no per-chunk data: there are no flow completion times, no counters of frames, "
+    "queues or pauses, and nothing to draw over time."
+)
+MEASURED_AND_SIMULATED = (
+    "One was measured and the other simulated: parameters are compared as far as a benchmark prints them."
+)
+
+
+def measured_facts(trial: Trial) -> list[tuple[str, str]]:
+    """Return the facts of a measured trial, for `show` and the report."""
+    facts, measured = trial.facts, trial.facts.run_spec[MEASURED]
+    location = f"{measured['file']}, {'result' if _is_json(trial) else 'line'} {measured['line']}"
+    pairs = [
+        ("trial", facts.id),
+        ("measured", facts.title),
+        ("plan", facts.plan),
+        ("tag", facts.tag or "-"),
+        ("backend", facts.backend),
+        ("status", trial.status),
+        ("source", f"{facts.engine_version}: {location}"),
+        ("command", measured["command"]),
+        *((name, str(value)) for name, value in measured["facts"].items()),
+        ("placement", measured["placement"]),
+        ("imported", f"{trial.started_at[:19].replace('T', ' ')} UTC"),
+    ]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _is_json(trial: Trial) -> bool:
+    return trial.facts.plan_source.lstrip().startswith("{")
+
+
+def printed_values(trial: Trial) -> list[tuple[str, str]]:
+    """Return the other printed columns of its benchmark."""
+    result = (trial.summary or {})["result"]
+    wrong_values = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
+    return [
+        *(
+            (name, f"{value:g}" if isinstance(value, float) else str(value))
+            for name, value in _values(result)
+        ),
+        *wrong_values,
+    ]
+
+
+def _values(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    times = [(name, result[name]) for name in ("time_us", "time_us_min", "time_us_max") if result[name]]
+    return [*times, *result["values"].items()]
+
+
+def measured_object(trial: Trial) -> dict[str, Any]:
+    """Return the origin of a measured trial and its printed values, as its JSON object."""
+    return {**trial.facts.run_spec[MEASURED], "printed": (trial.summary or {})["result"]}
+
+
+def measured_parameters(trial: Trial) -> dict[str, Any]:
+    """Return the parameters in which two measured trials can differ."""
+    measured = trial.facts.run_spec[MEASURED]
+    named = {name: measured[name] for name in ("benchmark", "version", "command", "placement")}
+    settings = {name: value for name, value in named.items() if value}
+    return {**job_parameters(trial), **settings, **measured["facts"]}
+
+
+def job_parameters(trial: Trial) -> dict[str, Any]:
+    """Return the parameters of a trial's first job, which a benchmark prints as well."""
+    row = trial.results[0]
+    return {"collective": row["collective"], "ranks": row["ranks"], "data_bytes": row["data_size_bytes"]}

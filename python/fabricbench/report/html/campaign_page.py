@@ -1,0 +1,249 @@
+"""The page of a campaign: effects of its factors on each metric, its settings, trials and file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from fabricbench import __version__
+from fabricbench.figures.campaign.effects import effects_plot
+from fabricbench.figures.campaign.factor_pairs import pair_plots
+from fabricbench.figures.campaign.parallel import parallel_plot
+from fabricbench.figures.campaign.pareto import pareto_plot
+from fabricbench.figures.plot import Plot
+from fabricbench.report.html.page_parts import (
+    Answer,
+    Cell,
+    Column,
+    NotePart,
+    Page,
+    Part,
+    PlotPart,
+    Row,
+    Section,
+    TablePart,
+    TextPart,
+)
+from fabricbench.report.html.rendering import write_page
+from fabricbench.report.output.atomic_files import check_writable_target
+from fabricbench.report.studies.campaign import CampaignReport, effect_rows, per_cent, shares, value_text
+from fabricbench.report.terminal.table_cells import metric_text
+from fabricbench.report.terminal.text_table import count
+from fabricbench.results.axes import axis_heads
+from fabricbench.results.studies.factor_effects import Front, Response, Setting, setting_text
+from fabricbench.words import counted
+
+_ENDS: Final = 10
+"""Number of listed best settings, and of worst settings."""
+_ROWS_MAX: Final = 1_000
+
+
+def write_campaign_report(report: CampaignReport, path: Path) -> int:
+    """Write the report of a campaign as one HTML file that opens offline.
+
+    Args:
+        report: The campaign.
+        path: The file; replaced if it exists, unchanged if anything fails.
+
+    Returns:
+        Size of the file [bytes].
+
+    Raises:
+        OutputFileError: The file cannot be written.
+    """
+    check_writable_target(path)
+    return write_page(campaign_page(report), path)
+
+
+def campaign_page(report: CampaignReport) -> Page:
+    """Build the page."""
+    front = report.front
+    answers = [answer for response in report.responses[:1] for answer in _answers(response)]
+    notes = map(NotePart, report.table.notes)
+    return Page(
+        name=report.name,
+        title=report.title or report.name,
+        verdict=report.extent,
+        tone="bad" if report.table.missing.height else "",
+        focus=f"Campaign {report.name}",
+        answers=answers,
+        sections=[
+            *(section for response in report.responses for section in _sections(response)),
+            *([_front_section(front)] if front else []),
+            *_missing_section(report),
+            Section("campaign", "Campaign", [TextPart(report.source.rstrip()), *notes]),
+        ],
+        footer=f"fabricbench {__version__}",
+    )
+
+
+def _answers(response: Response) -> list[Answer]:
+    """Return the answers from the first metric: best, worst, and the strongest factor."""
+    effects, metric = response.effects, response.metric
+    if effects is None:
+        return []
+    ranked, key = response.ranked(), f"{metric.name}-settings"
+    answers = [
+        Answer("Best", _value(response, ranked[0]), setting_text(response.names, ranked[0].values), "", key)
+    ]
+    if len(ranked) > 1:
+        about = setting_text(response.names, ranked[-1].values)
+        answers.append(Answer("Worst", _value(response, ranked[-1]), about, "", key))
+    for number in response.strongest(1):
+        share = per_cent(100 * effects.shares[number])
+        about = f"{share} % of the variance of {metric.phrase}"
+        answers.append(
+            Answer("Matters most", response.factors[number].name, about, "", f"{metric.name}-effects")
+        )
+    return answers
+
+
+def _value(response: Response, setting: Setting) -> str:
+    margin = "" if setting.margin is None else f" ± {value_text(response, setting.margin)}"
+    return f"{value_text(response, setting.mean)}{margin} {response.unit}".rstrip()
+
+
+def _sections(response: Response) -> list[Section]:
+    """Return the sections of a metric: effects, and settings."""
+    metric, effects, title = response.metric, response.effects, response.title
+    if effects is None:
+        return [Section(f"{metric.name}-effects", title, [NotePart("No trial has it.")])]
+    notes: list[Part] = [NotePart(note) for note in response.notes()]
+    if response.unmeasured:
+        notes.append(NotePart(f"{response.unmeasured:,} trials with a record have no {metric.name}."))
+    parts = [
+        *_plot(f"{metric.name}-effects", effects_plot(response)),
+        *(
+            PlotPart(f"{metric.name}-pair-{number}", plot, half=True)
+            for number, plot in enumerate(pair_plots(response))
+        ),
+        *([_effects_table(response), _shares_table(response)] if response.factors else []),
+        *notes,
+    ]
+    settings = [
+        *_plot(f"{metric.name}-parallel", parallel_plot(response)),
+        *_of_each_table(response),
+        _settings_table(response),
+    ]
+    return [
+        Section(f"{metric.name}-effects", f"{title}: what each factor does", parts),
+        Section(f"{metric.name}-settings", f"{title}: settings", settings),
+    ]
+
+
+def _plot(name: str, plot: Plot | None) -> list[Part]:
+    return [PlotPart(name, plot)] if plot else []
+
+
+def _effects_table(response: Response) -> TablePart:
+    columns = [Column("factor", numeric=False), Column("value", numeric=False)]
+    columns += [Column("mean", response.unit), Column("effect", "%"), Column("± 95 %", "%")]
+    rows = [
+        Row(
+            [
+                Cell(row["factor"]),
+                Cell(row["value"]),
+                Cell(value_text(response, row["mean"])),
+                Cell(per_cent(row["percent"], signed=True)),
+                Cell(per_cent(row["margin_percent"])),
+            ]
+        )
+        for row in effect_rows(response)
+    ]
+    caption = (
+        "The mean of the settings that have the value, and the effect against the mean of all settings, the "
+        "other factors being the same."
+    )
+    return TablePart(columns, rows, caption)
+
+
+def _shares_table(response: Response) -> TablePart:
+    columns = [Column("factor", numeric=False), Column("of the variance", "%")]
+    rows = [Row([Cell(source), Cell(per_cent(100 * share))]) for source, share in shares(response)]
+    caption = "Eta squared. What two factors explain together (x) is beyond what each explains alone."
+    return TablePart(columns, rows, caption)
+
+
+def _settings_table(response: Response) -> TablePart:
+    ranked = response.ranked()
+    best, worst = ranked[:_ENDS], ranked[_ENDS:][-_ENDS:]
+    first = len(ranked) - len(worst)
+    ranked_settings = [*enumerate(best, 1), *enumerate(worst, first + 1)]
+    rows = [Row([Cell(f"{rank:,}"), *_setting_cells(response, setting)]) for rank, setting in ranked_settings]
+    omitted = len(ranked) - len(rows)
+    caption = f"Best and worst; {counted(omitted, 'setting')} between them left out." if omitted else ""
+    return TablePart([Column("rank"), *_setting_columns(response)], rows, caption)
+
+
+def _of_each_table(response: Response) -> list[Part]:
+    """Return the table of the best setting of each plan and size."""
+    rows = [
+        Row([*_setting_cells(response, setting), Cell(count(response.as_good(setting)))])
+        for setting in response.best_of_each()[:_ROWS_MAX]
+    ]
+    columns = [*_setting_columns(response), Column("others", "as good")]
+    caption = (
+        "The best setting of each plan and size, and how many others of it the seeds do not tell from that "
+        "(Welch's test, 95 %)."
+    )
+    return [TablePart(columns, rows, caption)] if rows else []
+
+
+def _setting_columns(response: Response) -> list[Column]:
+    unit = response.unit
+    return [
+        *_factor_columns(response.names),
+        Column("mean", unit),
+        Column("± 95 %", unit),
+        Column("seeds"),
+    ]
+
+
+def _setting_cells(response: Response, setting: Setting) -> list[Cell]:
+    numbers = (setting.mean, setting.margin)
+    texts = (*setting.values, *(value_text(response, number) for number in numbers), str(setting.count))
+    return list(map(Cell, texts))
+
+
+def _factor_columns(names: Sequence[str]) -> list[Column]:
+    return [Column(below, above, numeric=False) for above, below in axis_heads(names)]
+
+
+def _front_section(front: Front) -> Section:
+    columns = [
+        *_factor_columns(front.names),
+        *(Column(metric.label or metric.name, metric.unit) for metric in front.metrics),
+    ]
+    rows = [
+        Row(
+            [
+                *map(Cell, front.settings[number]),
+                *(
+                    Cell(metric_text(metric, value))
+                    for metric, value in zip(front.metrics, front.points[number], strict=True)
+                ),
+            ]
+        )
+        for number in front.best[:_ROWS_MAX]
+    ]
+    none: list[Part] = [NotePart("No setting has both metrics.")]
+    table: list[Part] = [TablePart(columns, rows)]
+    parts = [*_plot("pareto", pareto_plot(front)), *(table if rows else none)]
+    return Section("pareto", "Pareto front", parts)
+
+
+def _missing_section(report: CampaignReport) -> list[Section]:
+    missing = report.table.missing
+    if not missing.height:
+        return []
+    names = list(report.table.factors)
+    columns = [Column("trial", numeric=False), Column("status", numeric=False), *_factor_columns(names)]
+    columns.append(Column("iteration"))
+    rows = [
+        Row([Cell(str(value)) for value in row])
+        for row in missing.select("trial", "status", *names, "iteration").head(_ROWS_MAX).iter_rows()
+    ]
+    omitted = missing.height - len(rows)
+    caption = f"And {omitted:,} more." if omitted else ""
+    return [Section("missing", "Without a record", [TablePart(columns, rows, caption)])]

@@ -1,0 +1,57 @@
+"""Renders a page with the template to one self-contained HTML text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabricbench.figures import theme
+from fabricbench.report.html.page_parts import Page
+from fabricbench.report.output.atomic_files import atomic_file
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+_PLOTLY_FALLBACK = "</script"
+
+
+def render_page(page: Page) -> str:
+    """Render a page as HTML.
+
+    All text is escaped; the figures are JSON without `<`; the style sheet, the script and Plotly are embedded
+    once. A content security policy in the page prevents the browser from fetching anything.
+    """
+    from plotly.offline import get_plotlyjs
+
+    plotly_js = get_plotlyjs()
+    if _PLOTLY_FALLBACK in plotly_js.lower():
+        plotly_js = plotly_js.replace("</script", "<\\/script")
+    return _environment().get_template("report.html.j2").render(page=page, plotly_js=plotly_js, theme=theme)
+
+
+def write_page(page: Page, path: Path) -> int:
+    """Write a page as an HTML file atomically.
+
+    Returns:
+        Size of the file [bytes].
+
+    Raises:
+        OutputFileError: The file cannot be written.
+    """
+    text = render_page(page).encode()
+    with atomic_file(path) as stream:
+        stream.write(text)
+    return len(text)
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("fabricbench.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,1 @@
+"""Reports about several runs: suites, campaigns, expected values, remedies tried, published tables."""

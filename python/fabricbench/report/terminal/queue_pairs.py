@@ -1,0 +1,23 @@
+"""Table of queue pairs by number, with the job, ranks and hosts of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fabricbench.report.terminal.text_table import Column, Row, render
+
+_TEXTS = ("job", "source host", "target host", "source address", "target address")
+_HEADS = (
+    "QP", "job", "part", "channel", "source rank", "target rank", "source host", "target host",
+    "source address", "target address", "UDP port",
+)  # fmt: skip
+_COLUMNS = [Column(tuple(head.split()), is_text=head in _TEXTS) for head in _HEADS]
+
+
+def listing(pairs: Iterable[Sequence[object]]) -> str:
+    """List queue pairs as a table.
+
+    Args:
+        pairs: Number, job, part, channel, sending and receiving rank, host, address and UDP port of each.
+    """
+    return render(_COLUMNS, [Row([str(value) for value in pair]) for pair in pairs], colour=False)

@@ -1,0 +1,1 @@
+"""Results of many trials together: campaigns, sweeps, suites, calibrations, and expected values."""

@@ -1,0 +1,158 @@
+"""Runs the trials of `expect`: a plan with many seeds and, if requested, random placements of its jobs.
+
+Also changes a plan to the packet simulator, to check a flow model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.plan.engine import SIMULATOR, busiest_link
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.load import document_of
+from fabricbench.plan.loaded_plan import LoadedPlan
+from fabricbench.runner import loading
+from fabricbench.runner.trials import Outcome, Runner
+from fabricbench.store import Trial
+
+if TYPE_CHECKING:
+    from fabricbench.plan.engine import BusiestLink
+
+SEEDS_MAX: Final = 10_000
+PLACEMENTS_MAX: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A plan with its jobs in one placement.
+
+    Attributes:
+        placement: Number of the placement, from 1; 0 for that of the plan itself.
+        loaded: The plan, with a trial for each seed, size and variant.
+    """
+
+    placement: int
+    loaded: LoadedPlan
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A trial with its random choices.
+
+    Attributes:
+        placement: Number of its placement.
+        trial: The trial.
+        busiest: Link to which the hash assigns most queue pairs; None if the hash does not choose links.
+    """
+
+    placement: int
+    trial: Trial
+    busiest: BusiestLink | None
+
+
+def placed(loaded: LoadedPlan, placements: int) -> Iterator[Placed]:
+    """Yield a plan in each of `placements` random placements, or unchanged if there are none.
+
+    A placement permutes the servers of the fabric, with the same permutation for every job, like a scheduler
+    that assigns hosts in any order. Rank r of a job then runs on the server that replaces its own, and with
+    rails on the same rail.
+
+    Raises:
+        PlanError: A variant or the sweep sets the ranks or the topology itself.
+    """
+    if not placements:
+        yield Placed(0, loaded)
+        return
+    _check_ranks_are_free(loaded)
+    for number in range(1, placements + 1):
+        yield Placed(number, loading.reload(loaded, list(_placement_overrides(loaded, number))))
+
+
+def _check_ranks_are_free(loaded: LoadedPlan) -> None:
+    if loaded.plan.fabric.load_balancing.kind == "pinned":
+        path = ("fabric", "load_balancing", "kind")
+        hint = "leave --placements out, or take another load balancing"
+        raise PlanError([document_of(loaded).problem(path, "pinned", "no pins beside --placements", hint)])
+    fields = [field for variant in loaded.plan.variants for field in variant.changes]
+    swept = [field for trial in loaded.trials[:1] for field, _ in trial.case.axes]
+    for section, names in (("variants", fields), ("sweep", swept)):
+        conflicts = [name for name in names if name.endswith(".ranks") or name.startswith("fabric.topology")]
+        if conflicts:
+            message = f"{conflicts[0]}, which placements would set"
+            hint = "leave --placements out, or `-s variants=[]`" if section == "variants" else "leave it out"
+            problem = document_of(loaded).problem(
+                (section,), message, "other fields beside --placements", hint
+            )
+            raise PlanError([problem])
+
+
+def _placement_overrides(loaded: LoadedPlan, number: int) -> Iterator[str]:
+    """Yield an override for each job that moves its ranks to the hosts of the placement."""
+    spec: Mapping[str, Any] = next(trial for trial in loaded.trials if not trial.is_solo).run_spec
+    estimate = next((trial_estimate for trial_estimate in loaded.estimates if trial_estimate), None)
+    hosts_by_job = [dict.fromkeys(job["hosts"]) for job in spec["jobs"]]
+    hosts = (
+        estimate["hosts"] if estimate else 1 + max(host for job_hosts in hosts_by_job for host in job_hosts)
+    )
+    width = int(spec["fabric"]["topology"].get("rails", 1))
+    order = _order(f"{loaded.plan.seed}/placement/{number}", hosts // width)
+    for index, ranks in enumerate(hosts_by_job):
+        placed_ranks = [order[host // width] * width + host % width for host in ranks]
+        yield f"jobs.{index}.ranks={json.dumps(placed_ranks)}"
+
+
+def _order(text: str, count: int) -> list[int]:
+    """Return a permutation of the numbers below `count`: sorted by SHA-256 of a text and the number."""
+    keys = [hashlib.sha256(f"{text}/{number}".encode()).digest() for number in range(count)]
+    return sorted(range(count), key=keys.__getitem__)
+
+
+def drawn(parts: Sequence[tuple[Placed, Sequence[Trial]]]) -> list[Drawn]:
+    """Return finished trials with their random choices, without the trials of single jobs.
+
+    The hash does not depend on the data size, so it is computed once for all sizes.
+    """
+    link_by_case: dict[tuple[object, ...], BusiestLink | None] = {}
+    drawn_trials: list[Drawn] = []
+    for part, trials in parts:
+        planned = {candidate.index: candidate for candidate in part.loaded.trials}
+        for trial in trials:
+            planned_trial = planned[trial.facts.position]
+            if planned_trial.is_solo or not trial.is_finished:
+                continue
+            key = (
+                part.placement,
+                planned_trial.variant,
+                planned_trial.iteration,
+                str(planned_trial.case.axes),
+            )
+            if key not in link_by_case:
+                link_by_case[key] = busiest_link(planned_trial.spec_json)
+            drawn_trials.append(Drawn(part.placement, trial, link_by_case[key]))
+    return drawn_trials
+
+
+def carry_out(runner: Runner, loaded: LoadedPlan, placements: int) -> tuple[list[Drawn], Outcome | None]:
+    """Run the trials without a record; return all finished trials, and the outcome of a stopped run."""
+    parts: list[tuple[Placed, Sequence[Trial]]] = []
+    stopped: Outcome | None = None
+    for part in placed(loaded, placements):
+        outcome = runner.run(part.loaded)
+        parts.append((part, outcome.trials))
+        if outcome.stopped_by is not None:
+            stopped = outcome
+            break
+    return drawn(parts), stopped
+
+
+def packets_of(loaded: LoadedPlan) -> LoadedPlan:
+    """Return a plan changed to the packet simulator with its first seed, to check a flow model.
+
+    Raises:
+        PlanError: The simulator cannot run it.
+    """
+    return loading.reload(loaded, [f'backend="{SIMULATOR}"', "iterations=1"])

@@ -1,0 +1,291 @@
+"""Routes for campaigns: progress, missing trials, analysis of factors, Pareto front of two metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, Field, ValidationError
+
+from fabricbench.figures.campaign.pareto import pareto_plot
+from fabricbench.figures.campaign.plots import plots_of
+from fabricbench.figures.plot import Plot
+from fabricbench.metrics import BY_NAME, Metric
+from fabricbench.report.studies.campaign import response_object, setting_rows
+from fabricbench.results.studies.campaign_table import campaign_table
+from fabricbench.results.studies.factor_effects import CampaignTable, front_of
+from fabricbench.results.studies.factor_effects import Response as Effects
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.routes.figures import plot_json
+from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
+from fabricbench.server.state import ServerState, State
+from fabricbench.store.campaigns import CampaignTrials, campaigns, kept_trials, trials_stamp
+from fabricbench.store.queries.measured_values import measured_metrics, values_stamp
+
+router = APIRouter(prefix="/api/v1", tags=["campaigns"], responses=ERRORS)
+
+CampaignName = Annotated[
+    str,
+    Path(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200, description="Name of a campaign."),
+]
+AskedJob = Annotated[
+    str | None, Query(max_length=200, description="Metrics of this job, not of the one that fares worst.")
+]
+_MISSING_MAX: Final = 200
+"""Number of trials without a record that are listed."""
+_EXTREMES_MAX: Final = 10
+"""Number of best settings listed, and of worst settings."""
+_LOADS_MAX: Final = 200
+"""Number of pairs of plan and size whose best settings are listed."""
+_FRONT_MAX: Final = 500
+
+
+class CampaignProgress(BaseModel):
+    """How far a campaign is."""
+
+    name: str
+    state: str = Field(
+        description="`running`, `complete` once all trials have ended, `failed` or `interrupted`."
+    )
+    trials: int = Field(description="How many trials it has.")
+    kept: int = Field(description="How many had their record before.")
+    finished: int = Field(description="How many have ended with a record since.")
+    failed: int = Field(description="How many have ended without.")
+    percent: float = Field(description="Share of the estimated work that is done [%].")
+    elapsed_s: float = Field(description="Time since it began [s].")
+    left_s: float | None = Field(description="Time that the rest will take [s]; null if not known.")
+    cores: int = Field(description="Cores that work on it.")
+    waits: str = Field(description="What does not answer and is waited for; nothing if empty.")
+    noted_at: str = Field(description="When all this was noted, ISO 8601 in UTC.")
+
+
+class Campaigns(BaseModel):
+    """The campaigns that have run in the workspace, the newest first."""
+
+    campaigns: list[CampaignProgress]
+
+
+class CampaignFactor(BaseModel):
+    """What differs among the trials of a campaign."""
+
+    name: str = Field(description="`plan`, `variant`, `data_size`, `message_size`, or the path of a field.")
+    levels: list[str] = Field(description="Its values in words, in their order.")
+
+
+class CampaignDetail(BaseModel):
+    """A campaign and its trials."""
+
+    progress: CampaignProgress
+    has_trials: bool = Field(
+        description="Whether it is known which trials it has; campaigns of earlier versions do not tell."
+    )
+    title: str
+    source: str = Field(description="The text of its file.")
+    factors: list[CampaignFactor]
+    metrics: list[str] = Field(description="Names of the metrics that any trial has, the main one first.")
+    jobs: list[str]
+    alone: int = Field(description="How many trials more run one job of several alone, and are left out.")
+    recorded: int = Field(description="How many trials have a record.")
+    missing_total: int = Field(description="How many have none.")
+    missing: list[dict[str, Any]] = Field(
+        description="The first of those: `trial`, `status`, each factor, `iteration`."
+    )
+
+
+@router.get("/campaigns")
+def list_campaigns(state: State) -> Campaigns:
+    """Return how far each campaign is that has run in the workspace by `fabricbench campaign`."""
+    return Campaigns(campaigns=_progress(state))
+
+
+@router.get("/campaigns/{name}")
+def show_campaign(name: CampaignName, state: State) -> CampaignDetail:
+    """Return how far a campaign is, what differs among its trials, and which have no record."""
+    progress = next((report for report in _progress(state) if report.name == name), None)
+    if progress is None:
+        raise not_found(f'no campaign "{name}" has run here', "GET /api/v1/campaigns lists them")
+    campaign_trials = kept_trials(state.workspace.root, name)
+    if campaign_trials is None:
+        return CampaignDetail(progress=progress, has_trials=False, **_WITHOUT_TRIALS)
+    key = ("campaign", _stamp(state, name))
+    facts = json.loads(
+        state.cache.get(key, lambda: json.dumps(_trial_facts(state, campaign_trials)).encode())
+    )
+    return CampaignDetail(progress=progress, has_trials=True, **facts)
+
+
+_WITHOUT_TRIALS: Final[dict[str, Any]] = {
+    "title": "",
+    "source": "",
+    "factors": [],
+    "metrics": [],
+    "jobs": [],
+    "alone": 0,
+    "recorded": 0,
+    "missing_total": 0,
+    "missing": [],
+}
+
+
+def _progress(state: ServerState) -> list[CampaignProgress]:
+    reports = []
+    for campaign in campaigns(state.workspace.root):
+        with suppress(ValidationError):  # its file was edited by hand
+            reports.append(CampaignProgress.model_validate(asdict(campaign)))
+    return reports
+
+
+def _stamp(state: ServerState, name: str) -> tuple[object, ...]:
+    """Return a cache key of a campaign: it changes with its trials and with their results."""
+    return (name, trials_stamp(state.workspace.root, name), *values_stamp(state.workspace))
+
+
+def _trial_facts(state: ServerState, campaign_trials: CampaignTrials) -> dict[str, Any]:
+    """Return the factors of a campaign, its metrics and jobs, and its trials without a record."""
+    table = _table(state, campaign_trials, [], None)
+    missing = table.missing.select("trial", "status", *table.factors, "iteration")
+    return {
+        "title": campaign_trials.title,
+        "source": campaign_trials.source,
+        "factors": [{"name": name, "levels": levels} for name, levels in table.factors.items()],
+        "metrics": [metric.name for metric in _metrics(state, campaign_trials)],
+        "jobs": list(campaign_trials.jobs),
+        "alone": campaign_trials.alone,
+        "recorded": table.trials - missing.height,
+        "missing_total": missing.height,
+        "missing": missing.head(_MISSING_MAX).to_dicts(),
+    }
+
+
+def _metrics(state: ServerState, campaign_trials: CampaignTrials) -> list[Metric]:
+    """Return the metrics measured in any trial of a campaign, the main one first."""
+    ids: list[str] = campaign_trials.members["trial"].unique().to_pylist()
+    measured_names = measured_metrics(state.workspace, ids)
+    metrics = [metric for name, metric in BY_NAME.items() if name in measured_names]
+    return sorted(metrics, key=lambda metric: metric.name != campaign_trials.metric)
+
+
+def _table(
+    state: ServerState, campaign_trials: CampaignTrials, metrics: Sequence[str], job: str | None
+) -> CampaignTable:
+    import polars as pl
+
+    if job is not None and job not in campaign_trials.jobs:
+        raise ApiError(422, f'job: found "{job}"', field="job", allowed=", ".join(campaign_trials.jobs))
+    members = pl.DataFrame(campaign_trials.members)
+    return campaign_table(state.workspace, members, campaign_trials.factors, metrics, job)
+
+
+def _trials_of(state: ServerState, name: str) -> CampaignTrials:
+    campaign_trials = kept_trials(state.workspace.root, name)
+    if campaign_trials is None:
+        hint = f"`fabricbench campaign` with the file of {name} tells, and runs no trial again"
+        raise not_found(f'it is not known which trials campaign "{name}" has', hint)
+    return campaign_trials
+
+
+@router.get(
+    "/campaigns/{name}/analysis",
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+def analyse_campaign(
+    name: CampaignName,
+    state: State,
+    metric: AskedMetric = None,
+    job: AskedJob = None,
+    relative: Annotated[
+        bool, Query(description="Values as shares of the mean of their plan and size.")
+    ] = False,
+) -> Response:
+    """Return what the factors of a campaign do to a metric, as `fabricbench campaign show` has it as JSON.
+
+    Of the `settings` it has the `best` and the `worst`, and how many there are; `figures` are those of
+    `fabricbench campaign report`, each with `name`, `caption`, and `data` and `layout` for Plotly.
+    """
+    campaign_trials = _trials_of(state, name)
+    key = ("analysis", _stamp(state, name), metric, job, relative)
+    body = state.cache.get(key, lambda: _analysis(state, campaign_trials, metric, job, relative=relative))
+    return Response(body, media_type="application/json")
+
+
+def _analysis(
+    state: ServerState,
+    campaign_trials: CampaignTrials,
+    metric_name: str | None,
+    job: str | None,
+    *,
+    relative: bool,
+) -> bytes:
+    metric = chosen_metric(metric_name, _metrics(state, campaign_trials))
+    if metric is None:
+        raise not_found("nothing to analyse: no trial has a record")
+    response = _table(state, campaign_trials, [metric.name], job).response(metric, relative=relative)
+    head = json.dumps(_response_content(response))
+    figures = [plot_json(plot, name=name) for name, plot in plots_of(response).items()]
+    return b"".join((head[:-1].encode(), b', "figures": [', b", ".join(figures), b"]}"))
+
+
+def _response_content(response: Effects) -> dict[str, Any]:
+    ranked = setting_rows(response)
+    content = response_object(response)
+    return content | {
+        "title": response.title,
+        "factors": response.names,
+        "best": ranked[:_EXTREMES_MAX],
+        "worst": ranked[_EXTREMES_MAX:][-_EXTREMES_MAX:],
+        "settings_total": len(ranked),
+        "best_of_each": content["best_of_each"][:_LOADS_MAX],
+    }
+
+
+@router.get(
+    "/campaigns/{name}/pareto",
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+def compare_metrics(
+    name: CampaignName,
+    state: State,
+    first: AskedMetric = None,
+    second: AskedMetric = None,
+    job: AskedJob = None,
+) -> Response:
+    """Set two metrics of the settings of a campaign against each other: `data` and `layout` for Plotly.
+
+    `front` has the settings that no other is better than in both, `metrics` the names of the two; without
+    names they are the first two that trials have.
+    """
+    campaign_trials = _trials_of(state, name)
+    key = ("pareto", _stamp(state, name), first, second, job)
+    body = state.cache.get(key, lambda: _pareto(state, campaign_trials, (first, second), job))
+    return Response(body, media_type="application/json")
+
+
+def _pareto(
+    state: ServerState,
+    campaign_trials: CampaignTrials,
+    metric_names: tuple[str | None, str | None],
+    job: str | None,
+) -> bytes:
+    metrics = _metrics(state, campaign_trials)
+    first_metric = chosen_metric(metric_names[0], metrics)
+    second_metric = chosen_metric(
+        metric_names[1], [metric for metric in metrics if metric is not first_metric]
+    )
+    if first_metric is None or second_metric is None:
+        raise not_found("nothing to draw: trials have fewer than two metrics")
+    table = _table(state, campaign_trials, [first_metric.name, second_metric.name], job)
+    front = front_of(table.response(first_metric), table.response(second_metric))
+    plot: Plot | None = pareto_plot(front)
+    if plot is None:
+        raise not_found("nothing to draw: no setting has both metrics")
+    rows = front.rows()
+    head = {
+        "metrics": [first_metric.name, second_metric.name],
+        "front": rows[:_FRONT_MAX],
+        "front_total": len(rows),
+    }
+    return plot_json(plot, **head)

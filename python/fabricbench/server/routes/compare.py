@@ -1,0 +1,125 @@
+"""Routes that compare trials, by size, variant or twin if requested, and draw the comparison."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from fabricbench.figures.results.compared_trials import compared_plot
+from fabricbench.report.documents.comparison import UnknownReferenceError, of_sizes, of_trials, of_variants
+from fabricbench.report.documents.twins import NoTwinError, twins_json, twins_of
+from fabricbench.report.output.json_csv import comparison_json
+from fabricbench.results.curves import compared_curves, shown_metrics
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.routes.figures import plot_json
+from fabricbench.server.routes.metric_list import AskedMetric, chosen_metric
+from fabricbench.server.routes.trials import finished_trial
+from fabricbench.server.state import ServerState, State
+
+router = APIRouter(prefix="/api/v1", tags=["compare"], responses=ERRORS)
+
+_Id = Annotated[str, Query(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$")]
+_Trials = Annotated[list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")]
+
+
+@router.get("/compare", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}})
+def compare_trials(
+    state: State,
+    trial: _Trials,
+    by: Annotated[
+        Literal["trial", "size", "variant", "twin"],
+        Query(
+            description="`size`: two runs, each named by a trial, at every size that both have. `variant`: "
+            "the variants of the run of one trial. `twin`: the measured run of one trial beside what the "
+            "simulator predicts of it."
+        ),
+    ] = "trial",
+    reference: Annotated[str | None, Query(max_length=200, description="Variant to compare with.")] = None,
+) -> Response:
+    """Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio.
+
+    By twin: `twins`, each measured job beside its prediction with deviation and likely causes, and `trends`.
+    """
+    if by == "variant":
+        return Response(_by_variant(state, trial, reference), media_type="application/json")
+    if reference is not None:
+        raise ApiError(
+            422, "reference: goes with by=variant", "otherwise the first trial is it", field="reference"
+        )
+    if by == "twin":
+        return Response(_by_twin(state, trial), media_type="application/json")
+    if by == "size":
+        return Response(_by_size(state, trial), media_type="application/json")
+    if len(trial) < 2:
+        raise ApiError(422, "trial: found 1", "name two trials or more, or by=variant", field="trial")
+    comparison = of_trials([finished_trial(trial_id, state) for trial_id in trial])
+    if not comparison.pairs:
+        raise ApiError(422, "the trials have no job in common", field="trial")
+    return Response(comparison_json(comparison), media_type="application/json")
+
+
+@router.get(
+    "/compare/figure", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}}
+)
+def draw_comparison(
+    state: State,
+    trial: _Trials,
+    by: Annotated[
+        Literal["trial", "size", "variant"],
+        Query(description="`trial`: the variants of the trials. `size`, `variant`: all of their runs."),
+    ] = "trial",
+    metric: AskedMetric = None,
+) -> Response:
+    """Draw a metric of compared trials against data size: `data` and `layout` for Plotly, and `caption`.
+
+    `metric` is what is drawn, `metrics` what can be.
+    """
+    trials = [finished_trial(candidate, state) for candidate in trial]
+    curves = compared_curves(trials, state.workspace.suite, every_variant=by != "trial")
+    metrics = shown_metrics(curves)
+    drawn = chosen_metric(metric, metrics)
+    plot = compared_plot(curves, drawn) if drawn else None
+    if drawn is None or plot is None:
+        raise not_found("nothing to draw: no job has a metric")
+    names = [candidate.name for candidate in metrics]
+    body = plot_json(plot, title=f"{drawn.title} over sizes", metric=drawn.name, metrics=names)
+    return Response(body, media_type="application/json")
+
+
+def _by_twin(state: ServerState, trials: list[str]) -> str:
+    if len(trials) > 1:
+        raise ApiError(
+            422, "trial: by=twin takes one", "its run is set beside the prediction of it", field="trial"
+        )
+    run = state.workspace.suite(finished_trial(trials[0], state))
+    try:
+        return twins_json(twins_of(run, state.workspace.twins(run)))
+    except NoTwinError as error:
+        raise ApiError(422, str(error), field="trial") from error
+
+
+def _by_size(state: ServerState, trials: list[str]) -> str:
+    if len(trials) != 2:
+        raise ApiError(422, "trial: by=size takes two", "name a trial of each of two runs", field="trial")
+    first, second = (state.workspace.suite(finished_trial(trial_id, state)) for trial_id in trials)
+    comparison = of_sizes(first, second)
+    if not comparison.pairs:
+        raise ApiError(
+            422, "the runs have no collective, number of ranks and data size in common", field="trial"
+        )
+    return comparison_json(comparison)
+
+
+def _by_variant(state: ServerState, trials: list[str], reference: str | None) -> str:
+    if len(trials) > 1:
+        raise ApiError(
+            422, "trial: by=variant takes one", "it compares all variants of its run", field="trial"
+        )
+    focus = finished_trial(trials[0], state)
+    if focus.facts.reference is None:
+        raise ApiError(422, f"trial {focus.id} is of a plan without variants", field="trial")
+    try:
+        return comparison_json(of_variants(state.workspace.suite(focus), focus, reference))
+    except UnknownReferenceError as error:
+        raise ApiError(422, str(error), field="reference") from error

@@ -1,0 +1,534 @@
+"""Routes for trials: lists by trial and by run, filter values, details, tags, deletion and restoration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from fabricbench.metrics import BY_NAME
+from fabricbench.report.documents.diagnosis import insight_of
+from fabricbench.report.documents.port_map import (
+    ABOUT,
+    cells_of,
+    columns_of,
+    is_number,
+    port_map_object,
+    ports_of,
+)
+from fabricbench.report.output.json_csv import shown_json, trial_object
+from fabricbench.results.hosts import hosts_of
+from fabricbench.results.job_ranking import kept_of, leading_job, leading_text, total_ranks, worst_job
+from fabricbench.results.job_reports import Beside, JobReport, current_reports, stored_reports
+from fabricbench.results.run_outcomes import RunOutcome, outcomes_of
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.state import ServerState, State
+from fabricbench.store import Trial
+from fabricbench.store.catalog.schema import TAG_LENGTH_MAX
+from fabricbench.store.queries.listing import (
+    COLUMNS,
+    THRESHOLDS_MAX,
+    Threshold,
+    ThresholdError,
+    TrialQuery,
+    comparable_trials,
+    filter_values,
+    page,
+)
+from fabricbench.store.queries.run_list import RunRow, run_page
+from fabricbench.store.queries.tags import change_tags, tags_of
+from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
+
+router = APIRouter(prefix="/api/v1", tags=["trials"], responses=ERRORS)
+
+TrialId = Annotated[
+    str, Path(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$", description="Id of a trial, or `latest`.")
+]
+Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[^\s,]([^\r\n\t,]*[^\s,])?$")]
+SortKey = StrEnum(  # type: ignore[misc]
+    "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}
+)
+"""Sort keys of trials: columns of the list, and every metric, of the job that is worst in it."""
+_NEWEST = SortKey("started_at")
+
+
+Where = Annotated[
+    Sequence[str],
+    Query(
+        max_length=THRESHOLDS_MAX,
+        description="What a metric has to be, such as `ideal_percent<50`: of the job that fares worst by it, "
+        "or of `job`. All of them have to hold.",
+    ),
+]
+Job = Annotated[
+    str | None, Query(max_length=200, description="The job whose metrics count in `sort` and `where`.")
+]
+
+
+class WorstJob(BaseModel):
+    """The job of a trial that keeps least of its bus bandwidth alone."""
+
+    job: str
+    kept_percent: float = Field(description="What it keeps; 0 if it completes alone and here does not.")
+
+
+class LeadingJob(BaseModel):
+    """The job of a trial that failed, or that has the least share of its ideal."""
+
+    job: str
+    data_size_bytes: int = Field(description="Its data size, which tells several of one job apart.")
+    why: str = Field(description="Why it is this one, such as `is incomplete`.")
+
+
+class TrialRow(BaseModel):
+    """A trial in a list: what was run, how it ended, and the metrics of each job."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    attempt: int = Field(description="Number of the attempt; the same trial may have failed before.")
+    plan: str
+    title: str
+    variant: str
+    axes: dict[str, Any] = Field(description="The fields that the plan sweeps, each with its value here.")
+    iteration: int
+    suite: str = Field(description="What the trials of one run of a plan have in common.")
+    position: int
+    data_size_bytes: int
+    size_kind: str
+    status: str = Field(description="`running`, `complete`, `incomplete`, `interrupted` or `failed`.")
+    message: str
+    backend: str = Field(description="What made it, such as `sim`; `imported` if it was measured elsewhere.")
+    backend_version: str = Field(description="Version of the results of that.")
+    engine_version: str
+    started_at: str
+    ended_at: str | None
+    tags: list[str]
+    verdict: str | None = Field(description="`pass` or `fail` by the plan's criteria; null without any.")
+    ranks: int = Field(description="Ranks of all jobs together.")
+    worst: WorstJob | None = Field(
+        description="The job that fares worst against its run alone; null if unknown."
+    )
+    leading: LeadingJob | None = Field(
+        description="The job whose figures stand for the trial; null if none has any."
+    )
+    jobs: list[dict[str, Any]] = Field(description="Each job's metrics, as `trials --format json` has them.")
+
+
+class TrialPage(BaseModel):
+    """Some of the trials that a query finds."""
+
+    total: int = Field(description="How many there are.")
+    trials: list[TrialRow]
+
+
+class RunListRow(BaseModel):
+    """A run in a list, counted over those of its trials that match."""
+
+    suite: str = Field(description="What its trials have in common.")
+    plan: str
+    title: str
+    backend: str
+    engine_version: str
+    trials: int
+    variants: int
+    sizes: int
+    iterations: int
+    states: dict[str, int] = Field(description="How many trials of each status.")
+    tags: list[str] = Field(description="Tags that one of its trials has.")
+    verdict: str | None = Field(
+        description="`fail` where one of its trials fails the plan's criteria, `pass` where none does; null "
+        "without any, and beyond the first thousand trials of a page."
+    )
+    worst: WorstJob | None = Field(
+        description="The job of one of its trials that fares worst against its run alone."
+    )
+    started_at: str
+    ended_at: str | None
+    ideal_percent: tuple[float, float] | None = Field(
+        description="Least and largest share of the ideal, of each trial that of its worst job."
+    )
+    times: int = Field(description="How often each of its trials has run at least, as a part of any run.")
+    changes: int = Field(description="How often a trial ran again and gave other results than before.")
+    same_plan_as: str | None = Field(description="`suite` of the first run of the same run specs.")
+    same_results: bool | None = Field(description="Whether that one's results are the same.")
+
+
+class RunListPage(BaseModel):
+    """Some of the runs that a query finds."""
+
+    total: int = Field(description="How many there are.")
+    runs: list[RunListRow]
+
+
+class TagChanges(BaseModel):
+    """Tags to give and to take away."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    add: list[Tag] = Field(default_factory=list, max_length=20)
+    remove: list[Tag] = Field(default_factory=list, max_length=20)
+
+
+class TrialChanges(BaseModel):
+    """What may be changed of a trial."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tags: TagChanges
+
+
+class TrialTags(BaseModel):
+    """The tags of a trial."""
+
+    id: str
+    tags: list[str]
+
+
+class TrialState(BaseModel):
+    """Whether a trial is in the trash."""
+
+    id: str
+    deleted: bool
+
+
+def asked_query(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
+    search: Annotated[str, Query(max_length=200, description="Words, all of which have to occur.")] = "",
+    tag: Annotated[str | None, Query(max_length=64)] = None,
+    plan: Annotated[str | None, Query(max_length=200)] = None,
+    status: Annotated[str | None, Query(max_length=20)] = None,
+    variant: Annotated[str | None, Query(max_length=200)] = None,
+    backend: Annotated[str | None, Query(max_length=80)] = None,
+    suite: Annotated[str | None, Query(max_length=12)] = None,
+    deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
+    where: Where = (),
+    job: Job = None,
+    sort: Annotated[SortKey, Query()] = _NEWEST,
+    order: Annotated[Literal["asc", "desc"], Query()] = "desc",
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> TrialQuery:
+    """Return the query of a list from the request's parameters, without `limit`.
+
+    Raises:
+        ApiError: A threshold cannot be read.
+    """
+    return TrialQuery(
+        search=search,
+        tag=tag,
+        plan=plan,
+        status=status,
+        variant=variant,
+        backend=backend,
+        suite=suite,
+        deleted=deleted,
+        where=thresholds(where),
+        job=job,
+        sort=sort.value,
+        descending=order == "desc",
+        offset=offset,
+    )
+
+
+AskedQuery = Annotated[TrialQuery, Depends(asked_query)]
+
+
+@router.get("/trials", response_model=TrialPage)
+def list_trials(
+    state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=500)] = 50
+) -> dict[str, Any]:
+    """List trials, unfinished ones included, the last started first unless asked otherwise."""
+    total, trials = page(state.workspace, replace(query, limit=limit))
+    return {"total": total, "trials": rows_of(state, trials)}
+
+
+def thresholds(texts: Sequence[str]) -> list[Threshold]:
+    """Parse the thresholds of metrics.
+
+    Raises:
+        ApiError: One cannot be read.
+    """
+    try:
+        return [Threshold.read(text) for text in texts]
+    except ThresholdError as error:
+        raise ApiError(422, f"where: {error}", error.hint, field="where") from error
+
+
+@router.get("/trials/by-run", response_model=RunListPage)
+def list_runs_of_trials(
+    state: State, query: AskedQuery, limit: Annotated[int, Query(ge=1, le=200)] = 50
+) -> RunListPage:
+    """List the runs that have a trial that matches, one row for each, counted over those trials.
+
+    By a metric, a run is ordered with its worst trial.
+    """
+    total, run_rows = run_page(state.workspace, replace(query, limit=limit))
+    outcomes = outcomes_of(state.workspace, [run.suite for run in run_rows])
+    return RunListPage(
+        total=total, runs=[_run_row(run, outcomes.get(run.suite, RunOutcome())) for run in run_rows]
+    )
+
+
+def _run_row(run: RunRow, outcome: RunOutcome) -> RunListRow:
+    worst = None if outcome.worst is None else WorstJob(job=outcome.worst[0], kept_percent=outcome.worst[1])
+    return RunListRow(**vars(run), verdict=outcome.verdict, worst=worst)
+
+
+@router.get("/trials/choices")
+def list_choices(state: State) -> dict[str, list[str]]:
+    """Return what trials can be filtered by: every `plan`, `variant`, `backend`, `status` and `tag`."""
+    return filter_values(state.workspace)
+
+
+def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:
+    """Return trials as rows of a list."""
+    tags_by_trial = tags_of(state.workspace, found)
+    comparables = Beside(comparable_trials(state.workspace, found))
+    return [_row(trial, stored_reports(trial, comparables), tags_by_trial[trial.id]) for trial in found]
+
+
+def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]:
+    facts = trial.facts
+    verdicts = {job.verdict for job in jobs} - {None}
+    return {
+        "id": trial.id,
+        "attempt": trial.attempt,
+        "plan": facts.plan,
+        "title": facts.title,
+        "variant": facts.variant,
+        "axes": dict(facts.axes),
+        "iteration": facts.iteration,
+        "suite": facts.suite,
+        "position": facts.position,
+        "data_size_bytes": facts.data_size_bytes,
+        "size_kind": facts.size_kind,
+        "status": trial.status,
+        "message": trial.message,
+        "backend": facts.backend,
+        "backend_version": facts.backend_version,
+        "engine_version": facts.engine_version,
+        "started_at": trial.started_at,
+        "ended_at": trial.ended_at,
+        "tags": tags,
+        "verdict": "fail" if "fail" in verdicts else "pass" if verdicts else None,
+        "ranks": total_ranks(trial),
+        "worst": _worst(jobs),
+        "leading": _leading(jobs),
+        "jobs": [trial_object(job) for job in jobs],
+    }
+
+
+def _leading(jobs: list[JobReport]) -> dict[str, Any] | None:
+    job = leading_job(jobs)
+    if job is None:
+        return None
+    why = leading_text(job, jobs)
+    return {"job": job.summary.job, "data_size_bytes": job.summary.data_size_bytes, "why": why}
+
+
+def _worst(jobs: list[JobReport]) -> dict[str, Any] | None:
+    job = worst_job(jobs)
+    return None if job is None else {"job": job.summary.job, "kept_percent": kept_of(job)}
+
+
+@router.get("/trials/{trial_id}")
+def show_trial(trial_id: TrialId, state: State) -> Response:
+    """Return everything about a trial.
+
+    What a list has of it, `plan_source`, `overrides`, `run_spec`, `observed` (what its record holds),
+    `published`, `engine`, `machine`, `suite_trials` (its run, in the order of the plan), and in `shown` what
+    `show --format json` prints; null if unfinished.
+    """
+    trial = found_trial(state, trial_id)
+    family = state.workspace.family(trial) if trial.is_finished else []
+    tags = tags_of(state.workspace, [trial])[trial.id]
+    key = ("show", *map(identity, [trial, *family]), tuple(tags))
+    body = state.cache.get(key, lambda: _shown(trial, family, tags))
+    return Response(body, media_type="application/json")
+
+
+def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
+    jobs = current_reports(trial, Beside(family)) if trial.is_finished else []
+    facts = trial.facts
+    content = _row(trial, jobs, tags) | {
+        "plan_source": facts.plan_source,
+        "overrides": facts.overrides,
+        "run_spec": facts.run_spec,
+        "observed": facts.observed,
+        "published": facts.published,
+        "reference": facts.reference,
+        "engine": _engine(trial),
+        "machine": trial.machine,
+        "suite_trials": [_member(sibling) for sibling in family if sibling.facts.suite == facts.suite],
+    }
+    del content["jobs"]
+    insight = insight_of(trial) if trial.is_finished else None
+    shown = shown_json(jobs, insight, tags) if trial.is_finished else "null"
+    return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
+
+
+def _engine(trial: Trial) -> dict[str, Any]:
+    """Return the backend's facts about a trial, with the counters of its hosts."""
+    hosts = hosts_of(trial) if trial.is_finished else []
+    return {**trial.engine, **({"hosts": hosts} if hosts else {})}
+
+
+def _member(trial: Trial) -> dict[str, Any]:
+    facts = trial.facts
+    names = ("id", "variant", "iteration", "data_size_bytes", "size_kind", "position")
+    member = {name: getattr(facts, name) for name in names}
+    return member | {"axes": dict(facts.axes), "status": trial.status}
+
+
+class PortRow(BaseModel):
+    """A rank at a host port, as `show --ports` has it."""
+
+    job: str = Field(description="Job, or TCP traffic.")
+    protocol: Literal["roce", "tcp"]
+    rank: int
+    chassis: str = Field(description="Server or host.")
+    port: str = Field(description="Port of the chassis; of servers with rails its adapter.")
+    switch: str | None = Field(description="Switch it is cabled to; null if unknown.")
+    switch_port: int | None
+    rate_bps: int = Field(description="Line rate [bit/s].")
+    ip: str | None = Field(description="IPv4 address; null on InfiniBand.")
+    prefix: int | None = Field(description="Prefix length of its subnet.")
+    gateway: str | None
+    mac: str | None
+    vlan: int | None
+    lid: int | None = Field(description="InfiniBand local identifier; null on Ethernet.")
+    queue_pairs: int = Field(description="Queue pairs, or TCP connections, on which it sends.")
+    source_port_least: int | None = Field(description="Least UDP or TCP source port of its data.")
+    source_port_largest: int | None
+    source_ports: list[int] = Field(description="The first ones, at most 4.")
+    destination_qp_least: int | None = Field(description="Least destination queue pair number of its data.")
+    destination_qp_largest: int | None
+    destination_qps: list[int] = Field(description="The first ones, at most 4.")
+    priority: int = Field(description="Priority of its data (IEEE 802.1Q).")
+    dscp_data: int | None = Field(description="DSCP of its data; null on InfiniBand.")
+    dscp_ack: int | None
+    dscp_cnp: int | None
+
+
+class PortColumn(BaseModel):
+    """A column of the port map as text."""
+
+    name: str
+    title: str
+    is_number: bool
+
+
+class PortMapPage(BaseModel):
+    """Some rows of the port map of a trial."""
+
+    total: int = Field(description="How many there are: one for each rank and port.")
+    about: str = Field(description="What numbers of queue pairs are.")
+    columns: list[PortColumn] = Field(description="Columns that say something, for a table.")
+    cells: list[list[str]] = Field(description="Texts of the rows, by column.")
+    ports: list[PortRow]
+
+
+@router.get("/trials/{trial_id}/port-map", response_model=PortMapPage)
+def show_port_map(
+    trial_id: TrialId,
+    state: State,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 500,
+) -> Response:
+    """Return the port map of a trial: chassis, port, switch port, addresses, queue pairs, DSCP of each rank.
+
+    The files `port_map` and `queue_pairs` among its downloads have all rows and every queue pair.
+    """
+    trial = found_trial(state, trial_id)
+    key = ("port-map", *identity(trial), offset, limit)
+    body = state.cache.get(key, lambda: _port_map_page(trial, offset, limit))
+    return Response(body, media_type="application/json")
+
+
+def _port_map_page(trial: Trial, offset: int, limit: int) -> bytes:
+    rows = ports_of(trial)
+    if rows is None:
+        raise ApiError(409, f"trial {trial.id} was measured elsewhere, so it has no ranks at ports")
+    headings, page_rows = columns_of(rows), rows[offset : offset + limit]
+    row_cells = [cells_of(row) for row in page_rows]
+    page = PortMapPage(
+        total=len(rows),
+        about=ABOUT,
+        columns=[
+            PortColumn(name=name, title=" ".join(heading).replace("- ", ""), is_number=is_number(name))
+            for name, heading in headings.items()
+        ],
+        cells=[[cell_texts[name] for name in headings] for cell_texts in row_cells],
+        ports=[PortRow.model_validate(row) for row in port_map_object(page_rows)],
+    )
+    return page.model_dump_json().encode()
+
+
+@router.patch("/trials/{trial_id}")
+def change_trial(trial_id: TrialId, changes: TrialChanges, state: State) -> TrialTags:
+    """Give tags to a trial, or take them away."""
+    trial = found_trial(state, trial_id)
+    change_tags(state.workspace, [trial.id], add=changes.tags.add, remove=changes.tags.remove)
+    changed = found_trial(state, trial.id)
+    return TrialTags(id=trial.id, tags=tags_of(state.workspace, [changed])[trial.id])
+
+
+@router.delete("/trials/{trial_id}")
+def remove_trial(trial_id: TrialId, state: State) -> TrialState:
+    """Put a trial into the trash; `restore` takes it out again, `fabricbench workspace purge` removes it."""
+    trial = found_trial(state, trial_id)
+    try:
+        delete_trial(state.workspace, trial.id)
+    except TrialRunsError as error:
+        raise ApiError(409, f"trial {trial.id} is running", "cancel its run first") from error
+    return TrialState(id=trial.id, deleted=True)
+
+
+@router.post("/trials/{trial_id}/restore")
+def put_back(trial_id: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], state: State) -> TrialState:
+    """Take a trial out of the trash."""
+    if not restore_trial(state.workspace, trial_id):
+        raise not_found(f"trial {trial_id} is not in the trash")
+    return TrialState(id=trial_id, deleted=False)
+
+
+def identity(trial: Trial) -> tuple[object, ...]:
+    """Return a cache key of an attempt; its number alone is not unique, as numbers are reused."""
+    return (trial.id, trial.attempt, trial.started_at, trial.status, trial.facts.suite)
+
+
+def found_trial(state: ServerState, name: str) -> Trial:
+    """Return the trial of an id: the finished attempt, or else the last one.
+
+    Raises:
+        ApiError: No trial has this id, or several ids start with it.
+        StoreError: No trial has this id, or the catalog cannot be read.
+    """
+    if name.startswith("latest"):
+        return state.workspace.find(name)
+    with state.workspace.database.reading() as connection:
+        matches = state.workspace.catalog.select(connection, prefix=name)
+    if len({trial.id for trial in matches}) > 1:
+        raise not_found(f'"{name}" is the beginning of several trials', "write more digits of the id")
+    if not matches:
+        raise not_found(f'no trial "{name}"', "GET /api/v1/trials lists them")
+    return next((trial for trial in matches if trial.is_finished), matches[-1])
+
+
+def finished_trial(trial_id: TrialId, state: State) -> Trial:
+    """Return a trial that has a record.
+
+    Raises:
+        ApiError: No trial has this id, several ids start with it, or the trial has no record.
+    """
+    trial = found_trial(state, trial_id)
+    if not trial.is_finished:
+        raise not_found(f"trial {trial.id} has no record: it is {trial.status}", "run its plan again")
+    return trial
+
+
+FinishedTrial = Annotated[Trial, Depends(finished_trial)]

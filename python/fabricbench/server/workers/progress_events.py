@@ -1,0 +1,190 @@
+"""Progress of a worker process: JSON lines for the server, trials and results of a search for the catalog.
+
+Samples of the current trial: buffer of samples, converted to the points of event `samples`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fabricbench.backend.protocol import Progress, goodput_gb_per_s, paused_mean
+from fabricbench.searched import Searched
+from fabricbench.server.workers.sandbox_tasks import TRIALS_MAX
+from fabricbench.store import Trial, TrialFacts, Workspace
+from fabricbench.store.queries.tags import change_tags
+from fabricbench.store.runs import QueuedRun, RunQueue
+
+
+class Samples:
+    """Buffer of points until the next call of `take`."""
+
+    def __init__(self) -> None:
+        self._points: list[dict[str, Any]] = []
+
+    def add(self, samples: Sequence[Mapping[str, Any]]) -> None:
+        """Add the samples of a progress report as points."""
+        self._points += map(_point, samples)
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return the points in order of time and forget them."""
+        points, self._points = self._points, []
+        return points
+
+
+def _point(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sample as a point: rates since the one before, and the ports if any is sampled."""
+    span_ps = sample["span_ps"]
+    goodput = goodput_gb_per_s(sample["delivered_bytes"], span_ps)
+    point = {"sim_ps": sample["sim_ps"], "goodput_gb_per_s": goodput}
+    if sample["queue_max_bytes"] is None:
+        return point
+    return point | {
+        "queue_max_bytes": sample["queue_max_bytes"],
+        "marks_per_us": sample["marked_frames"] * 1e6 / span_ps,
+        "paused_mean": paused_mean(sample["paused_ps"], span_ps),
+    }
+
+
+_TELL_S: Final = 0.25
+
+
+class Teller:
+    """Listener of the runner that sends events to the server, progress at most four times a second.
+
+    With concurrent trials, progress and samples are those of the first running one. Trials chosen by a
+    search, and its results, are written to the catalog.
+    """
+
+    def __init__(self, run: QueuedRun, store: Workspace) -> None:
+        self._run, self._store = run, store
+        self._tags = run.options["tags"]
+        self._before, self._count = 0, run.options["count"]
+        self._chosen: list[dict[str, Any]] = []
+        sizes = [trial["data_size_bytes"] for trial in run.trials]
+        self._weights = sizes + sizes[-1:] * (self._count - len(sizes))
+        self._running: dict[int, str] = {}
+        self._shares: dict[int, float] = {}
+        self._told_at = 0.0
+        self._untold: Progress | None = None
+        self._samples = Samples()
+
+    def next_phase(self, trials: int) -> None:
+        """Continue the numbers of trials after those of the phase that has ended."""
+        self._before += trials
+
+    def trials_chosen(self, facts: Sequence[TrialFacts], count: int) -> None:
+        """Add the trials chosen by a search to the run in the catalog."""
+        self._count, self._weights = count, []
+        self._chosen += [_listed(trial_facts) for trial_facts in facts[: TRIALS_MAX - len(self._chosen)]]
+        self._note([])
+
+    def found(self, found: Sequence[Searched]) -> None:
+        """Store the results of the search with the run in the catalog."""
+        self._note([result.content for result in found])
+
+    def _note(self, search: Sequence[Mapping[str, Any]]) -> None:
+        options = {**self._run.options, "count": self._count, "search": search}
+        RunQueue(self._store).search_came_to(self._run.id, options, self._chosen)
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002 -- of a phase
+        """Send event `trial_started`."""
+        number += self._before
+        self._running[number] = facts.id
+        self._shares.pop(number, None)  # it may be a second start
+        if number == min(self._running):
+            self._samples, self._untold = Samples(), None
+        tell(
+            "trial_started",
+            id=facts.id,
+            number=number,
+            count=self._count,
+            running=self._at_work,
+            data_size_bytes=facts.data_size_bytes,
+        )
+
+    def trial_progressed(self, progress: Progress, number: int) -> None:
+        """Send the progress, unless the last event is less than 0.25 s ago."""
+        number += self._before
+        total = progress["total_bytes"]
+        self._shares[number] = progress["delivered_bytes"] / total if total else 0.0
+        if number != min(self._running):
+            return
+        self._samples.add(progress["samples"])
+        self._untold = progress
+        if time.monotonic() - self._told_at < _TELL_S:
+            return
+        self._told_at, self._untold = time.monotonic(), None
+        self._tell_progress(progress, number)
+        self._tell_samples(self._running[number])
+
+    def _tell_progress(self, progress: Mapping[str, Any], number: int) -> None:
+        wall_s, share = progress["wall_s"], self._shares[number]
+        tell(
+            "progress",
+            trial=self._running[number],
+            number=number,
+            count=self._count,
+            running=self._at_work,
+            share=self._share(),
+            trial_share=share,
+            left_s=wall_s * (1 - share) / share if share else None,
+            hops_per_s=round(progress["packet_hops"] / wall_s)
+            if wall_s and "packet_hops" in progress
+            else None,
+            **{name: value for name, value in progress.items() if name != "samples"},
+        )
+
+    @property
+    def _at_work(self) -> int:
+        """Number of running trials; finished ones may still wait for trials before them in the order."""
+        return sum(self._shares.get(number, 0.0) < 1.0 for number in self._running)
+
+    def _tell_samples(self, trial: str) -> None:
+        points = self._samples.take()
+        if points:
+            tell("samples", trial=trial, points=points)
+
+    def _share(self) -> float:
+        """Return the finished fraction of the run, trials weighted by data size, or equally in a search."""
+        weights = self._weights or [1] * self._count
+        done = sum(weights[number - 1] * share for number, share in self._shares.items())
+        return min(1.0, float(done / max(1, sum(weights))))
+
+    def trial_finished(self, trial: Trial, number: int, *, resumed: bool) -> None:
+        """Tag the trial and send event `trial`."""
+        number += self._before
+        if self._tags:
+            change_tags(self._store, [trial.id], add=self._tags)
+        if number in self._running and number == min(self._running):
+            if self._untold is not None:
+                self._tell_progress(self._untold, number)
+            self._tell_samples(trial.id)
+            self._samples, self._untold = Samples(), None
+        self._running.pop(number, None)
+        self._shares[number] = 1.0
+        tell("trial", id=trial.id, number=number, count=self._count, status=trial.status, resumed=resumed)
+
+    def trial_failed(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
+        """Drop the trial from the progress; its error becomes the message of the run."""
+        self._running.pop(number + self._before, None)
+
+
+def _listed(facts: TrialFacts) -> dict[str, Any]:
+    """Return a trial in the form that the queue stores."""
+    names = ("id", "backend", "position", "variant", "iteration", "data_size_bytes", "size_kind")
+    return {name: getattr(facts, name) for name in names} | {"axes": dict(facts.axes)}
+
+
+def tell(event: str, **content: Any) -> None:
+    """Write an event as a JSON line for the server; discard output if the server has ended."""
+    out = sys.__stdout__ or sys.stdout  # on a cluster, `sys.stdout` is redirected for libraries
+    try:
+        out.write(json.dumps({"event": event, **content}) + "\n")
+        out.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())

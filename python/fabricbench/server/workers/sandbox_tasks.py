@@ -1,0 +1,305 @@
+"""Tasks of the sandbox process: check a plan with cost and topology, capture frames, parse measured results.
+
+Imported before any process is forked, so nothing here may start a thread or load a heavy library.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, cast
+
+from fabricbench import importing
+from fabricbench.backend.protocol import BackendError, RefusedError
+from fabricbench.backend.registry import capturing
+from fabricbench.errors import UserError
+from fabricbench.figures.links.layout import place_nodes
+from fabricbench.plan import engine
+from fabricbench.plan._run_spec import RunSpec
+from fabricbench.plan.document.document import read_text
+from fabricbench.plan.document.overrides import apply_overrides
+from fabricbench.plan.errors import PlanError, Problem
+from fabricbench.plan.estimates.cost import Limits, is_beyond, least_cost
+from fabricbench.plan.estimates.flow_error import backend_for
+from fabricbench.plan.expand import PlannedTrial, first_spec
+from fabricbench.plan.load import validate
+from fabricbench.plan.sweep.search_range import range_of
+from fabricbench.runner import loading
+from fabricbench.server.workers.plan_yaml import yaml_of
+from fabricbench.server.workers.run_phases import Phase, phases_of
+from fabricbench.server.workers.run_target import Asked
+from fabricbench.server.workers.topology_groups import folded_switches
+
+SOURCE: Final = "plan"
+"""Source named in errors about the plan text of a request."""
+TRIALS_MAX: Final = 1000
+"""Maximum number of listed trials of a run."""
+_HOSTS_MAX: Final = 40_000
+_HOSTS_UNFOLDED_MAX: Final = 64
+_QUEUE_PAIRS_MAX: Final = 20_000
+_SMALL_PLAN: Final = """\
+fabricbench: 1
+name: small
+fabric: {topology: {kind: single-switch, hosts: 2}}
+jobs: [{collective: all-reduce}]
+sweep: {data_size: 1MB}
+"""
+"""Plan with a small job, for the description of a fabric without the jobs of a plan."""
+
+
+def check(
+    text: str | None,
+    document: Mapping[str, Any] | None,
+    overrides: Sequence[str],
+    chosen: Sequence[str],
+    limits: tuple[int | None, int | None],
+    asked: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Check a plan and return its errors, cost, trials and topology without running it.
+
+    Args:
+        text: Its YAML; with `document`, the YAML whose comments are preserved.
+        document: Its fields; they take precedence over `text`.
+        overrides: Changes, each FIELD=VALUE.
+        chosen: Names of the variants to run; all if empty.
+        limits: Memory [bytes] and time [ms] that a trial may take; none for no limit.
+        asked: Its run target: the attributes of `Asked`.
+    """
+    bounds = Limits(*limits)
+    try:
+        text = yaml_of(document, text) if document is not None else text or ""
+        result: dict[str, Any] = {"yaml": text, "document": None, "errors": [], "warnings": []}
+        result["document"] = _plain(read_text(text, SOURCE).data)
+    except PlanError as error:
+        return _empty(text) | {"errors": _faults(error)}
+    empty = _empty(text) | result
+    try:
+        loaded = loading.load_text(text, SOURCE, overrides, bounds, chosen)
+    except PlanError as error:
+        refusal = empty | {"errors": _faults(error)}
+        return refusal | _cost_of_refused(text, overrides, error.problems)
+    target = Asked(**asked)
+    try:
+        return empty | _described(
+            phases_of(loaded, target.settings(loaded), bounds, chosen, twin=target.twin)
+        )
+    except (BackendError, PlanError, RefusedError) as error:
+        problems = target.problems(error, loaded, SOURCE)
+        return empty | {"errors": [_fault(problem, "error") for problem in problems]}
+
+
+def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: int) -> dict[str, Any]:
+    """Run a trial until some queue pairs have sent `count` frames.
+
+    Args:
+        spec: Its RunSpec.
+        backend: Name of the backend that ran it.
+        qps: Numbers of the queue pairs; the first one if empty.
+        count: Maximum number of frames.
+    """
+    planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)))
+    try:
+        source = capturing(backend)
+        wiring = source.wiring(planned)
+        queue_pair_count = len(wiring.queue_pairs)
+        unknown_qps = [qp for qp in qps if not 0 <= qp < queue_pair_count]
+        if unknown_qps:
+            return {"error": f"qp: found {unknown_qps[0]}", "allowed": f"0 to {queue_pair_count - 1}"}
+        frames = source.frames(planned, list(qps) or [0], count)
+    except UserError as error:
+        return {"error": error.text(), "allowed": ""}
+    return {
+        "frames": [(time_ps, b64encode(data).decode()) for time_ps, data in frames],
+        "lids": wiring.lids,
+        "addresses": wiring.ip_addresses,
+        "rates_bps": wiring.host_rates_bps,
+    }
+
+
+def measure(
+    name: str,
+    text: str,
+    format_name: str | None,
+    ranks: int | None,
+    benchmark: str,
+    plan: str | None,
+) -> dict[str, Any]:
+    """Parse measured results without storing them; see `fabricbench.importing`.
+
+    Args:
+        name: Name of the file in errors.
+        text: Its content in Base64.
+        format_name: Its format; none to detect it.
+        ranks: Number of ranks, if the file does not state it.
+        benchmark: Name of the benchmark, if the file does not state it.
+        plan: Name of the shipped plan that simulates it.
+    """
+    user_facts = importing.Given(ranks, benchmark)
+    loaded = loading.load(plan) if plan else None
+    if loaded is not None:
+        try:
+            loading.check_no_search(loaded, "measured results")
+        except PlanError as error:
+            return {"error": _faults(error)[0] | {"line": None, "column": None}}
+    options = importing.Options(format_name, "", "", user_facts, loaded)
+    try:
+        return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
+    except importing.MeasuredError as error:
+        return {
+            "error": {
+                "message": str(error),
+                "hint": error.hint,
+                "line": error.line,
+                "found": error.found,
+                "allowed": error.expected,
+            }
+        }
+
+
+def _empty(text: str | None) -> dict[str, Any]:
+    return {
+        "yaml": text or "",
+        "document": None,
+        "name": None,
+        "title": None,
+        "extent": None,
+        "variants": [],
+        "errors": [],
+        "warnings": [],
+        "beyond_machine": False,
+        "cost": None,
+        "backend": None,
+        "notes": [],
+        "trials": [],
+        "trials_total": 0,
+        "search": None,
+        "topology": None,
+    }
+
+
+def _faults(error: PlanError) -> list[dict[str, Any]]:
+    return [_fault(problem, "error") for problem in error.problems]
+
+
+def _fault(problem: Problem, severity: str) -> dict[str, Any]:
+    text = problem.text(severity).removeprefix(f"{severity}: ").partition("\nhint: ")[0]
+    location = problem.place
+    return {
+        "message": text,
+        "hint": problem.hint,
+        "field": problem.field,
+        "line": location.line,
+        "column": location.column,
+        "found": problem.found,
+        "allowed": problem.allowed,
+    }
+
+
+def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
+    """Return the cost of a refused plan: of its first trial, or the least possible cost of its ranks.
+
+    For a search, the first trial is the one at the end of the range that costs too much.
+    """
+    if not all(is_beyond(problem) for problem in problems):
+        return _least_cost(text, overrides, problems)
+    document = apply_overrides(read_text(text, SOURCE), overrides)
+    plan = validate(document)
+    if plan.search is not None:
+        searched = range_of(plan, document)
+        end = searched.low if problems[0].field == "search.from" else searched.high
+        plan = validate(apply_overrides(document, searched.at(end)))
+    spec_json = json.dumps(first_spec(plan))
+    estimate = engine.estimate(spec_json, backend_for(spec_json, plan.backend))
+    cost = _cost([estimate], "the first trial") if estimate else None
+    return {"beyond_machine": True, "cost": cost, "name": plan.name, "title": plan.title}
+
+
+def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
+    try:
+        document = apply_overrides(read_text(text, SOURCE), overrides)
+    except PlanError:
+        return {}  # the errors are in the overrides
+    estimate = least_cost(problems, document)
+    return {"cost": _cost([estimate], "so many ranks at the least")} if estimate else {}
+
+
+def _described(phases: Sequence[Phase]) -> dict[str, Any]:
+    loaded, backend = phases[-1].loaded, phases[-1].backend
+    simulated = phases[0].loaded  # trials on hosts have no estimate
+    search, estimates = loaded.plan.search, simulated.bounds
+    return {
+        "name": loaded.plan.name,
+        "title": loaded.plan.title,
+        "extent": loaded.extent,
+        "variants": [variant.name for variant in loaded.plan.variants],
+        "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
+        "cost": _cost(estimates, "all trials at most" if search else "all trials") | {"text": simulated.cost}
+        if estimates
+        else None,
+        "backend": backend.name,
+        "notes": loading.notes_of(loaded, backend),
+        "trials": list(islice((trial for phase in phases for trial in phase.trials()), TRIALS_MAX)),
+        "trials_total": sum(phase.loaded.trials_max for phase in phases),
+        "search": search.field if search else None,
+        "topology": _topology(_with_every_job(loaded.trials)),
+    }
+
+
+def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
+    """Return the estimated cost of trials: the largest memory, the sum of the times, the largest counts."""
+    times = [estimate["time_ms"] for estimate in estimates]
+    return {
+        "basis": basis,
+        "memory_bytes": max(estimate["memory_bytes"] for estimate in estimates),
+        "seconds": sum(times) / 1000,
+        "longest_seconds": max(times) / 1000,
+        "packet_hops": sum(estimate["packet_hops"] for estimate in estimates),
+        "chunks": max(estimate["chunks"] for estimate in estimates),
+        "queue_pairs": max(estimate["queue_pairs"] for estimate in estimates),
+        "hosts": max(estimate["hosts"] for estimate in estimates),
+    }
+
+
+def _with_every_job(trials: Sequence[PlannedTrial]) -> PlannedTrial:
+    """Return the first trial that has all jobs, which follows the trials of single jobs."""
+    return next((trial for trial in trials if not trial.is_solo), trials[0])
+
+
+def _topology(trial: PlannedTrial) -> dict[str, Any]:
+    """Return the nodes and links of the fabric, or its folded switches, and the hosts of each job's ranks."""
+    jobs = [{"name": job["name"], "hosts": job["hosts"]} for job in trial.run_spec["jobs"]]
+    estimate = engine.estimate(trial.spec_json)
+    hosts = estimate["hosts"] if estimate else 0
+    topology: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "switches": [], "reduced": False}
+    if estimate is None or hosts > _HOSTS_MAX:
+        return topology | {"reduced": True, "jobs": []}
+    topology["jobs"] = jobs
+    # The engine would create every queue pair to describe the fabric.
+    is_crowded = estimate["queue_pairs"] > _QUEUE_PAIRS_MAX
+    described = engine.describe(_fabric_alone(trial) if is_crowded else trial.spec_json)
+    if hosts > _HOSTS_UNFOLDED_MAX:
+        return topology | {"switches": folded_switches(described["nodes"], described["links"])}
+    positions = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
+    nodes = [node | dict(zip("xy", positions[node["name"]], strict=True)) for node in described["nodes"]]
+    return topology | {"nodes": nodes, "links": described["links"]}
+
+
+def _fabric_alone(trial: PlannedTrial) -> str:
+    """Return a run spec of a small job on the fabric of a trial."""
+    small = loading.load_text(_SMALL_PLAN, SOURCE, [], Limits(None, None), []).trials[0].run_spec
+    fabric: Any = small["fabric"] | {"topology": trial.run_spec["fabric"]["topology"]}
+    return json.dumps(small | {"fabric": fabric})
+
+
+def _plain(value: Any) -> Any:
+    """Return the values of a plan as JSON values: infinite numbers and NaN become texts."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

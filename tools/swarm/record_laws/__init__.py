@@ -1,0 +1,1 @@
+"""Laws that the record of every run must obey, by subject; `registry` lists them all."""
