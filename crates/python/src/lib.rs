@@ -25,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SpecError", module.py().get_type::<SpecException>())?;
     module.add_function(wrap_pyfunction!(run_spec_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(record_tables, module)?)?;
     module.add_function(wrap_pyfunction!(patterns, module)?)?;
     module.add_function(wrap_pyfunction!(shares, module)?)?;
     module.add_function(wrap_pyfunction!(supports, module)?)?;
@@ -51,6 +52,18 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn run_spec_schema() -> PyResult<String> {
     serde_json::to_string_pretty(&spec::run_spec_schema()).map_err(errors::bug)
+}
+
+/// A column of a record table: name, type, whether it may be null, unit, meaning.
+type ColumnDescription = (&'static str, &'static str, bool, Option<&'static str>, &'static str);
+
+/// The tables of a record, in order, each with its name and columns.
+#[pyfunction]
+fn record_tables() -> Vec<(&'static str, Vec<ColumnDescription>)> {
+    let describe = |column: &record::Column| {
+        (column.name, column.kind.name(), column.is_nullable, column.unit, column.meaning)
+    };
+    record::TABLES.iter().map(|table| (table.name, table.columns.iter().map(describe).collect())).collect()
 }
 
 /// All pairs of collective and algorithm.

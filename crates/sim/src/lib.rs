@@ -66,10 +66,8 @@ pub fn patterns() -> Vec<(&'static str, &'static str)> {
 /// # Errors
 /// If there is no such algorithm for that collective, or it does not support this number of ranks.
 pub fn supports(collective: &str, algorithm: &str, ranks: u32) -> Result<(), SpecError> {
-    let algorithm = workload::find(collective, algorithm).map_err(|error| SpecError::Value {
-        field: "algorithm".into(),
-        found: error.to_string(),
-        allowed: "see the collectives of the registry".into(),
+    let algorithm = workload::find(collective, algorithm).map_err(|error| {
+        spec::unsupported("algorithm", error.to_string(), "see the collectives of the registry")
     })?;
     algorithm.pattern.supports(ranks).map_err(|error| jobs::refusal("ranks", &error))
 }

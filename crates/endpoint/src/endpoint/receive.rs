@@ -126,7 +126,9 @@ impl Identifications {
     ) -> Option<(&'a [u8], u16)> {
         match path.open(likely, datagram) {
             Ok(packet) => Some((packet, likely)),
-            Err(wire::Error::BadIcrc { expected, stored }) => self.search(likely, expected ^ stored, datagram),
+            Err(wire::Error::BadIcrc { expected, stored }) => {
+                self.search(likely, expected ^ stored, datagram)
+            }
             Err(_) => None,
         }
     }
