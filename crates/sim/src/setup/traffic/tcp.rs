@@ -2,8 +2,7 @@
 
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
-use crate::setup::Fabric;
-use crate::setup::unsupported;
+use crate::setup::{Fabric, unsupported};
 use jobs::refusal;
 use paths::five_tuple_hash;
 use spec::{RunSpec, SpecError, TcpSpec};
