@@ -7,7 +7,7 @@ use engine::Message;
 use transport::Position;
 use units::{AttachmentId, Cycle, Instant, State};
 use wire::Psn;
-use wire::flow_control::BlockCount;
+use wire::infiniband::flow_control::BlockCount;
 use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
 
 /// Frames in a queue or on a link that are prefetched.

@@ -13,7 +13,7 @@ use crate::report::{
 };
 use crate::setup::{BuildOptions, FabricNode, TwoPhaseRule};
 use engine::{Hooks, Partition, Window};
-use jobs::{Chosen, Observer, RunError, Stopped, Tally};
+use jobs::{Observer, RowSelection, RunError, Stopped, Tally};
 use record::{Batch, ChunkRow, EventRow};
 use spec::{LossRecovery, RunSpec, RunSummary};
 use std::ops::ControlFlow;
@@ -74,7 +74,9 @@ pub fn run(
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
-    driver.assembler.choose(Chosen::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
+    driver
+        .assembler
+        .choose(RowSelection::new(spec, || estimate::chunk_rows(spec, &world.fabric))?, &spec.jobs);
     let outcome = engine::run(&mut partitions, world.fabric.span, &mut driver);
     driver.report_end(outcome.last, partitions.iter().map(Partition::totals).sum());
     let Driver {
@@ -177,7 +179,7 @@ impl FinalTables {
         let (graph, end) = (&world.fabric.graph, self.end);
         let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
         observer.batch(Batch::Chunks(self.chunks))?;
-        self.tally.map_or(Ok(()), |tally| tally.hand_out(|batch| observer.batch(batch)))?;
+        self.tally.map_or(Ok(()), |tally| tally.emit(|batch| observer.batch(batch)))?;
         let priorities = emit_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
         observer.batch(Batch::Priorities(priorities))?;
         emit_links(world, end, |mut rows| {
@@ -329,12 +331,12 @@ impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
         self.fast_forward.cut(window, partition)
     }
 
-    fn look(&mut self, now: Instant, partition: &mut WorldPartition) -> Instant {
+    fn inspect(&mut self, now: Instant, partition: &mut WorldPartition) -> Instant {
         self.fast_forward.read_state(now, partition)
     }
 
     #[inline]
-    fn apart_until(&self, totals: Totals) -> Instant {
+    fn unobserved_until(&self, totals: Totals) -> Instant {
         let has_failed = !self.assembler.failed_queue_pairs.is_empty();
         if !has_failed && self.two_phase.allows(totals, self.assembler.open, self.now) {
             self.fast_forward.rests_until()

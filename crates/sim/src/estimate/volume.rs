@@ -99,7 +99,7 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: false,
             pairs: transfers_per_message(job),
-            is_lazy: may_be_lazy(spec, job) && volume.comes_in_laps,
+            is_lazy: may_be_lazy(spec, job) && volume.is_periodic,
             rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
             shares_pairs: job.round_bytes.is_some(),
             barrier: barrier_of(job),
@@ -122,7 +122,7 @@ impl Job {
                 is_listed: false,
                 busy_ranks: u64::from(storage.clients).min(targets) as u32,
                 is_between_neighbours: false,
-                comes_in_laps: false,
+                is_periodic: false,
             },
             // Command and completion, each with its acknowledgement.
             frames: operations.saturating_mul(frames(&spec.transport, job.data_bytes) + 4),

@@ -13,7 +13,7 @@
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
 use units::{Instant, Span, State};
-use wire::flow_control::{BLOCK_BYTES, BlockCount};
+use wire::infiniband::flow_control::{BLOCK_BYTES, BlockCount};
 
 /// Credit settings of a link; both ends have the same buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

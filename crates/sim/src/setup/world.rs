@@ -110,7 +110,7 @@ impl<P: Probe<FabricNode>> World<P> {
     pub(crate) fn in_flight_to(&self, node: NodeId, port: usize) -> impl Iterator<Item = &Packet> {
         let Location { partition, index } = self.locations[node.index()];
         let first = usize::from(self.fabric.chips.first_port(node));
-        self.partitions[partition as usize].on_way_to(index, first + port)
+        self.partitions[partition as usize].messages_to(index, first + port)
     }
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn build<P: Probe<FabricNode>>(
     if let Some(sides) = sides(spec, &fabric).filter(|_| !options.exact_only) {
         for (index, partition) in (0..).zip(&mut partitions) {
             let own = sides.iter().zip(&locations).filter(|(_, location)| location.partition == index);
-            partition.take_sides(own.map(|(side, _)| *side));
+            partition.set_sides(own.map(|(side, _)| *side));
         }
     }
     Ok(World { fabric, flows, connections, partitions, locations })

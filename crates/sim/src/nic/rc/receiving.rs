@@ -259,7 +259,7 @@ impl Host {
         // A dropped sender that is done has nothing left to acknowledge.
         let Some(state) = senders.get_mut(sender) else { return };
         let outcome = acknowledge(state, config, sends, packet);
-        if data_frames.hears_acks && outcome.progressed() {
+        if data_frames.uses_acks && outcome.progressed() {
             pacers[sender].on_ack(now, outcome.packets, packet.is_marked());
         }
         let is_counted = state.is_counted();

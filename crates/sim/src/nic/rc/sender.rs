@@ -26,7 +26,7 @@ pub(crate) struct DataFrames {
     /// A rate controller paces the payload.
     pub(crate) is_paced: bool,
     /// The rate controller reacts to acknowledgements and losses.
-    pub(crate) hears_acks: bool,
+    pub(crate) uses_acks: bool,
     /// Many packets end a message: messages are short.
     pub(crate) ends_often: bool,
 }
@@ -53,7 +53,7 @@ impl DataFrames {
             framing: settings.framing,
             priority: settings.data,
             is_paced: settings.controllers.iter().any(Controller::is_paced),
-            hears_acks: settings.controllers.iter().any(Controller::hears_acks),
+            uses_acks: settings.controllers.iter().any(Controller::uses_acks),
             ends_often: settings.config.packets(message_bytes) <= SHORT_MESSAGE_PACKETS,
         }
     }
@@ -184,8 +184,8 @@ impl Sender {
                 self.requester.on_ack(config, packet.at(), packet.psn(), bytes_of)
             }
             Recovery::Selective { .. } => {
-                let psns = (packet.psn(), Psn::new(packet.message_sequence()));
-                self.requester.on_selective_ack(config, packet.at(), psns, bytes_of)
+                let highest = Psn::new(packet.message_sequence());
+                self.requester.on_selective_ack(config, packet.at(), packet.psn(), highest, bytes_of)
             }
         }
     }
@@ -199,8 +199,8 @@ impl Sender {
                 self.requester.on_nak(config, packet.at(), packet.psn(), bytes_of)
             }
             Recovery::Selective { .. } => {
-                let psns = (Psn::new(packet.message_sequence()), packet.psn());
-                self.requester.on_selective_nak(config, packet.at(), psns, bytes_of)
+                let newest = Psn::new(packet.message_sequence());
+                self.requester.on_selective_nak(config, packet.at(), newest, packet.psn(), bytes_of)
             }
         }
     }
@@ -325,14 +325,14 @@ impl Sender {
             return;
         }
         let kind = FrameKind::Data {
-            position: transmit.position,
-            ack_request: transmit.ack_request,
-            payload_bytes: transmit.payload_bytes,
+            position: next.position,
+            ack_request: next.ack_request,
+            payload_bytes: next.payload_bytes,
             message_bytes: transmit.message_bytes,
             offset_bytes: transmit.offset_bytes,
         };
         let (queue_pair, is_backward) = (sends.queue_pair_of(number), false);
-        let frame = Frame { sent, queue_pair, psn: transmit.psn, is_backward, kind };
+        let frame = Frame { sent, queue_pair, psn: next.psn, is_backward, kind };
         context.records.push(Record::Frame(Box::new(frame)));
     }
 

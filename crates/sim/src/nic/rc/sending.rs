@@ -222,7 +222,7 @@ pub(crate) fn window_packets(
     sender: u32,
 ) -> u32 {
     // A controller that ignores acknowledgements has no window, and its memory is not accessed.
-    if frames.hears_acks { pacers[sender].window_packets() } else { u32::MAX }
+    if frames.uses_acks { pacers[sender].window_packets() } else { u32::MAX }
 }
 
 /// Adds a sender to the active senders of its port, unless it is active, if it has packets to send within the window

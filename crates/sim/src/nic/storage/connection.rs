@@ -11,6 +11,7 @@ use engine::Message;
 use std::collections::VecDeque;
 use transport::{
     CnpLimiter, Config, Controller, Position, ReadResponses, Reply, Responder, Verb, VerbRequester,
+    VerbTransmit,
 };
 use units::{Instant, LINK_OVERHEAD_BYTES, Span};
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
@@ -189,15 +190,15 @@ impl Connection {
     }
 
     fn next_request(&mut self, config: &Config, now: Instant) -> Option<(Leaving, FrameKind)> {
-        let request = self.requester.poll_transmit(config, now)?;
-        let (verb, transmit) = (request.verb, request.transmit);
-        let tag = self.posted[transmit.work].tag;
-        let opcode = verb.opcode(transmit.position);
-        let frame_bytes = data_frame_bytes(opcode, transmit.payload_bytes);
+        let VerbTransmit { verb, transmit } = self.requester.poll_transmit(config, now)?;
+        let request = transmit.packet;
+        let tag = self.posted[request.work].tag;
+        let opcode = verb.opcode(request.position);
+        let frame_bytes = data_frame_bytes(opcode, request.payload_bytes);
         let frame = FrameKind::Verb {
             opcode,
-            ack_request: transmit.ack_request,
-            payload_bytes: transmit.payload_bytes,
+            ack_request: request.ack_request,
+            payload_bytes: request.payload_bytes,
             message_bytes: transmit.message_bytes,
             offset_bytes: transmit.offset_bytes,
             message_sequence: 0,
@@ -207,13 +208,13 @@ impl Connection {
             Verb::Write => PacketKind::Write,
             Verb::Read => PacketKind::ReadRequest,
         };
-        let packet = self.packet(transmit.position, transmit.psn, frame_bytes, tag, kind);
+        let packet = self.packet(request.position, request.psn, frame_bytes, tag, kind);
         let leaving = Leaving {
-            packet: packet.with_ack_request(transmit.ack_request).padded(transmit.payload_bytes),
+            packet: packet.with_ack_request(request.ack_request).padded(request.payload_bytes),
             tag,
             kind,
-            is_retransmission: transmit.is_retransmission,
-            is_last: transmit.position.ends_message(),
+            is_retransmission: request.is_retransmission,
+            is_last: request.position.ends_message(),
         };
         Some((leaving, frame))
     }

@@ -31,7 +31,7 @@ use connection::{Connection, Leaving, payload_bytes};
 use engine::Message;
 use tag::{PacketKind, Tag, connection_of};
 use target::{Target, is_worth_a_report};
-use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, wanted};
+use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, read_range};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -235,19 +235,19 @@ impl Storage {
         let block_bytes = client.plan().block_bytes;
         let operation = &mut client.operations[usize::from(inbound.tag.command)];
         let distance = operation.read_psn.map_or(0, |first| psn.distance_from(first));
-        let requested = u64::try_from(distance).ok().and_then(|packet| wanted(config, block_bytes, packet));
+        let range = u64::try_from(distance).ok().and_then(|packet| read_range(config, block_bytes, packet));
         // An operation that has ended sends nothing any more; its command identifier may be in use by
         // another.
         let is_open = operation.is_open && operation.connection == index as u32;
-        let Some(requested) = requested.filter(|_| is_open) else { return Taken::default() };
+        let Some(range) = range.filter(|_| is_open) else { return Taken::default() };
         let connection = &mut self.connections[index];
-        let arrival = connection.responder.on_read_request(psn, requested.packets);
+        let arrival = connection.responder.on_read_request(psn, range.packets);
         if arrival.disposition == Disposition::Accepted {
             operation.read_psn.get_or_insert(psn);
         }
         if arrival.disposition != Disposition::OutOfOrder && operation.read_psn.is_some() {
             let tag = inbound.tag.number(0, PacketKind::ReadResponse);
-            connection.responses.answer(psn, requested.bytes, tag);
+            connection.responses.answer(psn, range.bytes, tag);
         }
         Taken { replies: [arrival.reply.map(|reply| connection.reply_packet(reply)), None], payload_bytes: 0 }
     }

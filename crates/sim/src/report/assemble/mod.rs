@@ -9,7 +9,7 @@ use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
 use crate::setup::Flows;
 use engine::prefetch::prefetch_ends;
-use jobs::{Chosen, QueuePair, Stopped, Tally};
+use jobs::{QueuePair, RowSelection, Stopped, Tally};
 use record::{ChunkRow, ChunkStatus, EventRow};
 use spec::JobSpec;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ pub(crate) struct Assembler<'a> {
     /// Rows not yet emitted.
     pub(crate) rows: Vec<ChunkRow>,
     /// Chunks that get a row.
-    chosen: Chosen,
+    chosen: RowSelection,
     /// Statistics of all chunks, if not all have a row.
     pub(crate) tally: Option<Tally>,
     /// Queue pairs that exhausted their retries, in the order of the reports.
@@ -127,7 +127,7 @@ impl<'a> Assembler<'a> {
             order: Vec::new(),
             span,
             rows: Vec::new(),
-            chosen: Chosen::All,
+            chosen: RowSelection::All,
             tally: None,
             failed_queue_pairs: Vec::new(),
             frames: Vec::new(),
@@ -136,8 +136,8 @@ impl<'a> Assembler<'a> {
     }
 
     /// Restricts rows to the chosen chunks; `tally` still counts all.
-    pub(crate) fn choose(&mut self, chosen: Chosen, jobs: &[JobSpec]) {
-        self.tally = (!matches!(chosen, Chosen::All)).then(|| Tally::new(jobs));
+    pub(crate) fn choose(&mut self, chosen: RowSelection, jobs: &[JobSpec]) {
+        self.tally = (!matches!(chosen, RowSelection::All)).then(|| Tally::new(jobs));
         self.chosen = chosen;
     }
 
@@ -478,7 +478,7 @@ impl<'a> Assembler<'a> {
 
     #[inline(always)]
     fn position_in_schedule(&self, chunk: u32, round: u32) -> ChunkPosition {
-        let (info, transfer, pair) = self.flows.place(chunk);
+        let (info, transfer, pair) = self.flows.chunk_with_pair(chunk);
         ChunkPosition {
             pair,
             transfer: info.transfer.0,

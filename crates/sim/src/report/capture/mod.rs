@@ -21,10 +21,10 @@ use tcp::TcpWriter;
 use units::{AttachmentId, Instant};
 use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
 use wire::ethernet::MacAddress;
+use wire::ethernet::vlan;
 use wire::frame::Network;
-use wire::infiniband::Route;
-use wire::lrh::{ServiceLevel, VirtualLane};
-use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth, vlan};
+use wire::infiniband::lrh::{Route, ServiceLevel, VirtualLane};
+use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth};
 
 const TTL: u8 = 64;
 /// Remote key of every message; refers to no memory.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use topology::{Graph, Node, NodeKind, Routes};
 use units::{AttachmentId, HostId, LinkId, NodeId, Rate, Seed, Span};
 use wire::Framing;
-use wire::flow_control::BLOCK_BYTES;
+use wire::infiniband::flow_control::BLOCK_BYTES;
 
 /// Most windows that an inbox can hold; each takes a bit per node. Enough for links of 40 Mb/s between NICs
 /// of 400 ns.

@@ -2,11 +2,11 @@
 //! times on an idle fabric; checks that all ranks can reach each other.
 
 use super::unloaded::unloaded;
+use crate::setup::Fabric;
 use crate::setup::switches::check_pins;
-use crate::setup::{Fabric, unsupported};
 use jobs::{Jobs, Laps, OneJob, QueuePair, RankConnections, check_jobs};
 use paths::{Direction, PathHash};
-use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
+use spec::{JobSpec, LoadBalancing, RunSpec, SpecError, unsupported};
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::sync::Arc;

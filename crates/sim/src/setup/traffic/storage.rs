@@ -6,11 +6,11 @@ use crate::nic::{
     ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
 };
 use crate::packet::{Path, Priority};
+use crate::setup::Fabric;
 use crate::setup::hosts::controllers::Controllers;
-use crate::setup::{Fabric, unsupported};
 use jobs::{QueuePair, RankConnections};
 use paths::Direction;
-use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
+use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec, unsupported};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use topology::Graph;

@@ -7,6 +7,7 @@ use jobs::refusal;
 use paths::five_tuple_hash;
 use spec::{RunSpec, SpecError, TcpSpec};
 use std::collections::HashSet;
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 use transport::tcp::TcpConfig;
 use units::{AttachmentId, HostId, Instant, Rank, Seed, Span};
@@ -147,8 +148,8 @@ pub(crate) fn host_tcp(
     for (number, each) in (0..).zip(connections) {
         let tcp = &spec.tcp[each.tcp as usize];
         let (src, dst) = (each.src_attachment, each.dst_attachment);
-        let ip = |attachment| fabric.graph.attachment(attachment).ip;
-        let ports = (each.source_port, TCP_DESTINATION_PORT);
+        let end = |attachment, port| SocketAddrV4::new(fabric.graph.attachment(attachment).ip, port);
+        let (source_end, sink_end) = (end(src, each.source_port), end(dst, TCP_DESTINATION_PORT));
         let plan = |from: AttachmentId, destination, peer, entropy| TcpEndPlan {
             connection: number,
             config: Arc::clone(&configs[each.tcp as usize]),
@@ -157,8 +158,8 @@ pub(crate) fn host_tcp(
             port: fabric.graph.attachment(from).host_port,
             is_captured: captured.contains(&number),
         };
-        let there = five_tuple_hash(spec, (ip(src), ip(dst)), ports);
-        let back = five_tuple_hash(spec, (ip(dst), ip(src)), (ports.1, ports.0));
+        let there = five_tuple_hash(spec, source_end, sink_end);
+        let back = five_tuple_hash(spec, sink_end, source_end);
         let source =
             TcpSource::new(plan(src, dst, each.sink, there), writes(tcp, each), tcp.duration_ps.is_none());
         let sink = TcpSink::new(plan(dst, src, each.source, back));
