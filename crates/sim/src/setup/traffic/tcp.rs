@@ -2,10 +2,10 @@
 
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
-use crate::setup::{Fabric, unsupported};
+use crate::setup::Fabric;
 use jobs::refusal;
 use paths::five_tuple_hash;
-use spec::{RunSpec, SpecError, TcpSpec};
+use spec::{RunSpec, SpecError, TcpSpec, unsupported};
 use std::collections::HashSet;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
