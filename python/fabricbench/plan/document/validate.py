@@ -6,7 +6,7 @@ Also finds models, names and meanings of the fields at a path, for hints, overri
 import re
 from collections.abc import Iterator
 from types import NoneType
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -127,11 +127,8 @@ def _home_hint(key: str, model: type[PlanModel]) -> str:
     return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
 
 
-def with_known_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
-    """Return data with names of another spelling, which a validation refused, replaced by the known names.
-
-    It is the same object if there are none.
-    """
+def with_canonical_names(data: dict[str, Any], error: ValidationError) -> dict[str, Any]:
+    """Return data with refused names of another spelling replaced by those of the fields; itself if none."""
     for details in error.errors(include_url=False):
         path, value = _document_path(details["loc"]), details["input"]
         names: list[str] = []
@@ -199,13 +196,14 @@ def field_names(model: type[PlanModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def field_paths(model: type[PlanModel] = Plan) -> Iterator[tuple[str, ...]]:
-    """Yield the path of every field that a plan can have, without list indices."""
+def field_paths(model: type[PlanModel] = Plan, item: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every field that a plan can have, with `item` after a list of mappings."""
     for name, field in model.model_fields.items():
-        key = field.alias or name
-        yield (key,)
+        key = (field.alias or name,)
+        yield key
+        prefix = key + item if get_origin(field.annotation) is tuple else key
         for child in _models_in(field):
-            yield from ((key, *path) for path in field_paths(child))
+            yield from (prefix + path for path in field_paths(child, item))
 
 
 def models_at(loc: FieldPath, model: type[PlanModel] = Plan) -> list[type[PlanModel]]:

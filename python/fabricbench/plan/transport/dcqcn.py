@@ -126,7 +126,7 @@ DCQCN: Final = {
 
 
 class Dcqcn(PlanModel):
-    """DCQCN (Zhu et al., SIGCOMM 2015). docs/reference/plan.md lists the presets."""
+    """DCQCN (Zhu et al., SIGCOMM 2015). The reference page of plan fields lists the presets."""
 
     preset: Literal["nvidia", "paper", "hpcc", "connectx-5"] = Field(
         default="nvidia",
@@ -207,7 +207,7 @@ class Dcqcn(PlanModel):
 
     @property
     def without_effect(self) -> list[str]:
-        """Fields of the sender that are given although it does not react."""
+        """Fields of the sender that are set although it does not react."""
         if self.reacts:
             return []
         others = {"preset", "reaction", "cnp_interval_ps"}
