@@ -65,14 +65,14 @@ class Document:
 
     @classmethod
     def decoded(
-        cls, name: str, data: bytes, wanted: str = "", hint: str = "", bytes_max: int = MAX_FILE_BYTES
+        cls, name: str, data: bytes, expected: str = "", hint: str = "", bytes_max: int = MAX_FILE_BYTES
     ) -> Document:
         """Decode a file: UTF-8, or UTF-16 with a mark. Bytes that are neither become U+FFFD.
 
         Args:
             name: Name of the file, for errors.
             data: Its bytes.
-            wanted: Expected content; the output of a benchmark by default.
+            expected: Expected content; the output of a benchmark by default.
             hint: Hint of the error for other content.
             bytes_max: Most bytes that it may have, unpacked.
 
@@ -89,7 +89,7 @@ class Document:
         text = data[skipped:].decode(encoding, errors="replace")
         if not text.strip() or "\0" in text:
             kind_of_file = "a file that is no text" if text.strip() else "an empty file"
-            expected = wanted or "the output of a benchmark"
+            expected = expected or "the output of a benchmark"
             raise MeasuredError(name, None, kind_of_file, expected, hint or FORMATS_HINT)
         return cls(name, text)
 

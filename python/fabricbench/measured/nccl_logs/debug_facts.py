@@ -91,7 +91,7 @@ class DebugFacts:
         sent: The same for the channels that send: without GPU Direct RDMA reads only these lack it.
         gdr_off: Lines that report that GPU Direct RDMA is off.
         gdr_far: Lines that report that it is off for GPUs too far from an adapter.
-        ways: Number of channels by transport: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
+        transports: Number of channels by transport: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         net_devices: Network and number of the adapters that channels between hosts use.
         processes: Host and number of the processes that logged.
         speeds: Rates of adapters where the log has them [Mb/s].
@@ -126,7 +126,7 @@ class DebugFacts:
     sent: Counter[bool] = field(default_factory=Counter)
     gdr_off: list[Seen] = field(default_factory=list)
     gdr_far: list[Seen] = field(default_factory=list)
-    ways: Counter[str] = field(default_factory=Counter)
+    transports: Counter[str] = field(default_factory=Counter)
     net_devices: set[tuple[str, int]] = field(default_factory=set)
     processes: set[str] = field(default_factory=set)
     speeds: dict[str, int] = field(default_factory=dict)
@@ -168,9 +168,14 @@ class DebugFacts:
         return max(listed, min(len(self.firsts), len(self.average)))
 
     @property
+    def rdma_transports(self) -> list[str]:
+        """Transports between hosts but TCP sockets."""
+        return [name for name in self.transports if name.startswith("NET/") and name != "NET/Socket"]
+
+    @property
     def is_log(self) -> bool:
         """Whether the text has any fact of NCCL's log about the run."""
-        facts = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.paths)
+        facts = (self.networks, self.adapters, self.transports, self.gdr_off, self.failures, self.paths)
         events = (self.completions, self.errors, self.failed, self.port_events)
         return any(facts) or any(events) or self.mtu_bytes is not None
 
@@ -329,7 +334,7 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
         return
     if net := _CHANNEL_NET.search(text):
         network, is_direct = f"NET/{net[2]}", "GDRDMA" in net[4]
-        facts.ways[network] += 1
+        facts.transports[network] += 1
         facts.net_devices.add((network, int(net[3])))
         facts.gdr[is_direct] += 1
         facts.sent[is_direct] += net[1] == "send"
@@ -338,7 +343,7 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
         _note(facts, "gdr" if is_direct else "no gdr", seen)
     elif channel := _CHANNEL.search(text):
         transport = channel[3].split("/")[0]
-        facts.ways[transport] += 1
+        facts.transports[transport] += 1
         _note(facts, f"via {transport}", seen)
 
 

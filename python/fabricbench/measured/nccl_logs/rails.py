@@ -53,7 +53,7 @@ class RailFacts:
     version: tuple[int, int] | None = None
 
     @property
-    def known(self) -> int:
+    def complete(self) -> int:
         """Number of connections with both ends in the log."""
         return sum(1 for ends in self.ends.values() if len(ends) > 1)
 

@@ -49,17 +49,17 @@ class Survey:
             self._waiting.put(host)
         for _ in range(min(_THREADS_MAX, len(hosts.hosts))):
             # Daemon threads: the server may end while one waits for an agent.
-            Thread(target=self._ask, name="survey", daemon=True).start()
+            Thread(target=self._check, name="survey", daemon=True).start()
 
-    def _ask(self) -> None:
-        from fabricbench.hosts.control.survey import ask
+    def _check(self) -> None:
+        from fabricbench.hosts.control.survey import check_host
 
         while True:
             try:
                 host = self._waiting.get_nowait()
             except Empty:
                 return
-            report = ask(host, self._identity)
+            report = check_host(host, self._identity)
             with self._changed:
                 self._reports[host.name] = report
                 self._changed_at = time.monotonic()
