@@ -139,7 +139,9 @@ def _point(table: Table, row: Row) -> Point:
     size = row.size_bytes * (table.ranks if has_shares else 1)
     bus = bus_bandwidth(kind, table.ranks, size, row.time_us)
     if bus is None:
-        bus = row.gb_per_s if row.gb_per_s is not None else _of_message(row)
+        bus = row.gb_per_s
+    if bus is None and row.time_us:
+        bus = row.size_bytes / row.time_us / 1e3
     return Point(
         table.benchmark,
         kind,
@@ -154,8 +156,3 @@ def _point(table: Table, row: Row) -> Point:
         table.differs,
         table.is_judged,
     )
-
-
-def _of_message(row: Row) -> float | None:
-    """Return size over time of a message [GB/s]; none without a time."""
-    return row.size_bytes / row.time_us / 1e3 if row.time_us else None

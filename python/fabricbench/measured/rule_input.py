@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from fabricbench.measured.file_text.line import Seen
+from fabricbench.measured.file_text.line import EvidenceLine
 from fabricbench.measured.nccl_logs.debug_facts import DebugFacts, setting
 from fabricbench.measured.nccl_logs.ras_report import RasReport
 from fabricbench.measured.nccl_tests.bandwidth_check import KINDS, bandwidths
@@ -285,14 +285,14 @@ class RuleInput:
         own = self.best.settings.get(name, "") if self.best else ""
         return own or self.perftest.get(name, "")
 
-    def setting(self, *names: str) -> tuple[str, str, Seen] | None:
+    def setting(self, *names: str) -> tuple[str, str, EvidenceLine] | None:
         """Return the first of some variables that is set in the judged run, with its line."""
         differs = self.best.differs if self.best else {}
         for name in names:
             if name not in differs:
                 variable = setting(self.facts, name)
             elif differs[name] and self.best:
-                variable = name, differs[name], Seen(self.best.line, f"{name}={differs[name]}")
+                variable = name, differs[name], EvidenceLine(self.best.line, f"{name}={differs[name]}")
             else:
                 variable = None
             if variable:

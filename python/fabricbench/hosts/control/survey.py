@@ -1,4 +1,4 @@
-"""Checks of every host of a file, in parallel."""
+"""Checks of one host, or of all hosts of a file in parallel, and the identity of the controller for them."""
 
 from __future__ import annotations
 

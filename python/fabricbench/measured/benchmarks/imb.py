@@ -119,7 +119,7 @@ def _read(document: Document, user_facts: UserFacts, warnings: list[str]) -> lis
             continue
         columns = _columns(line.text)
         has_groups = columns[:2] == [_GROUP, "#bytes"]
-        if (columns[0] != "#bytes" and not has_groups) or _time_column(columns) is None:
+        if (columns[0] != "#bytes" and not has_groups) or not {*_TIMES, _MESSAGES} & {*columns}:
             benchmark = header.benchmark or "a table"
             warnings.append(
                 f"{document.name}:{line.number}: {benchmark[:60]}, {columns[0]} first, is not imported"
@@ -164,10 +164,6 @@ def _columns(text: str) -> list[str]:
     """Return the columns of a head, also of one that lost a `#`."""
     numbered_columns = ("bytes", "repetitions")
     return [f"#{name}" if name in numbered_columns else name for name in text.split()]
-
-
-def _time_column(columns: Sequence[str]) -> str | None:
-    return next((name for name in (*_TIMES, _MESSAGES) if name in columns), None)
 
 
 def _measured(document: Document, lines: Sequence[Line], warnings: list[str]) -> list[Line]:

@@ -1,13 +1,11 @@
-"""Evidence that several rules use: fraction of the target, bandwidth by size and adapter, the tool.
+"""`Suspect`, a possible cause, and evidence that several rules use: fraction of the target, bandwidths, tool.
 
 `reached` is the line with the fraction of the target; `curve` is bandwidth by size and `fallen` a fall in it;
 `each_adapter`, `each_adapter_at_most` and `is_near` are for limits of an adapter; `tool`, `is_mpi` and
 `measure_larger` are for the tool of the measurement.
 
-`Suspect`: a possible cause of a measurement, with its confidence, evidence and test.
-
-`certain`: a line of the file states it. `likely`: a line and a ratio support it. `possible`: only a ratio
-supports it.
+The confidence of a `Suspect` is `certain` if a line of the file states it, `likely` if a line and a ratio
+support it, `possible` if only a ratio does.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fabricbench.measured.causes.evidence import CERTAIN, LIKELY, POSSIBLE, Suspect, is_mpi, reached
-from fabricbench.measured.file_text.line import Seen
+from fabricbench.measured.file_text.line import EvidenceLine
 from fabricbench.measured.rule_input import GOOD, RuleInput
 
 
@@ -61,12 +61,12 @@ _TCP_ONLY: Final[Mapping[str, re.Pattern[str]]] = {
 """Variables, and the parameter `btl` of Open MPI, with the values that allow only TCP."""
 
 
-def _forbidden(case: RuleInput) -> tuple[str, str, Seen] | None:
+def _forbidden(case: RuleInput) -> tuple[str, str, EvidenceLine] | None:
     """Return the setting that allows only TCP; none without one."""
     for name, pattern in _TCP_ONLY.items():
         variable = case.setting(name)
         if variable is None and case.best and (value := case.best.settings.get(name)):
-            variable = name, value, Seen(case.best.line, f"{name} {value}")
+            variable = name, value, EvidenceLine(case.best.line, f"{name} {value}")
         if variable and pattern.fullmatch(variable[1]):
             return variable
     return None

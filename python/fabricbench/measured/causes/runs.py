@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fabricbench.measured.causes.evidence import CERTAIN, Suspect
-from fabricbench.measured.file_text.line import Seen
+from fabricbench.measured.file_text.line import EvidenceLine
 from fabricbench.measured.rule_input import RuleInput
 
 
@@ -36,7 +36,7 @@ def failed(case: RuleInput) -> Iterator[Suspect]:
     """A run that ended with an error."""
     facts = case.facts
     completions = sorted(facts.completions.items(), key=lambda completion: completion[0] == _FLUSHED)
-    errors: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
+    errors: list[tuple[int | str, EvidenceLine]] = [*facts.errors.items(), *completions]
     if not errors and not facts.failed:
         return
     is_hang = not errors and "Watchdog" in facts.failed[0].text

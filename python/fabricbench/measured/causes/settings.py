@@ -61,12 +61,10 @@ class Comparison:
     def evidence(self) -> list[str]:
         """Both bandwidths with the settings of their runs."""
         return [
-            f"{self.where}: {rate:.4g} GB/s with {self._settings_text(run)}"
+            f"{self.where}: {rate:.4g} GB/s with "
+            + described({name: run.get(name, "") for name in self.names} or run)
             for rate, run in (self.low, self.high)
         ]
-
-    def _settings_text(self, run: Mapping[str, str]) -> str:
-        return described({name: run.get(name, "") for name in self.names} or run)
 
     def is_by(self, *names: str) -> bool:
         """Return whether only one setting separates the runs, and it is one of these."""

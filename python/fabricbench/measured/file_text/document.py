@@ -123,9 +123,9 @@ class Document:
         part.__dict__["lines"] = lines
         return part
 
-    def error(self, line: int | None, found: str, expected: str, hint: str) -> MeasuredError:
+    def error(self, line: int | None, actual: str, expected: str, hint: str) -> MeasuredError:
         """Return an error about a line."""
-        return MeasuredError(self.name, line, found, expected, hint)
+        return MeasuredError(self.name, line, actual, expected, hint)
 
     def require_rows(self, tables: Sequence[Sequence[object]]) -> None:
         """Refuse a file with more rows than can be imported, before more of it is read.
@@ -299,7 +299,7 @@ def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:
             parts.append(lines[index].text)
         command = " ".join(part.strip().rstrip("\\").strip() for part in parts)
         if pattern.search(command) and not command.startswith("#") and len(command) < 8000:
-            commands.append((start, _without_prompt(command)))
+            commands.append((start, _SHELL_PROMPT.sub("", command, count=1).strip()))
         index += 1
     return commands
 
@@ -308,10 +308,6 @@ def command_before(commands: Sequence[tuple[int, str]], line: int, program: str 
     """Return the last command line before a line that runs a program, or any; empty if there is none."""
     pattern = re.compile("" if program is None else rf"(?:^|[\s/]){re.escape(program)}(?:_mpi)?(?:\s|$)")
     return next((text for number, text in reversed(commands) if number < line and pattern.search(text)), "")
-
-
-def _without_prompt(text: str) -> str:
-    return _SHELL_PROMPT.sub("", text, count=1).strip()
 
 
 def _words_before(command: str, program: str) -> list[str]:

@@ -4,7 +4,7 @@ Sizes are data sizes, GB/s are 1e9 bytes/s, times are microseconds. The size is 
 rank sends and receives, including its own part: the data size S of a plan for every collective (nccl-tests,
 doc/PERFORMANCE.md and src/common.cu). Versions differ in the name of the check (`error` or `#wrong`) and in
 the columns `redop` and `root`, so columns are identified by their names. Benchmark and ranks of a table are
-checked against its bandwidths (`nccl_identity`). `COLLECTIVES` maps benchmarks to collectives of a plan;
+checked against its bandwidths (`identify`). `COLLECTIVES` maps benchmarks to collectives of a plan;
 `is_by_cpu_time`, `of_whole` and `collective_of` also serve the JSON form.
 """
 
@@ -176,7 +176,7 @@ def _placements(document: Document, head: int) -> Sequence[str]:
 
 @dataclass
 class _TableReader:
-    """Rows of a table, with the printed numbers and the collective's fields of each for `nccl_identity`."""
+    """Rows of a table, with the printed numbers and the collective's fields of each for `identify`."""
 
     document: Document
     head: Line
