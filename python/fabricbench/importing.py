@@ -1,10 +1,11 @@
 """Import of measured results into a workspace: one trial for each row of a benchmark's output.
 
 `import_results` reads a file and stores its trials, all of them or none: the whole file is parsed first and
-its trials become visible together. `look` counts results and stores nothing. `plan_sizes` returns the sizes
-with which a plan simulates a measurement, `pooled_jobs` the jobs that together run one. `Source` is a file,
-`Options` are those of the user, `Imported` is the result. For `explain` this file also has `look_into` (reads
-a file), `switch_counters` (reads counters of switches and hosts) and `fabric_of` (the `Fabric` of a file).
+its trials become visible together. `count_results` stores nothing. `plan_sizes` returns the sizes with which
+a plan simulates a measurement, `pooled_jobs` the number of jobs that together run one. `Source` is a file,
+`Options` are those of the user, `Imported` is the result. For `explain` this file also has `read_facts`
+(reads a file), `switch_counters` (reads counters of switches and hosts) and `fabric_of` (the `Fabric` of a
+file).
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from fabricbench.measured.causes.ranking import suspects as suspects  # noqa: PL
 from fabricbench.measured.causes.switch_counters import has_port as has_port  # noqa: PLC0414
 from fabricbench.measured.causes.switch_counters import missing_loads as missing_loads  # noqa: PLC0414
 from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
-from fabricbench.measured.file_facts import Look as Look  # noqa: PLC0414
-from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers add ranks and benchmark
+from fabricbench.measured.file_facts import FileFacts as FileFacts  # noqa: PLC0414
 from fabricbench.measured.model import Reading, Row, Table
+from fabricbench.measured.model import UserFacts as UserFacts  # noqa: PLC0414
 from fabricbench.measured.nccl_tests.output import COLLECTIVES
-from fabricbench.measured.rule_input import Examined as Examined  # noqa: PLC0414
 from fabricbench.measured.rule_input import Hardware as Hardware  # noqa: PLC0414
 from fabricbench.measured.rule_input import Point as Point  # noqa: PLC0414
+from fabricbench.measured.rule_input import RuleInput as RuleInput  # noqa: PLC0414
 from fabricbench.measured.runs import described as described  # noqa: PLC0414
 from fabricbench.measured.switches.model import Change as Change  # noqa: PLC0414
 from fabricbench.measured.switches.model import Reading as SwitchReading
@@ -57,7 +58,7 @@ FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccom-test", "nccl-inspector
 """Names of the formats; `fabricbench.measured` reads them."""
 PROGRAMS: dict[str, str] = {collective_name: f"{name}_perf" for name, collective_name in COLLECTIVES.items()}
 """For each collective of a plan that nccl-tests has, its program."""
-MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
+MAX_STORED_TEXT, MAX_STORED_TEXTS = 64 << 10, 4 << 20
 """Most characters of a file stored with each of its trials, and with all of them together."""
 _SIZE_MAX = (1 << 63) - 1
 _RESULT_FIELDS = (
@@ -116,7 +117,7 @@ class Options:
         format: One of `FORMATS`; none to detect it.
         name: Name of the trials in place of a plan's; empty for the name of the benchmark.
         tag: A label to find them again.
-        given: Ranks and benchmark where the output lacks them.
+        user_facts: Ranks and benchmark where the output lacks them.
         plan: The plan that simulates the measurement; the trials then have its name and their percentage of
             its ideal. None without one.
     """
@@ -124,7 +125,7 @@ class Options:
     format: str | None = None
     name: str = ""
     tag: str = ""
-    given: Given = field(default_factory=Given)
+    user_facts: UserFacts = field(default_factory=UserFacts)
     plan: LoadedPlan | None = None
 
 
@@ -162,9 +163,9 @@ def import_results(
     """
     from fabricbench.measured.reading import read
 
-    given = options or Options()
-    file_options = replace(given, name=_label("--name", given.name), tag=_label("--tag", given.tag))
-    reading = read(source.name, source.data, file_options.format, file_options.given)
+    options = options or Options()
+    file_options = replace(options, name=_label("--name", options.name), tag=_label("--tag", options.tag))
+    reading = read(source.name, source.data, file_options.format, file_options.user_facts)
     trial_parts = list(_trials(source, reading, file_options))
     _store(workspace, trial_parts, results)
     trials = _stored(workspace, [facts for facts, _, _ in trial_parts])
@@ -225,7 +226,7 @@ def pooled_jobs(trial: Trial) -> int:
     return int(trial.facts.run_spec["jobs"][0].get("pooled_jobs", 1))
 
 
-def look(source: Source, options: Options) -> int:
+def count_results(source: Source, options: Options) -> int:
     """Return the number of results of a file; nothing is stored.
 
     Raises:
@@ -233,7 +234,7 @@ def look(source: Source, options: Options) -> int:
     """
     from fabricbench.measured.reading import read
 
-    reading = read(source.name, source.data, options.format, options.given)
+    reading = read(source.name, source.data, options.format, options.user_facts)
     return sum(1 for _ in _trials(source, reading, options))
 
 
@@ -289,19 +290,21 @@ def switch_counters(paths: Sequence[Path], before: Sequence[Path] = ()) -> list[
     ]
 
 
-def look_into(source: Source, format_name: str | None = None, given: Given | None = None) -> Look:
+def read_facts(
+    source: Source, format_name: str | None = None, user_facts: UserFacts | None = None
+) -> FileFacts:
     """Read the results and the logged facts of a file, for `explain FILE`.
 
     Raises:
         MeasuredError: It is neither a benchmark's output nor NCCL's log, or a row of it is malformed.
     """
-    from fabricbench.measured.file_facts import look
+    from fabricbench.measured import file_facts
 
-    return look(source.name, source.data, format_name, given)
+    return file_facts.read_facts(source.name, source.data, format_name, user_facts)
 
 
 def fabric_of(
-    found: Look, hardware: Hardware, loaded: LoadedPlan | None, workspace: Workspace | None
+    file_facts: FileFacts, hardware: Hardware, loaded: LoadedPlan | None, workspace: Workspace | None
 ) -> Fabric:
     """Return the fabric of a measurement: the given plan, or the one plan of the workspace that fits.
 
@@ -309,12 +312,12 @@ def fabric_of(
     of their jobs together.
 
     Args:
-        found: Content of the file.
+        file_facts: Content of the file.
         hardware: Adapters of the hosts by the user; they take precedence over the plan.
         loaded: The given plan; none to search the workspace.
         workspace: The workspace; none if there is none.
     """
-    measured_jobs = {(table.collective, table.ranks) for table in found.tables}
+    measured_jobs = {(table.collective, table.ranks) for table in file_facts.tables}
     by_plan: dict[str, list[tuple[int, float]]] = {}
     for trial in workspace.trials(states=("complete",)) if workspace and measured_jobs else ():
         is_another = loaded is not None and trial.facts.plan != loaded.plan.name
@@ -592,7 +595,7 @@ def _facts(
 
 def _source_text(reading: Reading) -> str:
     rows = sum(len(table.rows) for table in reading.tables)
-    most = min(MAX_KEPT_TEXT, MAX_KEPT_TEXTS // rows)
+    most = min(MAX_STORED_TEXT, MAX_STORED_TEXTS // rows)
     return reading.text if len(reading.text) <= most else f"{reading.text[:most]}\n... (cut)"
 
 

@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from fabricbench.backend.host_counters import counter_rows
+from fabricbench.counters import look_up
 from fabricbench.hosts.agent import counters
 from fabricbench.hosts.agent.counters import (
     VALUE_MAX,
     backlog_statistics,
     kernel_statistics,
-    known_ethtool,
     snapshot,
 )
 from fabricbench.hosts.agent.host_facts import Interface
@@ -70,7 +70,7 @@ def test_counters_of_an_adapter_have_their_source_and_their_vendors_meaning(
     ],
 )
 def test_pauses_of_a_priority_have_one_name_at_all_vendors(vendor_name: str, name: str, unit: str) -> None:
-    known = known_ethtool(vendor_name)
+    known = look_up(vendor_name, "ethtool")
     assert known is not None
     assert (known.name, known.unit) == (name, unit)
 

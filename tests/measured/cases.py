@@ -12,12 +12,12 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from fabricbench.importing import (
-    Given,
     Hardware,
     Source,
     Suspect,
+    UserFacts,
     fabric_of,
-    look_into,
+    read_facts,
     suspects,
     switch_counters,
 )
@@ -59,10 +59,10 @@ class Case:
             name: [self.folder / each for each in given.get(name, [])] for name in ("--counters", "--before")
         }
         switches = switch_counters(paths["--counters"], paths["--before"]) if paths["--counters"] else []
-        said = Given(next(iter(ranks), None), next(iter(given.get("--benchmark", [])), ""))
-        look = look_into(Source(file, (self.folder / file).read_bytes()), given=said)
+        said = UserFacts(next(iter(ranks), None), next(iter(given.get("--benchmark", [])), ""))
+        look = read_facts(Source(file, (self.folder / file).read_bytes()), user_facts=said)
         fabric = fabric_of(look, hardware, None, None)
-        return suspects(look.examined(fabric.hardware, fabric.ranges, switches, given.get("--uplinks", [])))
+        return suspects(look.rule_input(fabric.hardware, fabric.ranges, switches, given.get("--uplinks", [])))
 
 
 def cases(folder: Path) -> list[Case]:

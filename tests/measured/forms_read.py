@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.importing import SwitchCounters, switch_counters
-from fabricbench.measured.model import Given, Reading
+from fabricbench.measured.model import Reading, UserFacts
 from fabricbench.measured.reading import read
 
 
-def of(text: str, given: Given | None = None) -> Reading:
-    return read("f", text.encode(), given=given)
+def of(text: str, given: UserFacts | None = None) -> Reading:
+    return read("f", text.encode(), user_facts=given)
 
 
 def counters_in(folder: Path, name: str, before: str = "") -> SwitchCounters:

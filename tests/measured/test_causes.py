@@ -14,14 +14,14 @@ from tests.measured.printed import flat, nccl, osu, perftest
 
 from fabricbench.importing import (
     AS_EXPECTED,
-    Given,
+    FileFacts,
     Hardware,
-    Look,
     MeasuredError,
     Source,
     Suspect,
+    UserFacts,
     fabric_of,
-    look_into,
+    read_facts,
     suspects,
 )
 from fabricbench.measured.reading import read
@@ -33,14 +33,14 @@ def hardware(adapters: int | None = None, gbps: float | None = None) -> Hardware
     return Hardware(adapters, gbps, "the test")
 
 
-def looked(text: str | bytes, given: Given | None = None) -> Look:
-    return look_into(Source("file", text.encode() if isinstance(text, str) else text), given=given)
+def looked(text: str | bytes, given: UserFacts | None = None) -> FileFacts:
+    return read_facts(Source("file", text.encode() if isinstance(text, str) else text), user_facts=given)
 
 
-def explained(text: str | bytes, known: Hardware, given: Given | None = None) -> list[Suspect]:
+def explained(text: str | bytes, known: Hardware, given: UserFacts | None = None) -> list[Suspect]:
     found = looked(text, given)
     fabric = fabric_of(found, known, None, None)
-    return suspects(found.examined(fabric.hardware, fabric.ranges))
+    return suspects(found.rule_input(fabric.hardware, fabric.ranges))
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Known:
     most: int = 2
     never: tuple[str, ...] = ()
     words: str = ""
-    given: Given = field(default_factory=Given)
+    given: UserFacts = field(default_factory=UserFacts)
 
     @property
     def data(self) -> bytes:
@@ -407,7 +407,7 @@ def test_the_known_cause_is_named_first(name: str) -> None:
     assert found[0].cause == known.cause
     assert found[0].confidence <= known.most
     assert not {each.cause for each in found} & set(known.never)
-    texts = [found[0].sentence, *found[0].evidence, found[0].tells]
+    texts = [found[0].sentence, *found[0].evidence, found[0].test]
     assert known.words in " ".join(texts)
 
 
@@ -439,7 +439,7 @@ def test_several_runs_are_no_processes_that_measured_alone() -> None:
     for text in ("".join(pids), pids[0] + others):
         found = explained(text, hardware(8, 400.0))
         assert "separate-processes" not in {each.cause for each in found}
-        case = looked(text).examined(hardware(8, 400.0), {})
+        case = looked(text).rule_input(hardware(8, 400.0), {})
         assert (case.nodes, case.local_ranks) == (2, 8)
 
 
@@ -542,7 +542,7 @@ def test_a_table_that_cannot_be_read_does_not_silence_the_log(name: str) -> None
     log = IB.format(1) + "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'\n"
     found = looked(log + BROKEN[name])
     assert any("no table that can be read" in each for each in found.warnings)
-    assert suspects(found.examined(hardware(), {}))[0].cause == "gpu-direct-off"
+    assert suspects(found.rule_input(hardware(), {}))[0].cause == "gpu-direct-off"
     with pytest.raises(MeasuredError):
         looked(BROKEN[name])
     with pytest.raises(MeasuredError):
@@ -554,7 +554,7 @@ def test_a_dump_of_a_completion_ends_a_table_of_perftest() -> None:
     whole = perftest([(65536, 97.0)]).rstrip("-\n") + "\n"
     found = looked(whole + dump + dump)
     assert len(found.points) == 1
-    assert suspects(found.examined(hardware(None, 100.0), {}))[0].cause == "run-failed"
+    assert suspects(found.rule_input(hardware(None, 100.0), {}))[0].cause == "run-failed"
 
 
 DOTS = ["...", "[...]", "…", "  ...     ...     ...", "....", ". . .", ":", "<snip>", "[ ... ]", "# ..."]

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.measured.test_switches import FILES, changes, values
 
-from fabricbench.importing import Given, Hardware, MeasuredError, Source, Suspect, look_into, suspects
+from fabricbench.importing import Hardware, MeasuredError, Source, Suspect, UserFacts, read_facts, suspects
 from fabricbench.measured.switches.model import SwitchCounters
 from fabricbench.measured.switches.reading import read
 
@@ -161,9 +161,9 @@ def test_queues_of_a_dump_have_their_kind() -> None:
 
 
 def explained(*files: tuple[str, str | None]) -> list[Suspect]:
-    found = look_into(Source.of(NCCL), given=Given())
+    found = read_facts(Source.of(NCCL), user_facts=UserFacts())
     switches = [changes(after, before) for after, before in files]
-    return suspects(found.examined(Hardware(2, 800.0, "test"), {}, switches))
+    return suspects(found.rule_input(Hardware(2, 800.0, "test"), {}, switches))
 
 
 def causes(*files: tuple[str, str | None]) -> dict[str, int]:

@@ -19,13 +19,13 @@ from tests.support.samples import call
 from fabricbench.importing import (
     AS_EXPECTED,
     Fabric,
-    Given,
     Hardware,
     MeasuredError,
     Source,
     Suspect,
+    UserFacts,
     fabric_of,
-    look_into,
+    read_facts,
     suspects,
 )
 from fabricbench.plan.load import load_plan
@@ -37,43 +37,43 @@ NOTHING = Hardware()
 FOUR_200G = Hardware(4, 200.0, "the issue")
 FOUND = [
     # GPU Direct RDMA was not enabled: 33 GB/s, and 93 GB/s with it.
-    ("nccl-1412.log", Given(), NOTHING, "gpu-direct-off", 1),
+    ("nccl-1412.log", UserFacts(), NOTHING, "gpu-direct-off", 1),
     # NCCL_P2P_LEVEL=LOC: 10 GB/s, and 220 GB/s without it.
-    ("nccl-tests-228.log", Given(), NOTHING, "peer-to-peer-off", 1),
+    ("nccl-tests-228.log", UserFacts(), NOTHING, "peer-to-peer-off", 1),
     # The container had no access to the device.
-    ("nccl-451.log", Given(), NOTHING, "sockets", 1),
+    ("nccl-451.log", UserFacts(), NOTHING, "sockets", 1),
     # Built without MPI: each host measured alone.
-    ("nccl-tests-182.log", Given(), NOTHING, "separate-processes", 1),
+    ("nccl-tests-182.log", UserFacts(), NOTHING, "separate-processes", 1),
     # 24 GB/s for each adapter of 200 Gb/s: as it should be.
-    ("nccl-tests-119.txt", Given(), FOUR_200G, AS_EXPECTED, 1),
+    ("nccl-tests-119.txt", UserFacts(), FOUR_200G, AS_EXPECTED, 1),
     # One adapter for all GPUs; the table ends at 1 MB, which is told first.
-    ("nccl-tests-128.log", Given(8, "reduce_scatter_perf"), NOTHING, "few-adapters", 2),
+    ("nccl-tests-128.log", UserFacts(8, "reduce_scatter_perf"), NOTHING, "few-adapters", 2),
     # One rank alone, whose bus bandwidth is 0 by definition.
-    ("nccl-tests-249.txt", Given(), NOTHING, "one-rank", 1),
+    ("nccl-tests-249.txt", UserFacts(), NOTHING, "one-rank", 1),
     # GPU Direct RDMA disabled by a driver whose module NCCL did not know: 180 to 10 GB/s.
-    ("nccl-1676.log", Given(), NOTHING, "gpu-direct-off", 1),
+    ("nccl-1676.log", UserFacts(), NOTHING, "gpu-direct-off", 1),
     # "looks great with 24 GB/s per NIC".
-    ("nccl-tests-252.txt", Given(8, "all_reduce_perf"), FOUR_200G, AS_EXPECTED, 1),
+    ("nccl-tests-252.txt", UserFacts(8, "all_reduce_perf"), FOUR_200G, AS_EXPECTED, 1),
     # Sockets on an instance without RDMA.
-    ("nccl-398.log", Given(), NOTHING, "sockets", 1),
+    ("nccl-398.log", UserFacts(), NOTHING, "sockets", 1),
     # perftest reaches the line rate; NCCL's lower figure is another matter.
-    ("nccl-tests-191.txt", Given(), Hardware(None, 200.0, "the issue"), AS_EXPECTED, 1),
+    ("nccl-tests-191.txt", UserFacts(), Hardware(None, 200.0, "the issue"), AS_EXPECTED, 1),
 ]
 
 
-def explained(data: bytes, given: Given | None = None, hardware: Hardware = NOTHING) -> list[Suspect]:
-    found = look_into(Source("file", data), given=given)
+def explained(data: bytes, given: UserFacts | None = None, hardware: Hardware = NOTHING) -> list[Suspect]:
+    found = read_facts(Source("file", data), user_facts=given)
     fabric = fabric_of(found, hardware, None, None)
-    return suspects(found.examined(fabric.hardware, fabric.ranges))
+    return suspects(found.rule_input(fabric.hardware, fabric.ranges))
 
 
-def causes(data: bytes, given: Given | None = None, hardware: Hardware = NOTHING) -> list[str]:
+def causes(data: bytes, given: UserFacts | None = None, hardware: Hardware = NOTHING) -> list[str]:
     return [each.cause for each in explained(data, given, hardware)]
 
 
 @pytest.mark.parametrize(("name", "given", "hardware", "cause", "place"), FOUND)
 def test_the_cause_that_authors_found_is_named_first(
-    name: str, given: Given, hardware: Hardware, cause: str, place: int
+    name: str, given: UserFacts, hardware: Hardware, cause: str, place: int
 ) -> None:
     data = (FILES / name).read_bytes()
     assert data.startswith(b"# https://github.com/")
@@ -144,12 +144,12 @@ def of(benchmark: str, bus: float, ranks: int = 16) -> bytes:
 def test_bus_bandwidth_is_held_against_what_its_collective_sends_beyond_a_host(
     benchmark: str, ranks: int, bound: float
 ) -> None:
-    found = look_into(Source("file", of(benchmark, 0.97 * bound, ranks)))
-    case = found.examined(EIGHT_400G, {})
+    found = read_facts(Source("file", of(benchmark, 0.97 * bound, ranks)))
+    case = found.rule_input(EIGHT_400G, {})
     assert case.bound == pytest.approx(bound)
     assert case.carried == pytest.approx(0.97 * 400.0, rel=1e-3)
     assert [each.cause for each in suspects(case)] == [AS_EXPECTED]
-    half = look_into(Source("file", of(benchmark, 0.48 * bound, ranks))).examined(EIGHT_400G, {})
+    half = read_facts(Source("file", of(benchmark, 0.48 * bound, ranks))).rule_input(EIGHT_400G, {})
     assert (
         next(each for each in suspects(half) if each.cause == "slower-port")
         .evidence[0]
@@ -162,7 +162,7 @@ def test_what_has_no_known_bound_is_not_called_slow(benchmark: str) -> None:
     data = of(benchmark, 40.0)
     if benchmark == "alltoall_perf":  # without the list of ranks nobody knows how many are on a host
         data = b"\n".join(line for line in data.split(b"\n") if b" Pid " not in line)
-    assert causes(data, Given(ranks=16), EIGHT_400G) == []
+    assert causes(data, UserFacts(ranks=16), EIGHT_400G) == []
 
 
 COMPLETION = "h1:9:9 [1] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion {} vendor err 129 (Send)"
@@ -193,10 +193,10 @@ def test_a_run_that_failed_is_explained_by_its_completion(text: str, words: str)
         failure,
         " .. h1 pid 9: Test failure common.cu:844",
     ]
-    found = look_into(Source("file", "\n".join(end).encode()))
+    found = read_facts(Source("file", "\n".join(end).encode()))
     assert len(found.points) == 4  # those of the row that was cut off are none
     assert any("the run failed" in each for each in found.warnings)
-    cause = suspects(found.examined(EIGHT_400G, {}))[0]
+    cause = suspects(found.rule_input(EIGHT_400G, {}))[0]
     assert (cause.cause, cause.confidence) == ("run-failed", 3)
     assert words in cause.sentence
     assert any(failure in each for each in cause.evidence)
@@ -214,8 +214,8 @@ def test_a_run_that_failed_is_explained_by_its_completion(text: str, words: str)
     ],
 )
 def test_a_call_that_failed_is_explained_without_a_table(line: str, words: str) -> None:
-    found = look_into(Source("file", f"h1:9:9 [1] {line}\nh1: Test NCCL failure common.cu:1".encode()))
-    cause = suspects(found.examined(NOTHING, {}))[0]
+    found = read_facts(Source("file", f"h1:9:9 [1] {line}\nh1: Test NCCL failure common.cu:1".encode()))
+    cause = suspects(found.rule_input(NOTHING, {}))[0]
     assert (cause.cause, cause.confidence, len(cause.evidence)) == ("run-failed", 3, 2)
     assert words in cause.sentence
 
@@ -229,8 +229,8 @@ def test_a_port_that_went_down_is_told_by_the_log() -> None:
 
 def test_a_network_of_a_plug_in_may_have_a_space_in_its_name() -> None:
     line = "h0:1:1 [0] NCCL INFO Channel 00/0 : 5[5] -> 12[4] [send] via NET/AWS Libfabric/3/GDRDMA"
-    found = look_into(Source("file", flat(385.0, extra=line)))
-    assert dict(found.facts.ways) == {"NET/AWS Libfabric": 1}
+    found = read_facts(Source("file", flat(385.0, extra=line)))
+    assert dict(found.facts.transports) == {"NET/AWS Libfabric": 1}
     assert dict(found.facts.gdr) == {True: 1}
 
 
@@ -250,7 +250,7 @@ def test_a_variable_that_forbids_rdma_is_sockets_without_a_log(variable: str) ->
 def test_a_placement_that_was_not_measured_has_no_results() -> None:
     lines = flat(385.0).decode().splitlines()
     bare = [" ".join([*line.split()[:9], *["N/A"] * 4]) if line[:1].isdigit() else line for line in lines]
-    found = look_into(Source("file", "\n".join(bare).encode()))
+    found = read_facts(Source("file", "\n".join(bare).encode()))
     assert {each.placement for each in found.points} == {"out-of-place"}
     assert len(found.points) == 3
 
@@ -265,7 +265,7 @@ def test_half_of_the_line_rate_may_be_half_of_the_adapters_slower_ports_a_slot_o
         "acs",
         "unexplained",
     ]
-    assert all(each.confidence == 1 and each.evidence and each.tells for each in found)
+    assert all(each.confidence == 1 and each.evidence and each.test for each in found)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_line_of_the_log_leads_to_its_cause(line: str, cause: str) -> None:
 def test_a_long_line_has_all_of_its_adapters(adapter: str) -> None:
     used = " ".join(adapter.format(number) for number in range(16))
     line = f"h0:1:1 [0] NCCL INFO NET/IB : Using {used} [RO]; OOB eth0:10.0.0.1<0>"
-    found = look_into(Source("file", flat(385.0, extra=line)))
+    found = read_facts(Source("file", flat(385.0, extra=line)))
     assert len(found.facts.adapters) == 16
     assert found.facts.relaxed
 
@@ -341,9 +341,9 @@ def test_the_best_result_alone_is_not_as_expected() -> None:
     assert causes(falling, hardware=EIGHT_400G) == ["congestion"]
     # A model that expects the fall is met at every size, and missed where one size is below it.
     ranges = {1 << 26: (380.0, 390.0), 1 << 30: (240.0, 260.0), 1 << 32: (140.0, 160.0)}
-    found = look_into(Source("file", falling))
-    assert [each.cause for each in suspects(found.examined(NOTHING, ranges))] == [AS_EXPECTED]
-    case = found.examined(NOTHING, ranges | {1 << 30: (400.0, 410.0)})
+    found = read_facts(Source("file", falling))
+    assert [each.cause for each in suspects(found.rule_input(NOTHING, ranges))] == [AS_EXPECTED]
+    case = found.rule_input(NOTHING, ranges | {1 << 30: (400.0, 410.0)})
     assert case.ratio == pytest.approx(250 / 400, rel=1e-3)
     assert AS_EXPECTED not in {each.cause for each in suspects(case)}
     steady = [(1 << 30, rate) for rate in (385.0, 370.0, 380.0, 375.0)]
@@ -364,14 +364,14 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
 
 
 def test_a_model_is_what_is_expected_where_there_is_one() -> None:
-    found = look_into(Source("file", flat(50.0)))
-    case = found.examined(NOTHING, {1 << 30: (49.0, 52.0)})
+    found = read_facts(Source("file", flat(50.0)))
+    case = found.rule_input(NOTHING, {1 << 30: (49.0, 52.0)})
     assert [each.cause for each in suspects(case)] == [AS_EXPECTED]
-    assert suspects(found.examined(NOTHING, {1 << 30: (100.0, 110.0)}))[0].cause != AS_EXPECTED
+    assert suspects(found.rule_input(NOTHING, {1 << 30: (100.0, 110.0)}))[0].cause != AS_EXPECTED
 
 
 def test_a_plan_gives_adapters_and_their_rate() -> None:
-    found = look_into(Source("file", flat(50.0)))
+    found = read_facts(Source("file", flat(50.0)))
     fabric = fabric_of(found, NOTHING, load_plan("scale-tree"), None)
     assert fabric.hardware == Hardware(8, 400.0, "plan scale-tree")
     assert isinstance(fabric, Fabric)
@@ -382,7 +382,7 @@ def test_a_plan_gives_adapters_and_their_rate() -> None:
 )
 def test_what_is_no_output_is_refused(data: bytes) -> None:
     with pytest.raises(MeasuredError) as refused:
-        look_into(Source("file", data))
+        read_facts(Source("file", data))
     assert str(refused.value).startswith("file")
     assert refused.value.hint
 
@@ -391,9 +391,9 @@ def test_a_row_that_is_cut_off_is_refused_with_its_line() -> None:
     data = flat(100.0)
     cut = data[: data.rindex(b" ") - 12]
     with pytest.raises(MeasuredError, match="file:23"):
-        look_into(Source("file", cut + b"\n# Out of bounds values : 0 OK\n"))
+        read_facts(Source("file", cut + b"\n# Out of bounds values : 0 OK\n"))
     # Where the file ends as well, the job was killed: the rows before are whole.
-    found = look_into(Source("file", cut))
+    found = read_facts(Source("file", cut))
     assert any(each.startswith("file:23: the file ends in this row") for each in found.warnings)
 
 
@@ -420,11 +420,11 @@ def test_a_damaged_file_is_explained_or_refused(path: Path) -> None:
                 other = draws.randrange(len(data) or 1)
                 data[at:at] = data[other : other + 200]
         try:
-            found = explained(bytes(data), Given(8, "all_reduce_perf"), EIGHT_400G)
+            found = explained(bytes(data), UserFacts(8, "all_reduce_perf"), EIGHT_400G)
         except MeasuredError as error:
             refused = error
         else:
-            assert all(each.evidence and each.tells for each in found)
+            assert all(each.evidence and each.test for each in found)
             continue
         assert str(refused).startswith("file")
         assert refused.hint
@@ -491,8 +491,8 @@ def test_long_lines_take_no_long_time(line: str) -> None:
 
 def test_more_than_the_network_carries_is_not_as_expected() -> None:
     assert causes(flat(700.0), hardware=EIGHT_400G) == ["above-line-rate"]
-    found = look_into(Source("file", flat(90.0)))
-    assert [each.cause for each in suspects(found.examined(NOTHING, {1 << 30: (49.0, 52.0)}))] == [
+    found = read_facts(Source("file", flat(90.0)))
+    assert [each.cause for each in suspects(found.rule_input(NOTHING, {1 << 30: (49.0, 52.0)}))] == [
         "above-line-rate"
     ]
 
@@ -532,8 +532,8 @@ def inspected(ranks: int, nodes: int, coll: str, message: int, us: int) -> bytes
     ("coll", "message", "us"), [("AllReduce", 1 << 30, 5500), ("AllGather", 1 << 26, 2700)]
 )
 def test_bus_bandwidth_of_nccl_inspector_is_that_of_its_collective(coll: str, message: int, us: int) -> None:
-    found = look_into(Source("file", inspected(16, 2, coll, message, us)))
-    case = found.examined(EIGHT_400G, {})
+    found = read_facts(Source("file", inspected(16, 2, coll, message, us)))
+    case = found.rule_input(EIGHT_400G, {})
     factor = 15 / 16 * (2 if coll == "AllReduce" else 1)
     assert case.plateau == pytest.approx((1 << 30) / us / 1e3 * factor)
     assert case.nodes == 2  # by its header, though one rank wrote
@@ -542,7 +542,7 @@ def test_bus_bandwidth_of_nccl_inspector_is_that_of_its_collective(coll: str, me
 
 def test_a_message_is_its_part_of_the_data_size() -> None:
     data = (FILES.parent / "samples" / "osu_alltoall_full.txt").read_bytes()
-    *_, point = look_into(Source("file", data)).points
+    *_, point = read_facts(Source("file", data)).points
     assert point.size_bytes == 8 << 20  # 8 ranks give 1 MiB to each other in 1234.56 us
     assert point.busbw == pytest.approx(7 * 2**20 / 1234.56 / 1e3)
 
@@ -550,9 +550,9 @@ def test_a_message_is_its_part_of_the_data_size() -> None:
 def test_a_perftest_that_failed_is_explained_by_its_status() -> None:
     head = perftest("RDMA_Write BW Test", 1 << 16, 390.0).rpartition(b" 65536 ")[0]
     last = b" Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n"
-    found = look_into(Source("file", head + last))
+    found = read_facts(Source("file", head + last))
     assert found.format == "failed-run"
-    cause = suspects(found.examined(NOTHING, {}))[0]
+    cause = suspects(found.rule_input(NOTHING, {}))[0]
     assert (cause.cause, cause.confidence) == ("run-failed", 3)
     assert "acknowledged nothing" in cause.sentence
     assert "Failed status 12" in cause.evidence[0]
@@ -560,8 +560,8 @@ def test_a_perftest_that_failed_is_explained_by_its_status() -> None:
 
 def test_of_several_benchmarks_the_farthest_from_its_bound_is_judged() -> None:
     read = perftest("RDMA_Read BW Test", 1 << 16, 120.0).replace(b"ib_write", b"ib_read")
-    found = look_into(Source("file", perftest("RDMA_Write BW Test", 1 << 16, 390.0) + b"\n" + read))
-    case = found.examined(Hardware(1, 400.0, "the test"), {})
+    found = read_facts(Source("file", perftest("RDMA_Write BW Test", 1 << 16, 390.0) + b"\n" + read))
+    case = found.rule_input(Hardware(1, 400.0, "the test"), {})
     assert case.plateau == pytest.approx(15.0)
     assert AS_EXPECTED not in {each.cause for each in suspects(case)}
     assert all("ib_read_bw: 15 GB/s reached" in each.evidence[-1] for each in suspects(case))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from fabricbench.importing import Given, MeasuredError, Options, Source, import_results
+from fabricbench.importing import MeasuredError, Options, Source, UserFacts, import_results
 from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Trial, Workspace
 
@@ -33,7 +33,7 @@ def _size(trial: Trial) -> int:
 @pytest.mark.parametrize("case", IMPORTS, ids=_id)
 def test_a_form_is_read_as_the_tool_means_it(case: dict[str, Any], tmp_path: Path) -> None:
     source = Source(case["file"], (case["folder"] / case["file"]).read_bytes())
-    options = Options(given=Given(case.get("ranks_given"), case.get("benchmark", "")))
+    options = Options(user_facts=UserFacts(case.get("ranks_given"), case.get("benchmark", "")))
     store = Workspace.open(tmp_path / "workspace", create=True)
     if "refused" in case:
         with pytest.raises(MeasuredError) as raised:

@@ -9,7 +9,7 @@ import pytest
 from tests.measured.forms_read import of
 
 from fabricbench.importing import MeasuredError, switch_counters
-from fabricbench.measured.model import Given, Reading
+from fabricbench.measured.model import Reading, UserFacts
 
 FORMS = Path(__file__).parent / "forms"
 
@@ -22,7 +22,7 @@ def tables(reading: Reading) -> list[tuple[str, int, int]]:
     return [(each.benchmark, each.ranks, len(each.rows)) for each in reading.tables]
 
 
-def refusal(text: str, given: Given | None = None) -> str:
+def refusal(text: str, given: UserFacts | None = None) -> str:
     with pytest.raises(MeasuredError) as raised:
         of(text, given)
     return f"{raised.value}\n{raised.value.hint}"
@@ -232,13 +232,13 @@ def test_other_units_and_reports_of_nccom_test() -> None:
     report = json.loads(form("23"))
     for each in report["results"]:
         each["time:p50(us)"] = each["time:avg(us)"] * 0.98
-    (table,) = of(json.dumps(report), Given(32, "allg")).tables
+    (table,) = of(json.dumps(report), UserFacts(32, "allg")).tables
     assert table.rows[-1].time_us == 2960.4
     assert table.rows[-1].values["time p50"] == pytest.approx(2901.192)
-    assert "no number of ranks" in refusal(json.dumps(report), Given(None, "allg"))
-    assert "all_reduce of 4,096 bytes" in refusal(json.dumps(report), Given(32, "allr"))
+    assert "no number of ranks" in refusal(json.dumps(report), UserFacts(None, "allg"))
+    assert "all_reduce of 4,096 bytes" in refusal(json.dumps(report), UserFacts(32, "allr"))
     del report["results"][1]["busbw(GB/s)"]
-    assert "without busbw(GB/s)" in refusal(json.dumps(report), Given(32, "allg"))
+    assert "without busbw(GB/s)" in refusal(json.dumps(report), UserFacts(32, "allg"))
 
 
 # rccl-tests: the short head

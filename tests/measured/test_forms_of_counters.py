@@ -13,7 +13,7 @@ from fabricbench.importing import (
     MeasuredError,
     Source,
     SwitchCounters,
-    look_into,
+    read_facts,
     suspects,
     switch_counters,
 )
@@ -165,10 +165,10 @@ def test_counters_of_other_switches_are_refused_by_name(name: str, tool: str) ->
 
 
 def causes(name: str) -> list[tuple[str, int, str]]:
-    found = look_into(Source(name, (FORMS / name).read_bytes()))
+    found = read_facts(Source(name, (FORMS / name).read_bytes()))
     return [
         (each.cause, each.confidence, " ".join(each.evidence))
-        for each in suspects(found.examined(Hardware(), {}))
+        for each in suspects(found.rule_input(Hardware(), {}))
     ]
 
 
@@ -200,9 +200,9 @@ def test_a_dead_rank_is_the_first_cause_and_a_communicator_that_is_set_up_is_no_
 )
 def test_other_states_of_ranks(old: str, new: str, state: str) -> None:
     text = (FORMS / "46-ras-json-dead-rank.json").read_text()
-    found = look_into(
+    found = read_facts(
         Source("f", text.replace('"init_state": 7', '"init_state": 0').replace(old, new, 1).encode())
     )
-    told = [each for each in suspects(found.examined(Hardware(), {})) if each.cause == "ranks-differ"]
+    told = [each for each in suspects(found.rule_input(Hardware(), {})) if each.cause == "ranks-differ"]
     assert bool(told) == bool(state)
     assert all(f"1 {state}: rank" in each.evidence[0] for each in told)

@@ -22,7 +22,7 @@ from tests.support.edited import edited
 from fabricbench import importing
 from fabricbench.importing import Options, Source
 from fabricbench.measured.errors import MeasuredError
-from fabricbench.measured.model import Given
+from fabricbench.measured.model import UserFacts
 from fabricbench.measured.reading import FORMATS, read
 from fabricbench.results.job_reports import result_rows
 from fabricbench.store import Workspace
@@ -40,7 +40,7 @@ PIECES = st.sampled_from(
 def reads_or_refuses(data: bytes, format_name: str | None = None) -> None:
     told: MeasuredError | None = None
     try:
-        reading = read("fuzzed", data, format_name, Given(2, "all_reduce_perf"))
+        reading = read("fuzzed", data, format_name, UserFacts(2, "all_reduce_perf"))
     except MeasuredError as error:
         told = error
     if told is not None:
@@ -151,7 +151,7 @@ def test_damaged_outputs_are_imported_or_refused_and_nothing_is_half_stored(tmp_
         with in_seconds():
             try:
                 if number % STORED_EVERY:
-                    importing.look(source, Options())
+                    importing.count_results(source, Options())
                 else:
                     importing.import_results(store, source, result_rows)
             except MeasuredError as error:

@@ -11,7 +11,7 @@ import pytest
 from fabricbench.analysis.summary.bandwidth import BUS_FACTORS, bus_factor
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.file_text.intervals import Interval
-from fabricbench.measured.model import Given, Reading
+from fabricbench.measured.model import Reading, UserFacts
 from fabricbench.measured.nccl_tests.bandwidth_check import KINDS, Kind, factor_of
 from fabricbench.measured.nccl_tests.output import collective_of
 from fabricbench.measured.reading import read
@@ -27,15 +27,15 @@ def without(text: str, *words: str) -> str:
     return "".join(line for line in text.splitlines(True) if not any(word in line for word in words))
 
 
-def told(text: str, name: str = "nccl.txt", given: Given | None = None) -> tuple[str, str]:
+def told(text: str, name: str = "nccl.txt", user_facts: UserFacts | None = None) -> tuple[str, str]:
     """Return the error of an output and its hint."""
     with pytest.raises(MeasuredError) as raised:
-        read(name, text.encode(), given=given)
+        read(name, text.encode(), user_facts=user_facts)
     return str(raised.value), raised.value.hint
 
 
-def taken(text: str, name: str = "nccl.txt", given: Given | None = None) -> Reading:
-    return read(name, text.encode(), given=given)
+def taken(text: str, name: str = "nccl.txt", user_facts: UserFacts | None = None) -> Reading:
+    return read(name, text.encode(), user_facts=user_facts)
 
 
 def tables(reading: Reading) -> list[tuple[str, int, int]]:
@@ -71,7 +71,7 @@ def test_a_table_of_another_collective_in_the_same_output_has_results_of_its_own
 
 
 def test_a_name_of_the_user_stands_where_the_output_has_none_that_fits() -> None:
-    reading = taken(TWO, given=Given(benchmark="alltoall"))
+    reading = taken(TWO, user_facts=UserFacts(benchmark="alltoall"))
     assert tables(reading) == [("all_reduce_perf", 16, 10), ("alltoall_perf", 16, 10)]
 
 
@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_refused_with_line_value_and_what_fits(
 
 def test_what_is_proposed_is_taken() -> None:
     wrong = ALLTOALL.replace("starting: alltoall_perf", "starting: all_reduce_perf")
-    reading = taken(wrong, given=Given(benchmark="alltoall_perf", ranks=8))
+    reading = taken(wrong, user_facts=UserFacts(benchmark="alltoall_perf", ranks=8))
     assert tables(reading) == [("alltoall_perf", 8, 18)]
     assert reading.warnings == [
         "nccl.txt:20: all_reduce_perf does not fit and is not taken; alltoall_perf is"
@@ -132,10 +132,10 @@ def test_what_is_proposed_is_taken() -> None:
 
 
 def test_ranks_that_do_not_fit_are_refused_and_those_that_do_are_proposed() -> None:
-    message, hint = told(ALLTOALL, given=Given(ranks=16))
+    message, hint = told(ALLTOALL, user_facts=UserFacts(ranks=16))
     assert "busbw 44.47 (out-of-place); expected 47.65, 0.9375 times algbw, of alltoall_perf of 16" in message
     assert "--benchmark alltoall_perf --ranks 8" in hint
-    message, hint = told(JSON, "nccl.json", Given(ranks=16))
+    message, hint = told(JSON, "nccl.json", UserFacts(ranks=16))
     assert "busbw 10.894296 (out-of-place)" in message or "busbw 13.066368 (in-place)" in message
     assert "--benchmark reduce_scatter_perf --ranks 2" in hint
 
@@ -187,7 +187,7 @@ def test_ranks_that_few_digits_do_not_tell_are_asked_for() -> None:
     assert found is not None
     least, most = (int(each.replace(",", "")) for each in found.groups())
     assert 256 < least < 512 < most < 4096
-    assert tables(taken(text, given=Given(ranks=512)))[0][1] == 512
+    assert tables(taken(text, user_facts=UserFacts(ranks=512)))[0][1] == 512
 
 
 def test_processes_that_are_rank_0_each_are_no_measurement_of_a_network() -> None:
@@ -222,7 +222,7 @@ def test_one_rank_alone_is_no_measurement_of_a_network() -> None:
     message, hint = told(without(ALLTOALL, *others))
     assert "found a list of one rank; expected 2 ranks or more" in message
     assert "make MPI=1" in hint
-    message, _ = told(ALLTOALL, given=Given(ranks=1))
+    message, _ = told(ALLTOALL, user_facts=UserFacts(ranks=1))
     assert "found one rank; expected 2 ranks or more" in message
 
 

@@ -14,7 +14,7 @@ from tests.support.samples import PLAN, call
 
 import fabricbench as fb
 from fabricbench import importing
-from fabricbench.importing import Given, MeasuredError, Options, Source
+from fabricbench.importing import MeasuredError, Options, Source, UserFacts
 from fabricbench.report.html.rendering import render_page
 from fabricbench.report.html.run_page import build_page
 from fabricbench.results.job_reports import result_rows
@@ -172,7 +172,7 @@ def test_a_benchmark_that_is_not_known_is_told(tmp_path: Path) -> None:
 
 
 def test_wrong_values_make_a_trial_incomplete(tmp_path: Path) -> None:
-    given = Options(given=Given(benchmark="all_reduce_perf"))
+    given = Options(user_facts=UserFacts(benchmark="all_reduce_perf"))
     trials = taken(tmp_path, "nccl_allreduce_wrong.txt", given)
     broken = [trial for trial in trials if trial.status == "incomplete"]
     assert [trial.message for trial in broken] == [

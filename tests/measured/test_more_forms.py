@@ -11,7 +11,7 @@ from tests.measured.forms_read import counters_in, of, values
 
 from fabricbench.importing import MeasuredError, switch_counters
 from fabricbench.measured.file_text.document import Document
-from fabricbench.measured.model import Given
+from fabricbench.measured.model import UserFacts
 from fabricbench.measured.nccl_logs import ras_report
 
 MORE = Path(__file__).parent / "forms" / "more"
@@ -137,19 +137,19 @@ def test_other_failures_of_nccom() -> None:
 
 
 def test_other_columns_of_nccom() -> None:
-    given = Given(32, "all_gather")
+    given = UserFacts(32, "all_gather")
     text = form("21")
     sizes = text.replace("total_input_size(B)    total_output_size(B)", "input_size(B)    output_size(B)")
     assert [row.time_us for row in of(sizes, given).tables[0].rows] == [9.42, 36.55, 402.8]
     least = text.replace("time:p50(us)", "time:min(us)")
     assert [row.time_us for row in of(least, given).tables[0].rows][-1] == 402.8
     with pytest.raises(MeasuredError, match="16 ranks"):
-        of(text, Given(16, "all_gather"))
+        of(text, UserFacts(16, "all_gather"))
 
 
 def test_other_ends_of_osu() -> None:
     text = form("34")
-    given = Given(ranks=8)
+    given = UserFacts(ranks=8)
     rest = text.rstrip() + "\n\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\n"
     assert [row.wrong for row in of(rest, given).tables[0].rows] == [0, 0, 1]
     other = text.replace("All-to-All Personalized Exchange", "Allreduce").replace(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.measured.forms_read import of
 
-from fabricbench.importing import Hardware, MeasuredError, Source, Suspect, look_into, suspects
-from fabricbench.measured.model import Given, Reading, Row
+from fabricbench.importing import Hardware, MeasuredError, Source, Suspect, read_facts, suspects
+from fabricbench.measured.model import Reading, Row, UserFacts
 
 SAMPLES = Path(__file__).parent / "samples"
 RAS = Path(__file__).parent / "ras"
@@ -23,7 +23,7 @@ def row(reading: Reading, index: int = 0) -> Row:
     return [each for table in reading.tables for each in table.rows][index]
 
 
-def refusal(text: str, given: Given | None = None) -> str:
+def refusal(text: str, given: UserFacts | None = None) -> str:
     with pytest.raises(MeasuredError) as raised:
         of(text, given)
     assert raised.value.hint
@@ -82,7 +82,7 @@ def test_a_record_that_contradicts_itself_is_refused(old: str, new: str, found: 
 
 
 def test_ranks_that_a_record_does_not_say_are_given() -> None:
-    assert of(LINE.replace('"gpus":4,', ""), Given(4)).tables[0].ranks == 4
+    assert of(LINE.replace('"gpus":4,', ""), UserFacts(4)).tables[0].ranks == 4
 
 
 def test_csv_that_is_cut_off_is_refused_and_never_wrong() -> None:
@@ -162,7 +162,7 @@ def test_nccom_test_of_other_versions() -> None:
         "  1000000        250000  fp32        100.00         99.00        10.00         9.69\n"
     )
     assert (of(percentiles).tables[0].ranks, row(of(percentiles)).values["time p50"]) == (32, 99.0)
-    assert of(TABLE, Given(64, "allr")).tables[0].ranks == 64
+    assert of(TABLE, UserFacts(64, "allr")).tables[0].ranks == 64
 
 
 @pytest.mark.parametrize(
@@ -191,9 +191,9 @@ def test_a_row_of_nccom_test_that_the_file_cuts_off_is_left_out() -> None:
 
 
 def causes(text: str) -> list[Suspect]:
-    found = look_into(Source("ras", text.encode()))
+    found = read_facts(Source("ras", text.encode()))
     assert found.format == "nccl-ras"
-    return suspects(found.examined(Hardware(), {}))
+    return suspects(found.rule_input(Hardware(), {}))
 
 
 def ras(name: str) -> str:

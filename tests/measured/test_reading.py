@@ -9,14 +9,14 @@ import pytest
 
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.file_text.document import MAX_FILE_BYTES, launched_ranks
-from fabricbench.measured.model import Given, Reading, Table
+from fabricbench.measured.model import Reading, Table, UserFacts
 from fabricbench.measured.reading import read
 
 SAMPLES = Path(__file__).parent / "samples"
 
 
-def sample(name: str, given: Given | None = None) -> Reading:
-    return read(name, (SAMPLES / name).read_bytes(), given=given)
+def sample(name: str, given: UserFacts | None = None) -> Reading:
+    return read(name, (SAMPLES / name).read_bytes(), user_facts=given)
 
 
 def only(name: str) -> Table:
@@ -66,7 +66,7 @@ def test_nccl_tests_may_report_each_iteration_and_the_time_of_day() -> None:
 
 
 def test_nccl_tests_counts_wrong_values() -> None:
-    (table,) = sample("nccl_allreduce_wrong.txt", Given(benchmark="all_reduce_perf")).tables
+    (table,) = sample("nccl_allreduce_wrong.txt", UserFacts(benchmark="all_reduce_perf")).tables
     assert [row.wrong for row in table.rows] == [0, 0, 17, 0, 0, 1_000_000]
 
 

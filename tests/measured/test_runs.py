@@ -12,14 +12,14 @@ from tests.support.samples import call
 from fabricbench import importing
 from fabricbench.importing import (
     AS_EXPECTED,
-    Examined,
     Hardware,
     MeasuredError,
     Options,
+    RuleInput,
     Source,
     Suspect,
     fabric_of,
-    look_into,
+    read_facts,
     suspects,
 )
 from fabricbench.plan.load import load_plan
@@ -44,11 +44,11 @@ def runs_of(trials: list[Trial] | tuple[Trial, ...]) -> dict[str, list[int]]:
     return found
 
 
-def examined(text: bytes | str, hardware: Hardware) -> Examined:
+def examined(text: bytes | str, hardware: Hardware) -> RuleInput:
     data = text.encode() if isinstance(text, str) else text
-    found = look_into(Source("file.txt", data))
+    found = read_facts(Source("file.txt", data))
     fabric = fabric_of(found, hardware, None, None)
-    return found.examined(fabric.hardware, fabric.ranges)
+    return found.rule_input(fabric.hardware, fabric.ranges)
 
 
 def causes(text: bytes | str, hardware: Hardware) -> list[Suspect]:

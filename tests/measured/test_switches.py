@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.support.edited import edited
 from tests.support.samples import call
 
-from fabricbench.importing import Given, Hardware, MeasuredError, Source, Suspect, look_into, suspects
+from fabricbench.importing import Hardware, MeasuredError, Source, Suspect, UserFacts, read_facts, suspects
 from fabricbench.measured.causes.switch_counters import congestion_denied
 from fabricbench.measured.switches.model import SwitchCounters, compared, parsed
 from fabricbench.measured.switches.reading import read
@@ -441,8 +441,8 @@ def test_what_is_made_to_take_long_ends_soon(make: Any) -> None:
 def causes(
     switches: Sequence[SwitchCounters], uplinks: Sequence[str] = (), rate: float = 400.0
 ) -> dict[str, Suspect]:
-    found = look_into(Source("nccl.txt", NCCL.read_bytes()), given=Given())
-    case = found.examined(Hardware(2, rate, "test"), {}, switches, uplinks)
+    found = read_facts(Source("nccl.txt", NCCL.read_bytes()), user_facts=UserFacts())
+    case = found.rule_input(Hardware(2, rate, "test"), {}, switches, uplinks)
     return {each.cause: each for each in suspects(case)}
 
 
@@ -500,8 +500,8 @@ def test_uplinks_that_are_uneven_by_what_is_missing_make_collisions_likely() -> 
 
 
 def test_a_fall_that_no_switch_counts_has_that_against_it() -> None:
-    found = look_into(Source("n", NCCL.read_bytes()))
-    case = found.examined(Hardware(1, 800.0, "test"), {}, [changes(db(Ethernet0=1), db(Ethernet0=0))])
+    found = read_facts(Source("n", NCCL.read_bytes()))
+    case = found.rule_input(Hardware(1, 800.0, "test"), {}, [changes(db(Ethernet0=1), db(Ethernet0=0))])
     assert congestion_denied(case) == ["against it: after counted neither pauses nor drops"]
 
 

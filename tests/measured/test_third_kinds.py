@@ -11,7 +11,7 @@ from tests.measured.pasted.forms import SIZES, Pasted
 from tests.measured.printed import flat, nccl, osu
 from tests.support.samples import call
 
-from fabricbench.importing import Hardware, Source, Suspect, fabric_of, look_into, suspects, switch_counters
+from fabricbench.importing import Hardware, Source, Suspect, fabric_of, read_facts, suspects, switch_counters
 
 
 def logged(host: str, *lines: str, pid: int = 4100) -> str:
@@ -184,9 +184,9 @@ def by_counters(tmp_path: Path, after: str, before: str = "", uplinks: Sequence[
     (tmp_path / "before.txt").write_text(before)
     earlier = [tmp_path / "before.txt"] if before else []
     switches = switch_counters([tmp_path / "after.txt"], earlier)
-    look = look_into(Source("run.txt", nccl(flat(30.0, SIZES)).encode()))
+    look = read_facts(Source("run.txt", nccl(flat(30.0, SIZES)).encode()))
     fabric = fabric_of(look, Hardware(8, 200.0, "the test"), None, None)
-    return suspects(look.examined(fabric.hardware, fabric.ranges, switches, uplinks))
+    return suspects(look.rule_input(fabric.hardware, fabric.ranges, switches, uplinks))
 
 
 @pytest.mark.parametrize("has_before", [False, True])

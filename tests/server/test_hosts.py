@@ -92,7 +92,7 @@ def test_hosts_that_have_joined_nothing_cannot_be_asked(serve: Serve, tmp_path: 
 def test_nobody_waits_for_a_silent_host_and_answers_are_kept(
     lab: Lab, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, answers, ask, asked = serve(rack=lab.hosts().path), Event(), survey.ask, []
+    client, answers, ask, asked = serve(rack=lab.hosts().path), Event(), survey.check_host, []
 
     def slow(host: Any, identity: Any) -> survey.HostReport:
         asked.append(host.name)
@@ -100,7 +100,7 @@ def test_nobody_waits_for_a_silent_host_and_answers_are_kept(
             assert answers.wait(20)
         return ask(host, identity)
 
-    monkeypatch.setattr(survey, "ask", slow)
+    monkeypatch.setattr(survey, "check_host", slow)
     monkeypatch.setattr(hosts, "_PATIENCE_S", 1.0)
     assert [each["state"] for each in files_of(client)[0]["hosts"]] == ["warning", "asking"]
     answers.set()

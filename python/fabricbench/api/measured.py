@@ -70,7 +70,7 @@ def import_results(
     if plan is not None:
         loaded = (plan if isinstance(plan, Plan) else load(plan)).loaded
         loading.check_no_search(loaded, "measured results")
-    options = importing.Options(format, name, tag, importing.Given(ranks, benchmark), loaded)
+    options = importing.Options(format, name, tag, importing.UserFacts(ranks, benchmark), loaded)
     sources = [importing.Source.of(Path(path)) for path in files]
     target = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     imports = [importing.import_results(target.store, source, result_rows, options) for source in sources]

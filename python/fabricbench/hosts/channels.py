@@ -48,14 +48,14 @@ def channel(address: Address, identity: Identity | None, name: str) -> grpc.Chan
     )
 
 
-def server_credentials(identity: Identity, *, asks_client: bool = True) -> grpc.ServerCredentials:
-    """Return the credentials of a server; `asks_client` rejects clients without a certificate."""
+def server_credentials(identity: Identity, *, require_client_auth: bool = True) -> grpc.ServerCredentials:
+    """Return the credentials of a server; `require_client_auth` rejects clients without a certificate."""
     import grpc
 
     return grpc.ssl_server_credentials(
         [(identity.key, identity.certificate)],
-        identity.authority if asks_client else None,
-        require_client_auth=asks_client,
+        identity.authority if require_client_auth else None,
+        require_client_auth=require_client_auth,
     )
 
 

@@ -73,7 +73,7 @@ def serve_enrolment(authority: Authority, listen: Address, joined: Callable[[str
 
     server = grpc.server(ThreadPoolExecutor(_WORKERS), options=OPTIONS, maximum_concurrent_rpcs=64)
     agent_pb2_grpc.add_EnrolmentServicer_to_server(_Enrolment(authority, joined), server)
-    bind(server, listen, server_credentials(authority.identity, asks_client=False))
+    bind(server, listen, server_credentials(authority.identity, require_client_auth=False))
     server.start()
     return server
 

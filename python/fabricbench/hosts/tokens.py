@@ -102,8 +102,8 @@ class Tokens:
         with self._changed() as tokens:
             return sorted(entry["name"] for entry in tokens.values())
 
-    def _entry(self, known: dict[str, dict[str, Any]], text: str) -> str:
-        entry = known.get(_digest(Token.parse(text).secret))
+    def _entry(self, tokens: dict[str, dict[str, Any]], text: str) -> str:
+        entry = tokens.get(_digest(Token.parse(text).secret))
         if entry is None:
             hint = "`fabricbench hosts token NAME` makes a new one"
             raise RefusedError("", "a token that was used, has expired or was never made", "", hint)

@@ -148,7 +148,7 @@ def _configure(node: Node, marks: Marks | None) -> str:
 
 def _marks(lab: state.Lab) -> Marks | None:
     """Return the BPF programs of a lab, if it needs any and the kernel can run them."""
-    if not marking.is_wanted(lab.blueprint):
+    if not marking.marks_or_loses(lab.blueprint):
         return None
     try:
         return marking.Marks(lab.blueprint)

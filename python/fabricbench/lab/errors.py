@@ -6,7 +6,7 @@ from fabricbench.errors import UserError
 
 
 class LabError(UserError):
-    """A lab that cannot be created, found or used.
+    """A lab that does not exist, or cannot be created or used.
 
     Attributes:
         hint: How to fix it.

@@ -1,7 +1,8 @@
-"""Reads a benchmark output or NCCL log for `explain FILE`: `look` returns a `Look`.
+"""Reads a benchmark output or NCCL log for `explain FILE`: `read_facts` returns `FileFacts`.
 
-A `Look` has the results, the logged facts and the warnings of a file, and no diagnosis. `Look.examined` adds
-the hardware, the expected bandwidths and the counters, for `fabricbench.measured.causes.ranking`.
+`FileFacts` has the results, the logged facts and the warnings of a file, and no diagnosis. Its method
+`rule_input` adds the hardware, the expected bandwidths and the counters, for
+`fabricbench.measured.causes.ranking`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from dataclasses import dataclass, replace
 from fabricbench.measured.benchmarks import perftest
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.file_text.document import Document
-from fabricbench.measured.model import Given, Row, Table
+from fabricbench.measured.model import Row, Table, UserFacts
 from fabricbench.measured.nccl_logs import ras_report
 from fabricbench.measured.nccl_logs.debug_facts import DebugFacts, debug_facts, facts_of_runs
 from fabricbench.measured.nccl_logs.ras_report import RasReport
 from fabricbench.measured.nccl_tests.bandwidth_check import plain_name
 from fabricbench.measured.reading import read
-from fabricbench.measured.rule_input import Examined, Hardware, Point, bus_bandwidth
+from fabricbench.measured.rule_input import Hardware, Point, RuleInput, bus_bandwidth
 from fabricbench.measured.switches.model import SwitchCounters
 
 LOG = "nccl-debug"
@@ -30,7 +31,7 @@ _SHARES = ("alltoall", "all_gather", "gather", "scatter")
 
 
 @dataclass(frozen=True)
-class Look:
+class FileFacts:
     """Content of a file: results, logged facts, warnings.
 
     Attributes:
@@ -64,15 +65,15 @@ class Look:
             settings |= {name: str(value) for name, value in table.facts.items()}
         return settings | {"is": perftest.NAME}
 
-    def examined(
+    def rule_input(
         self,
         hardware: Hardware,
         expected: Mapping[int, tuple[float, float]],
         switches: Sequence[SwitchCounters] = (),
         uplinks: Sequence[str] = (),
-    ) -> Examined:
+    ) -> RuleInput:
         """Return the input of the rules; if runs differ, the facts are those of the judged run's log."""
-        whole = Examined(
+        whole = RuleInput(
             self.points, self.facts, hardware, self.perftest, expected, switches, uplinks, self.ras
         )
         if whole.best is None or not whole.best.differs or not self.texts:
@@ -97,7 +98,9 @@ class Look:
         ]
 
 
-def look(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Look:
+def read_facts(
+    name: str, data: bytes, format_name: str | None = None, user_facts: UserFacts | None = None
+) -> FileFacts:
     """Read the tables of a file, and the facts in NCCL's log and its other lines.
 
     Only the log is used if no table can be read.
@@ -109,16 +112,16 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     texts = [line.text for line in document.lines]
     facts = debug_facts(texts)
     if (report := ras_report.read(document)) is not None:
-        return Look(ras_report.NAME, [], facts, [report.timeouts] if report.timeouts else [], report)
+        return FileFacts(ras_report.NAME, [], facts, [report.timeouts] if report.timeouts else [], report)
     try:
-        reading = read(name, data, format_name, given)
+        reading = read(name, data, format_name, user_facts)
     except MeasuredError as error:
         has_lone_ranks = facts.first_ranks > 1 or len(facts.devices) == 1
         is_log = error.line is None and facts.lines > 0
         if not (facts.is_log or has_lone_ranks or is_log):
             raise
         position = "" if error.line is None else f", line {error.line}"
-        return Look(
+        return FileFacts(
             LOG if facts.lines else FAILED,
             [],
             facts,
@@ -127,7 +130,7 @@ def look(name: str, data: bytes, format_name: str | None = None, given: Given | 
     nodes = [count for table in reading.tables if isinstance(count := table.facts.get("nodes"), int)]
     facts.nodes = facts.nodes or max(nodes, default=None)
     is_text = not document.text.lstrip().startswith("{")
-    return Look(reading.format, reading.tables, facts, reading.warnings, texts=texts if is_text else ())
+    return FileFacts(reading.format, reading.tables, facts, reading.warnings, texts=texts if is_text else ())
 
 
 def _point(table: Table, row: Row) -> Point:
@@ -136,7 +139,9 @@ def _point(table: Table, row: Row) -> Point:
     size = row.size_bytes * (table.ranks if has_shares else 1)
     bus = bus_bandwidth(kind, table.ranks, size, row.time_us)
     if bus is None:
-        bus = row.gb_per_s if row.gb_per_s is not None else _of_message(row)
+        bus = row.gb_per_s
+    if bus is None and row.time_us:
+        bus = row.size_bytes / row.time_us / 1e3
     return Point(
         table.benchmark,
         kind,
@@ -151,8 +156,3 @@ def _point(table: Table, row: Row) -> Point:
         table.differs,
         table.is_judged,
     )
-
-
-def _of_message(row: Row) -> float | None:
-    """Return size over time of a message [GB/s]; none without a time."""
-    return row.size_bytes / row.time_us / 1e3 if row.time_us else None

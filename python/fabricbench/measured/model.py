@@ -1,4 +1,4 @@
-"""Measured results in the form of a benchmark's output: `Row`, `Table` and `Reading`; `Given` by the user.
+"""Measured results as in a benchmark's output: `Row`, `Table`, `Reading`; `UserFacts` from the options.
 
 `times_of_ranks` reads the least and the largest time of a rank from the columns of a row.
 """
@@ -112,7 +112,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Given:
+class UserFacts:
     """Ranks and benchmark of a file by the user, as the output may lack them.
 
     Attributes:

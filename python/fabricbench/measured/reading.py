@@ -16,7 +16,7 @@ from fabricbench.measured.benchmarks import imb, nccom, osu, perftest, perftest_
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.file_text.document import FORMATS_HINT, Document, is_elided
 from fabricbench.measured.file_text.json_fields import documents_and_lines
-from fabricbench.measured.model import Given, Reading, Table
+from fabricbench.measured.model import Reading, Table, UserFacts
 from fabricbench.measured.nccl_logs import inspector, ras_report
 from fabricbench.measured.nccl_logs.log_lines import has_choices
 from fabricbench.measured.nccl_tests import json_output, output, rccl_records
@@ -36,14 +36,16 @@ _LEFT_OUT_MAX = 4
 _LOG_HINT = "import the output of nccl-tests, where such lines may stand, or of NCCL Inspector, with times"
 
 
-def read(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Reading:
+def read(
+    name: str, data: bytes, format_name: str | None = None, user_facts: UserFacts | None = None
+) -> Reading:
     """Read a file.
 
     Args:
         name: Its name in errors.
         data: Its bytes.
         format_name: One of `FORMATS`; detected by default.
-        given: Ranks and benchmark by the user, for outputs without them.
+        user_facts: Ranks and benchmark by the user, for outputs without them.
 
     Raises:
         MeasuredError: It is not the output of a supported benchmark, or a line of it is malformed.
@@ -54,9 +56,9 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
         raise MeasuredError(
             name, None, f'format "{format_name}"', expected, "leave --format out to detect it"
         )
-    user_input = given or Given()
+    user_facts = user_facts or UserFacts()
     read_as = _json if _JSON.match(document.text) else _text
-    reading = read_as(document, format_name, user_input)
+    reading = read_as(document, format_name, user_facts)
     rows = sum(len(table.rows) for table in reading.tables)
     document.require_rows([table.rows for table in reading.tables])
     if not rows:
@@ -70,7 +72,7 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
     warnings = [
         *reading.warnings,
         *_elided(document, reading),
-        *_unused_ranks(document, reading.tables, user_input),
+        *_unused_ranks(document, reading.tables, user_facts),
     ]
     tables = separated(document, reading.tables)
     return replace(reading, tables=tables, warnings=_first(document, warnings))
@@ -108,18 +110,18 @@ def _format_hint(document: Document, format_name: str) -> str:
     return f"it looks like {others[0]}: --format {others[0]}" if others else FORMATS_HINT
 
 
-def _unused_ranks(document: Document, tables: Sequence[Table], given: Given) -> Iterator[str]:
+def _unused_ranks(document: Document, tables: Sequence[Table], user_facts: UserFacts) -> Iterator[str]:
     """Yield a warning if the output itself has a number of ranks, and the user gives another."""
-    stated_ranks = sorted({table.ranks for table in tables} - {given.ranks})
-    if given.ranks and stated_ranks:
+    stated_ranks = sorted({table.ranks for table in tables} - {user_facts.ranks})
+    if user_facts.ranks and stated_ranks:
         counts = ", ".join(map(str, stated_ranks))
-        yield f"{document.name}: --ranks {given.ranks} is not taken where the output says {counts}"
+        yield f"{document.name}: --ranks {user_facts.ranks} is not taken where the output says {counts}"
 
 
-def _text(document: Document, format_name: str | None, given: Given) -> Reading:
+def _text(document: Document, format_name: str | None, user_facts: UserFacts) -> Reading:
     formats = _matching_formats(document)
     if format_name in (None, output.NAME) and rccl_records.is_csv(document):
-        tables, warnings = rccl_records.read(document, given)
+        tables, warnings = rccl_records.read(document, user_facts)
         return Reading(output.NAME, tables, warnings, document.text)
     if not formats:
         _refuse_by_name(document)
@@ -137,7 +139,7 @@ def _text(document: Document, format_name: str | None, given: Given) -> Reading:
         )
         hint = _format_hint(document, selected or "")
         raise document.error(None, "no table of a benchmark that is known", expected, hint)
-    tables, warnings = _TEXT[selected].read(document, given)
+    tables, warnings = _TEXT[selected].read(document, user_facts)
     warnings += [
         f"{document.name}: its tables of {other} are not imported: import it again with --format {other}"
         for other in formats
@@ -162,7 +164,7 @@ def _refuse_by_name(document: Document) -> None:
         raise document.error(None, f"the output of {tool}", ", ".join(_TEXT), unsupported_tools.hint(tool))
 
 
-def _json(document: Document, format_name: str | None, given: Given) -> Reading:
+def _json(document: Document, format_name: str | None, user_facts: UserFacts) -> Reading:
     try:
         (_, first), *_ = documents_and_lines(document, cut=[])
     except MeasuredError:
@@ -171,19 +173,19 @@ def _json(document: Document, format_name: str | None, given: Given) -> Reading:
         document = perftest_json.quoted(document)
         (_, first), *_ = documents_and_lines(document)
     if json_output.is_output(first) and format_name in (None, output.NAME):
-        tables, warnings, text = json_output.read(document, given)
+        tables, warnings, text = json_output.read(document, user_facts)
         return Reading(output.NAME, tables, warnings, text)
     if perftest_json.is_output(first) and format_name in (None, perftest.NAME):
-        tables, warnings = perftest_json.read(document, given)
+        tables, warnings = perftest_json.read(document, user_facts)
         return Reading(perftest.NAME, tables, warnings, document.text)
     if inspector.is_output(first) and format_name in (None, inspector.NAME):
-        tables, warnings = inspector.read(document, given)
+        tables, warnings = inspector.read(document, user_facts)
         return Reading(inspector.NAME, tables, warnings, document.text)
     if rccl_records.is_output(first) and format_name in (None, output.NAME):
-        tables, warnings = rccl_records.read(document, given)
+        tables, warnings = rccl_records.read(document, user_facts)
         return Reading(output.NAME, tables, warnings, document.text)
     if nccom.is_report(first) and format_name in (None, nccom.NAME):
-        tables, warnings = nccom.read_report(document, first, given)
+        tables, warnings = nccom.read_report(document, first, user_facts)
         return Reading(nccom.NAME, tables, warnings, document.text)
     if ras_report.is_json(first):
         raise document.error(1, _RAS, f"the JSON of {NAMES}", unsupported_tools.RAS_HINT)

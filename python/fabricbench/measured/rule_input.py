@@ -1,4 +1,4 @@
-"""`Examined`: the input of the rules that find causes: results, log, hosts and expected bandwidth of a file.
+"""`RuleInput`: the input of the rules that find causes: results, log, hosts and expected bandwidth of a file.
 
 Its properties derive values that several rules use, such as the judged result and its share of the target.
 `Point` is one result, `Hardware` the adapters of a host; `bus_bandwidth` computes the bandwidth of a result.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from fabricbench.measured.file_text.line import Seen
+from fabricbench.measured.file_text.line import EvidenceLine
 from fabricbench.measured.nccl_logs.debug_facts import DebugFacts, setting
 from fabricbench.measured.nccl_logs.ras_report import RasReport
 from fabricbench.measured.nccl_tests.bandwidth_check import KINDS, bandwidths
@@ -94,7 +94,7 @@ class Hardware:
 
 
 @dataclass(frozen=True)
-class Examined:
+class RuleInput:
     """Input of the rules: results and facts of a file, hardware, expected bandwidth, counters.
 
     Attributes:
@@ -255,7 +255,9 @@ class Examined:
     @property
     def crosses(self) -> bool:
         """Whether data cross a network; true if unknown."""
-        return (self.nodes or 2) > 1 or any(transport.startswith("NET/") for transport in self.facts.ways)
+        return (self.nodes or 2) > 1 or any(
+            transport.startswith("NET/") for transport in self.facts.transports
+        )
 
     @property
     def adapters(self) -> int | None:
@@ -268,29 +270,29 @@ class Examined:
     def payload_share(self) -> float:
         """Fraction of a line rate that is payload, at the MTU in the file, else at 4096 B."""
         mtu = self.mtu_bytes or 4096
-        kinds = {*self.facts.adapters.values(), self.says("link type")}
+        kinds = {*self.facts.adapters.values(), self.perftest_setting("link type")}
         is_ethernet = bool(kinds & {"RoCE", "Ethernet"}) and not kinds & {"IB", "InfiniBand"}
         return mtu / (mtu + (ETHERNET_HEADERS if is_ethernet or not self.mtu_bytes else _INFINIBAND_HEADERS))
 
     @property
     def mtu_bytes(self) -> int | None:
         """Path MTU in the file; none without one."""
-        mtu_text = self.says("mtu").split("[")[0]
+        mtu_text = self.perftest_setting("mtu").split("[")[0]
         return int(mtu_text) if mtu_text.isdecimal() and int(mtu_text) else self.facts.mtu_bytes
 
-    def says(self, name: str) -> str:
+    def perftest_setting(self, name: str) -> str:
         """Return a setting that perftest prints for the judged run; empty without it."""
         own = self.best.settings.get(name, "") if self.best else ""
         return own or self.perftest.get(name, "")
 
-    def setting(self, *names: str) -> tuple[str, str, Seen] | None:
+    def setting(self, *names: str) -> tuple[str, str, EvidenceLine] | None:
         """Return the first of some variables that is set in the judged run, with its line."""
         differs = self.best.differs if self.best else {}
         for name in names:
             if name not in differs:
                 variable = setting(self.facts, name)
             elif differs[name] and self.best:
-                variable = name, differs[name], Seen(self.best.line, f"{name}={differs[name]}")
+                variable = name, differs[name], EvidenceLine(self.best.line, f"{name}={differs[name]}")
             else:
                 variable = None
             if variable:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.measured.printed import flat, nccl
 
-from fabricbench.importing import Given, Hardware, Source, Suspect, fabric_of, look_into, suspects
+from fabricbench.importing import Hardware, Source, Suspect, UserFacts, fabric_of, read_facts, suspects
 from fabricbench.measured.switches.model import compared
 from fabricbench.measured.switches.reading import read
 
@@ -42,9 +42,9 @@ class Pasted:
         """Return the causes that are named."""
         after, before = self.counters
         switches = [compared(read("after", after.encode()), read("before", before.encode()))] if after else []
-        look = look_into(Source("file", self.text.encode()), given=Given(None, self.benchmark))
+        look = read_facts(Source("file", self.text.encode()), user_facts=UserFacts(None, self.benchmark))
         fabric = fabric_of(look, Hardware(self.adapters, self.gbps, "the test"), None, None)
-        return suspects(look.examined(fabric.hardware, fabric.ranges, switches))
+        return suspects(look.rule_input(fabric.hardware, fabric.ranges, switches))
 
 
 SIZES = tuple(1 << exponent for exponent in range(26, 34))

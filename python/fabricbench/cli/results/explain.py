@@ -21,7 +21,14 @@ from fabricbench.cli.options import (
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.cli.progress import display
 from fabricbench.cli.results.explain_file import FileOptions, explained
-from fabricbench.importing import PORT_PATTERNS, Given, Hardware, SwitchCounters, has_port, switch_counters
+from fabricbench.importing import (
+    PORT_PATTERNS,
+    Hardware,
+    SwitchCounters,
+    UserFacts,
+    has_port,
+    switch_counters,
+)
 from fabricbench.plan.engine import SIMULATOR
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.estimates.cost import Limits
@@ -118,7 +125,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         hardware = _hardware(adapters, rate)
         switches = _switches(counters or (), before or (), uplinks or ())
         file_options = FileOptions(
-            plan, overrides or (), workspace, Given(ranks, benchmark), hardware, switches, uplinks or ()
+            plan, overrides or (), workspace, UserFacts(ranks, benchmark), hardware, switches, uplinks or ()
         )
         write(explained(Path(trial), file_options, output))
         return

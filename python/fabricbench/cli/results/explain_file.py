@@ -12,15 +12,15 @@ from fabricbench import importing
 from fabricbench.cli.output import Format, has_colour
 from fabricbench.importing import (
     CONFIDENCE,
-    Examined,
     Fabric,
-    Given,
+    FileFacts,
     Hardware,
-    Look,
     Point,
+    RuleInput,
     Source,
     Suspect,
     SwitchCounters,
+    UserFacts,
     described,
 )
 from fabricbench.report.terminal.text_table import Column, Row, Style, render, styled
@@ -49,7 +49,7 @@ class FileOptions:
     plan: str | None
     overrides: Sequence[str]
     workspace: Path | None
-    given: Given
+    given: UserFacts
     hardware: Hardware
     switches: Sequence[SwitchCounters] = ()
     uplinks: Sequence[str] = ()
@@ -66,17 +66,17 @@ def explained(path: Path, options: FileOptions, output: Format) -> str:
     loaded = loading.load(options.plan, options.overrides) if options.plan else None
     if loaded is not None:
         loading.check_no_search(loaded, "measured results")
-    parsed = importing.look_into(Source.of(path), given=options.given)
+    parsed = importing.read_facts(Source.of(path), user_facts=options.given)
     store = Workspace.open(options.workspace, create=True)
     fabric = importing.fabric_of(parsed, options.hardware, loaded, store)
-    case = parsed.examined(fabric.hardware, fabric.ranges, options.switches, options.uplinks)
+    case = parsed.rule_input(fabric.hardware, fabric.ranges, options.switches, options.uplinks)
     causes = importing.suspects(case)
     if output is Format.JSON:
         return _json(path, parsed, case, fabric, causes)
     return _text(path, parsed, case, fabric, causes)
 
 
-def _text(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+def _text(path: Path, parsed: FileFacts, case: RuleInput, fabric: Fabric, causes: Sequence[Suspect]) -> str:
     colour = has_colour()
     parts = [styled(_heading(path, parsed), Style.BOLD, colour=colour), *_warnings(parsed, case)]
     parts += [_table(case, colour=colour)] if case.points else []
@@ -86,7 +86,7 @@ def _text(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequ
     for number, suspect in enumerate(causes[:_SHOWN], 1):
         lines.append(f"{number}. {suspect.cause} ({CONFIDENCE[suspect.confidence]}): {suspect.sentence}")
         lines += [f"   evidence: {text}" for text in suspect.evidence]
-        lines.append(f"   to tell: {suspect.tells}")
+        lines.append(f"   to tell: {suspect.test}")
     if len(causes) > _SHOWN:
         lines.append(
             f"{len(causes) - _SHOWN} more: {', '.join(suspect.cause for suspect in causes[_SHOWN:])}"
@@ -98,14 +98,14 @@ def _text(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequ
     return "\n\n".join([*parts, "\n".join(lines)])
 
 
-def _warnings(parsed: Look, case: Examined) -> list[str]:
+def _warnings(parsed: FileFacts, case: RuleInput) -> list[str]:
     """Return the warnings about the file, and about uplinks whose loads are missing."""
     ports = importing.missing_loads(case.switches, case.uplinks)
     text = "no bytes or packets sent of these ports in the counters: how evenly they were used is not known"
     return [*parsed.warnings, *(f"--uplinks {port}: {text}; their other counters are used" for port in ports)]
 
 
-def _heading(path: Path, parsed: Look) -> str:
+def _heading(path: Path, parsed: FileFacts) -> str:
     facts = parsed.facts
     texts = [f"{table.benchmark}, {table.ranks} ranks" for table in parsed.tables]
     hosts = len(facts.hosts) or facts.nodes
@@ -116,7 +116,7 @@ def _heading(path: Path, parsed: Look) -> str:
     return f"{path.name}: {parsed.format}{''.join(f'; {text}' for text in dict.fromkeys(texts))}"
 
 
-def _table(case: Examined, *, colour: bool) -> str:
+def _table(case: RuleInput, *, colour: bool) -> str:
     columns = [
         Column(("data", "size")),
         Column(("",), is_text=True),
@@ -140,7 +140,7 @@ def _table(case: Examined, *, colour: bool) -> str:
     return render(columns, rows, colour=colour)
 
 
-def _fabric_lines(parsed: Look, case: Examined, fabric: Fabric) -> list[str]:
+def _fabric_lines(parsed: FileFacts, case: RuleInput, fabric: Fabric) -> list[str]:
     """Return the source of the expected values, and the missing inputs with their options."""
     hardware, lines = fabric.hardware, []
     if fabric.plan:
@@ -177,7 +177,7 @@ def _fabric_lines(parsed: Look, case: Examined, fabric: Fabric) -> list[str]:
     return [*lines, *_switch_lines(case)] or ["nothing crosses a network"]
 
 
-def _run_lines(case: Examined) -> Iterator[str]:
+def _run_lines(case: RuleInput) -> Iterator[str]:
     """Yield the differing settings of the runs of a file, their bandwidths, and which are not judged."""
     runs: dict[tuple[str, int], dict[str, list[Point]]] = {}
     for point in case.points:
@@ -220,7 +220,7 @@ def _is_other_end(point: Point) -> bool:
     return point.settings.get("end", "").startswith("other of")
 
 
-def _bound_lines(case: Examined) -> Iterator[str]:
+def _bound_lines(case: RuleInput) -> Iterator[str]:
     """Yield the bus bandwidth of the line rate if the two differ, or the missing input for it."""
     best = case.best
     if best is None or case.expected:
@@ -236,7 +236,7 @@ def _bound_lines(case: Examined) -> Iterator[str]:
         yield f"of {best.benchmark} with {local} ranks on a host that is {bound}"
 
 
-def _switch_lines(case: Examined) -> Iterator[str]:
+def _switch_lines(case: RuleInput) -> Iterator[str]:
     """Yield the formats and the period of the counters of switches, and the limits of their use."""
     for switch in case.switches:
         period = (
@@ -250,7 +250,7 @@ def _switch_lines(case: Examined) -> Iterator[str]:
         yield "missing: which ports are uplinks, to see how evenly they were used: --uplinks PORT"
 
 
-def _json(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequence[Suspect]) -> str:
+def _json(path: Path, parsed: FileFacts, case: RuleInput, fabric: Fabric, causes: Sequence[Suspect]) -> str:
     content: dict[str, Any] = {
         "file": path.name,
         "format": parsed.format,
@@ -295,7 +295,7 @@ def _json(path: Path, parsed: Look, case: Examined, fabric: Fabric, causes: Sequ
                 "confidence": CONFIDENCE[suspect.confidence],
                 "sentence": suspect.sentence,
                 "evidence": list(suspect.evidence),
-                "to_tell": suspect.tells,
+                "to_tell": suspect.test,
             }
             for suspect in causes
         ],

@@ -71,7 +71,7 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     loaded = loading.load(plan, overrides or ()) if plan is not None else None
     if loaded is not None:
         loading.check_no_search(loaded, "measured results")
-    ranks_and_benchmark = importing.Given(ranks, benchmark)
+    ranks_and_benchmark = importing.UserFacts(ranks, benchmark)
     options = importing.Options(result_format and result_format.value, name, tag, ranks_and_benchmark, loaded)
     sources = [importing.Source.of(path) for path in files]
     store = Workspace.open(workspace, create=True)

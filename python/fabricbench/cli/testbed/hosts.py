@@ -117,7 +117,7 @@ def check_command(
     reports = survey(hosts, authority_folder(workspace, authority))
     rows = [row for report in reports for row in report.rows()]
     if output is Format.JSON:
-        write(json.dumps({"hosts": [report.told() for report in reports]}, indent=2))
+        write(json.dumps({"hosts": [report.as_dict() for report in reports]}, indent=2))
     elif output is Format.CSV:
         write(rows_csv(list(rows[0]), rows))
     else:

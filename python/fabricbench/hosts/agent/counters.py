@@ -48,7 +48,7 @@ def _counters(interface: Interface) -> Iterator[tuple[tuple[str, str, str], int,
     for name, value in link_statistics(interface.name):
         yield (interface.name, "link", name), value, look_up(name, "link")
     for name, value in ethtool_statistics(program_output("ethtool", "-S", interface.name) or ""):
-        yield (interface.name, "ethtool", name), value, known_ethtool(name)
+        yield (interface.name, "ethtool", name), value, look_up(name, "ethtool")
     for name, value in kernel_statistics(text(Path("/proc/net/snmp"))):
         if (definition := look_up(name, "nstat")) is not None:
             yield ("kernel", "nstat", name), value, definition
@@ -66,18 +66,18 @@ def link_statistics(interface: str) -> Iterator[tuple[str, int]]:
             yield from ((f"{direction}_{name}", value) for name, value in sorted(counters.items()))
 
 
-def kernel_statistics(told: str) -> Iterator[tuple[str, int]]:
+def kernel_statistics(content: str) -> Iterator[tuple[str, int]]:
     """Yield the protocol counters of `/proc/net/snmp` under their `nstat` names."""
-    lines = told.splitlines()
+    lines = content.splitlines()
     for header, values in zip(lines[::2], lines[1::2], strict=False):
         protocol, *names = header.split()
         for name, value in zip(names, values.split()[1:], strict=False):
             yield f"{protocol.rstrip(':')}{name}", int(value)
 
 
-def backlog_statistics(told: str) -> Iterator[tuple[str, int]]:
+def backlog_statistics(content: str) -> Iterator[tuple[str, int]]:
     """Yield the packet backlog counters, summed over processors; each line has hexadecimal numbers of one."""
-    lines = [line.split() for line in told.splitlines()]
+    lines = [line.split() for line in content.splitlines()]
     if lines:
         yield "dropped", sum(int(line[1], 16) for line in lines)
         yield "time_squeeze", sum(int(line[2], 16) for line in lines)
@@ -113,8 +113,3 @@ def ethtool_statistics(output: str) -> Iterator[tuple[str, int]]:
         name, colon, value = line.strip().rpartition(":")
         if colon and value.strip().isdecimal():
             yield name.strip(), int(value)
-
-
-def known_ethtool(name: str) -> Counter | None:
-    """Return the definition of an `ethtool -S` counter, if there is one."""
-    return look_up(name, "ethtool")

@@ -85,7 +85,7 @@ def host_facts(address: str) -> dict[str, str]:
         "host_name": system.nodename,
         "kernel": f"{system.sysname} {system.release} {system.machine}",
         "cpus": str(len(os.sched_getaffinity(0))),
-        "cpu_model": _cpu_model(),
+        "cpu_model": next(_cpu_lines("model name"), ""),
         "memory_available_bytes": str(available_memory_bytes() or ""),
         "locked_memory_limit_bytes": _locked_memory(),
         "udp_receive_buffer_max_bytes": text(Path("/proc/sys/net/core/rmem_max")),
@@ -149,10 +149,6 @@ def _link_name(path: Path) -> str:
 def _locked_memory() -> str:
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     return "unlimited" if limit == resource.RLIM_INFINITY else str(limit)
-
-
-def _cpu_model() -> str:
-    return next(_cpu_lines("model name"), "")
 
 
 def _cpu_lines(key: str) -> Iterator[str]:

@@ -54,14 +54,14 @@ class Order:
 
 
 @dataclass
-class _Held:
+class _PreparedRun:
     """A prepared run."""
 
     order: Order
     host_run: HostRun
     interface: Interface | None
     since: float
-    heard: float
+    last_heartbeat_s: float
     is_armed: bool = False
     is_started: bool = False
     before: Snapshot = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Session:
         self._data_plane = data_plane
         self._clock = clock
         self._lock = threading.Lock()
-        self._held: _Held | None = None
+        self._prepared: _PreparedRun | None = None
         self._is_preparing = ""
         self._ended = ""
 
@@ -88,10 +88,10 @@ class Session:
     @property
     def held_by(self) -> str:
         """The controller of the current run and its start time; empty if there is no run."""
-        held = self._held
-        if held is None:
+        prepared = self._prepared
+        if prepared is None:
             return self._is_preparing
-        return f"{held.order.controller}, since {_utc(held.since)}"
+        return f"{prepared.order.controller}, since {_utc(prepared.since)}"
 
     def prepare(self, order: Order) -> bytes:
         """Accept a run, and return its connection parameters for peers.
@@ -112,7 +112,7 @@ class Session:
             host_run = self._data_plane.prepare(order.spec_json, order.hosts, order.driver, settings)
             addresses = host_run.addresses()
             with self._lock:
-                self._held = _Held(order, host_run, interface, time.time(), self._clock())
+                self._prepared = _PreparedRun(order, host_run, interface, time.time(), self._clock())
         finally:
             self._is_preparing = ""
         return addresses
@@ -169,9 +169,9 @@ class Session:
 
     def arm(self, run: bytes) -> None:
         """Read the counters before the run."""
-        held = self._own(run)
-        held.before = snapshot(held.interface)
-        held.is_armed = True
+        prepared = self._own(run)
+        prepared.before = snapshot(prepared.interface)
+        prepared.is_armed = True
 
     def start(self, run: bytes, at_ns: int) -> None:
         """Start at a time of CLOCK_MONOTONIC.
@@ -179,28 +179,28 @@ class Session:
         Raises:
             RefusedError: The run has already started or is not armed, or the time has passed.
         """
-        held = self._own(run)
-        if not held.is_armed:
+        prepared = self._own(run)
+        if not prepared.is_armed:
             raise RefusedError("", "a start of a run that is not armed", "Prepare, Connect, Arm, then Start")
         late_ns = time.monotonic_ns() - at_ns
         if late_ns > 0:
             hint = "the controller waits longer where hosts are slow to answer: try again"
             raise RefusedError("", f"a start {late_ns / 1e6:.1f} ms ago", "a start to come", hint)
         with self._lock:
-            if held.is_started:
+            if prepared.is_started:
                 raise RefusedError("", "a second start", "one")
-            held.is_started = True
-        held.host_run.start(at_ns)
+            prepared.is_started = True
+        prepared.host_run.start(at_ns)
 
     def heartbeat(self, run: bytes) -> tuple[str, Mapping[str, Any]]:
         """Record a heartbeat of the controller; return the state of the run and its progress."""
-        held = self._own(run)
-        held.host_run.keep_alive()
-        progress = held.host_run.progress()
+        prepared = self._own(run)
+        prepared.host_run.keep_alive()
+        progress = prepared.host_run.progress()
         state = str(progress["state"])
         if self._ended:
             return "stopped", {**progress, "reason": self._ended}
-        return (state if held.is_started or state in ("stopped", "failed") else "waiting"), progress
+        return (state if prepared.is_started or state in ("stopped", "failed") else "waiting"), progress
 
     def stop(self, run: bytes, reason: str) -> None:
         """Stop traffic."""
@@ -208,54 +208,54 @@ class Session:
 
     def results(self, run: bytes) -> tuple[bytes, bytes, Snapshot, Snapshot, Mapping[str, int | float]]:
         """Return both halves of the chunks, the counters before and after, and those of the endpoint."""
-        held = self._own(run)
-        after = snapshot(held.interface)
-        host_run = held.host_run
-        return host_run.sent(), host_run.received(), held.before, after, host_run.counters()
+        prepared = self._own(run)
+        after = snapshot(prepared.interface)
+        host_run = prepared.host_run
+        return host_run.sent(), host_run.received(), prepared.before, after, host_run.counters()
 
     def release(self, run: bytes) -> None:
         """Release a run; do nothing if it is not the current one."""
         with self._lock:
-            if self._held is None or not hmac.compare_digest(self._held.order.run, run):
+            if self._prepared is None or not hmac.compare_digest(self._prepared.order.run, run):
                 return
-            held, self._held = self._held, None
-        held.host_run.stop("released")
+            prepared, self._prepared = self._prepared, None
+        prepared.host_run.stop("released")
 
     def end(self, reason: str) -> None:
         """Stop traffic for good, and report the reason to the controller."""
         self._ended = reason
-        if held := self._held:
-            held.host_run.stop(reason)
+        if prepared := self._prepared:
+            prepared.host_run.stop(reason)
 
-    def _own(self, run: bytes) -> _Held:
+    def _own(self, run: bytes) -> _PreparedRun:
         """Return the run if the caller owns it, and count the call as a heartbeat.
 
         Raises:
             RefusedError: There is no run, or it belongs to another controller.
         """
-        held = self._held
-        if held is None or not hmac.compare_digest(held.order.run, run):
-            now = f", now of {held.order.controller}" if held else ""
+        prepared = self._prepared
+        if prepared is None or not hmac.compare_digest(prepared.order.run, run):
+            now = f", now of {prepared.order.controller}" if prepared else ""
             hint = "an agent lets go of a run whose controller was silent for some seconds"
             raise RefusedError("", f"a run that is not here{now}", "the one that was prepared", hint)
-        held.heard = self._clock()
-        return held
+        prepared.last_heartbeat_s = self._clock()
+        return prepared
 
     def watch_over(self, until: threading.Event) -> None:
         """Stop a run whose controller is silent, and release it later; return when `until` is set."""
         while not until.wait(_WATCH_S):
-            self.look()
+            self.check_controller()
 
-    def look(self) -> None:
+    def check_controller(self) -> None:
         """Check once whether the controller is still present."""
-        held = self._held
-        if held is None:
+        prepared = self._prepared
+        if prepared is None:
             return
-        silent_s = self._clock() - held.heard
+        silent_s = self._clock() - prepared.last_heartbeat_s
         if silent_s > RELEASE_S:
-            self.release(held.order.run)
+            self.release(prepared.order.run)
         elif silent_s > LEASE_S:
-            held.host_run.stop(f"its controller was silent for {LEASE_S:g} s")
+            prepared.host_run.stop(f"its controller was silent for {LEASE_S:g} s")
 
 
 def _mtu_of(spec_json: str) -> int:

@@ -42,7 +42,7 @@ class Watched:
     """Latest state of an agent's progress stream."""
 
     progress: pb.Progress = field(default_factory=pb.Progress)
-    heard: float = field(default_factory=time.monotonic)
+    last_progress_s: float = field(default_factory=time.monotonic)
     lost: RefusedError | None = None
 
 
@@ -186,7 +186,7 @@ class RemoteAgent:
             stream = self._stub.Watch(self._beats(beat_s), timeout=_WATCH_S, metadata=channels.METADATA)
             for progress in stream:
                 self.watched.progress = progress
-                self.watched.heard = time.monotonic()
+                self.watched.last_progress_s = time.monotonic()
         except grpc.RpcError as error:
             if not self._unwatched.is_set():
                 self.watched.lost = self._failure(error)

@@ -1,12 +1,12 @@
 """Offset between the controller's clock and that of a host, with its error.
 
-Both are CLOCK_MONOTONIC, which neither jumps nor runs backwards. A round trip of Ping gives four times: asked
-(here), received and sent (there), answered (here). If both directions take equal time, the clock there is
-ahead by ((received - asked) + (sent - answered)) / 2; otherwise the error is at most half of the round trip
-without the time spent there (RFC 5905, section 8, offset and delay). Of several round trips, the shortest
-counts. Clocks are read before and after a run. A difference between the two offsets beyond the errors of both
-readings is drift: times between the readings are corrected by linear interpolation. The stated error, the
-larger of both errors plus the difference, is valid for any drift in a single direction.
+Both are CLOCK_MONOTONIC, which neither jumps nor runs backwards. A round trip of Ping gives four times:
+requested (here), received and sent (there), answered (here). If both directions take equal time, the clock
+there is ahead by ((received - requested) + (sent - answered)) / 2; otherwise the error is at most half of the
+round trip without the time spent there (RFC 5905, section 8, offset and delay). Of several round trips, the
+shortest counts. Clocks are read before and after a run. A difference between the two offsets beyond the
+errors of both readings is drift: times between the readings are corrected by linear interpolation. The stated
+error, the larger of both errors plus the difference, is valid for any drift in a single direction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 class Trip(NamedTuple):
     """Times of one round trip [ns]: here, there, there, here."""
 
-    asked: int
+    requested: int
     received: int
     sent: int
     answered: int
@@ -27,7 +27,7 @@ class Trip(NamedTuple):
     @property
     def round_trip_ns(self) -> int:
         """Network time of both directions together."""
-        return (self.answered - self.asked) - (self.sent - self.received)
+        return (self.answered - self.requested) - (self.sent - self.received)
 
 
 @dataclass(frozen=True)
@@ -91,5 +91,5 @@ class ClockRun:
 def offset_of(trips: Iterable[Trip]) -> ClockOffset:
     """Return the offset from the shortest of several round trips."""
     best = min(trips, key=lambda trip: trip.round_trip_ns)
-    offset_ns = ((best.received - best.asked) + (best.sent - best.answered)) // 2
-    return ClockOffset(offset_ns, max(best.round_trip_ns, 0) // 2 + 1, (best.asked + best.answered) // 2)
+    offset_ns = ((best.received - best.requested) + (best.sent - best.answered)) // 2
+    return ClockOffset(offset_ns, max(best.round_trip_ns, 0) // 2 + 1, (best.requested + best.answered) // 2)

@@ -204,7 +204,7 @@ class HostsRun:
             if watched.lost is not None:
                 actual = f"its agent lost while it ran: {watched.lost.found}"
                 raise RefusedError(name, actual, watched.lost.allowed, watched.lost.hint)
-            if now - watched.heard > SILENCE_S:
+            if now - watched.last_progress_s > SILENCE_S:
                 hint = "is the host paused, overloaded or cut off? The run was ended at all hosts"
                 raise RefusedError(name, f"its agent silent for {SILENCE_S:g} s", "", hint)
             if watched.progress.state == State.STOPPED:

@@ -1,4 +1,4 @@
-"""Checks of every host of a file, in parallel."""
+"""Checks of one host, or of all hosts of a file in parallel, and the identity of the controller for them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HostReport:
         """Whether a run would be refused."""
         return any(row["state"] == "PROBLEM" for row in self.rows())
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Return facts and checks as a dictionary for JSON."""
         facts = dict(self.description.facts) if self.description else {}
         checks = [{key: value for key, value in row.items() if key != "host"} for row in self.rows()]
@@ -102,7 +102,7 @@ def survey(path: Path, authority: Path) -> list[HostReport]:
     hosts = load_hosts(path)
     identity = controller_identity(hosts, authority)
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts.hosts))) as pool:
-        return _compared(list(pool.map(lambda host: ask(host, identity), hosts.hosts)))
+        return _compared(list(pool.map(lambda host: check_host(host, identity), hosts.hosts)))
 
 
 def _compared(reports: list[HostReport]) -> list[HostReport]:
@@ -115,7 +115,7 @@ def _compared(reports: list[HostReport]) -> list[HostReport]:
     ]
 
 
-def ask(host: Host, identity: Identity | None) -> HostReport:
+def check_host(host: Host, identity: Identity | None) -> HostReport:
     """Check a host, with the identity of the controller from `controller_identity`."""
     with RemoteAgent(host, identity) as agent:
         try:

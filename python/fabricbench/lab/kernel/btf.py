@@ -71,15 +71,15 @@ class KernelTypes:
                 return kernel_type.number
         raise TypesError(f"the kernel has no function {name} (Linux 6.2 or newer)")
 
-    def _member(self, holder: _Type, wanted: str) -> tuple[int, int] | None:
+    def _member(self, holder: _Type, member_name: str) -> tuple[int, int] | None:
         """Return offset and type of a struct's member, including those of anonymous structs and unions."""
         for item in range(holder.items):
             name, kind, bits = struct.unpack_from("=III", self._types, holder.offset + 12 * item)
             offset = (bits & 0xFF_FFFF if holder.has_bit_fields else bits) // 8
-            if self._text(name) == wanted:
+            if self._text(name) == member_name:
                 return offset, kind
             if name == 0 and (inner := self._by_number(kind)).kind in {_STRUCT, _UNION}:
-                inner_member = self._member(inner, wanted)
+                inner_member = self._member(inner, member_name)
                 if inner_member is not None:
                     return offset + inner_member[0], inner_member[1]
         return None

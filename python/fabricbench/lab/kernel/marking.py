@@ -124,7 +124,7 @@ class Marks:
             os.close(program)
 
 
-def is_wanted(blueprint: Blueprint) -> bool:
+def marks_or_loses(blueprint: Blueprint) -> bool:
     """Return whether any port of a lab marks or loses frames."""
     return any(port.marking or port.lost_ppm for node in blueprint.nodes for port in node.ports)
 

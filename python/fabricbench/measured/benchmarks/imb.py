@@ -26,7 +26,7 @@ from fabricbench.measured.file_text.document import (
 )
 from fabricbench.measured.file_text.line import Line
 from fabricbench.measured.file_text.origins import read_each
-from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
+from fabricbench.measured.model import Row, Table, UserFacts, Value, times_of_ranks
 
 NAME = "imb"
 PROGRAM = r"IMB-\w+"
@@ -98,16 +98,16 @@ def is_output(document: Document) -> bool:
     return any(_SUITE.match(line.text) or _BENCHMARK.match(line.text) for line in document.lines)
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read every table of a file; those that measure something else are left out with a warning.
 
     Raises:
         MeasuredError: A row is malformed, or the number of processes is missing.
     """
-    return read_each(document, _BENCHMARK, lambda part, part_warnings: _read(part, given, part_warnings))
+    return read_each(document, _BENCHMARK, lambda part, part_warnings: _read(part, user_facts, part_warnings))
 
 
-def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
+def _read(document: Document, user_facts: UserFacts, warnings: list[str]) -> list[Table]:
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
     header, index = _Header(), 0
@@ -119,7 +119,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             continue
         columns = _columns(line.text)
         has_groups = columns[:2] == [_GROUP, "#bytes"]
-        if (columns[0] != "#bytes" and not has_groups) or _time_column(columns) is None:
+        if (columns[0] != "#bytes" and not has_groups) or not {*_TIMES, _MESSAGES} & {*columns}:
             benchmark = header.benchmark or "a table"
             warnings.append(
                 f"{document.name}:{line.number}: {benchmark[:60]}, {columns[0]} first, is not imported"
@@ -137,7 +137,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
             warnings.append(f"{document.name}:{line.number}: {_of_groups(header, has_groups=has_groups)}")
         command = header.command or command_before(commands, line.number)
         for group, group_rows in _by_group(rows, header).items():
-            tables.append(_table(document, line, header, command, given, group_rows, group))
+            tables.append(_table(document, line, header, command, user_facts, group_rows, group))
         document.require_rows([table.rows for table in tables])
     return tables
 
@@ -164,10 +164,6 @@ def _columns(text: str) -> list[str]:
     """Return the columns of a head, also of one that lost a `#`."""
     numbered_columns = ("bytes", "repetitions")
     return [f"#{name}" if name in numbered_columns else name for name in text.split()]
-
-
-def _time_column(columns: Sequence[str]) -> str | None:
-    return next((name for name in (*_TIMES, _MESSAGES) if name in columns), None)
 
 
 def _measured(document: Document, lines: Sequence[Line], warnings: list[str]) -> list[Line]:
@@ -213,16 +209,16 @@ def _table(
     line: Line,
     header: _Header,
     command: str,
-    given: Given,
+    user_facts: UserFacts,
     rows: Sequence[Row],
     group: str,
 ) -> Table:
-    name = (header.benchmark or given.benchmark).lower().removeprefix("multi-")
+    name = (header.benchmark or user_facts.benchmark).lower().removeprefix("multi-")
     if not name:
         expected = 'a line "# Benchmarking ..." before the table'
         hint = "say which it was: --benchmark Alltoall"
         raise document.error(line.number, "a table of an unknown benchmark", expected, hint)
-    ranks = header.processes or given.ranks
+    ranks = header.processes or user_facts.ranks
     if not ranks:
         expected = 'a line "# #processes = N" before the table'
         raise document.error(line.number, "a table of unknown ranks", expected, RANKS_HINT)

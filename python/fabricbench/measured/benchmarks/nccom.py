@@ -27,7 +27,7 @@ from fabricbench.measured.file_text.document import (
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.file_text.json_fields import HINT, Fields
 from fabricbench.measured.file_text.line import Line
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Row, Table, UserFacts, Value
 from fabricbench.measured.nccl_tests.bandwidth_check import KINDS, Kind, bandwidths, factor_of
 from fabricbench.measured.nccl_tests.output import collective_of
 
@@ -78,7 +78,7 @@ def is_output(document: Document) -> bool:
     return any(_HEAD.fullmatch(line.text) for line in document.lines)
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read every table of a file.
 
     Raises:
@@ -103,7 +103,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             raise document.error(
                 line.number, f"a head without {missing[0]}", "the head of nccom-test", ROW_HINT
             )
-        run = _run(document, line.number, command_before(commands, line.number), given)
+        run = _run(document, line.number, command_before(commands, line.number), user_facts)
         cells = list(_cells(document, lines, columns, warnings))
         if cells:
             tables.append(_table(document, line.number, cells, run, warnings))
@@ -117,14 +117,14 @@ def is_report(content: Any) -> bool:
     return isinstance(first, dict) and {"size(B)", *_BANDWIDTHS} <= first.keys()
 
 
-def read_report(document: Document, content: Any, given: Given) -> tuple[list[Table], list[str]]:
+def read_report(document: Document, content: Any, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read a report, with operation and ranks by the user.
 
     Raises:
         MeasuredError: The user gives none, or a result lacks a field or does not follow from them.
     """
     warnings: list[str] = []
-    run = _run(document, 1, "", given)
+    run = _run(document, 1, "", user_facts)
     cells: list[tuple[int, Mapping[str, str]]] = []
     for position, result in enumerate(content["results"], 1):
         fields = Fields(document, result, f"results[{position - 1}]")
@@ -183,18 +183,18 @@ def _lines(lines: Sequence[Line]) -> tuple[list[Line], Line | None]:
     return rows, None
 
 
-def _run(document: Document, line: int, command: str, given: Given) -> _Run:
+def _run(document: Document, line: int, command: str, user_facts: UserFacts) -> _Run:
     try:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
     kind = next((_KINDS[word] for word in reversed(words) if word in _KINDS), None)
-    kind = kind or _KINDS.get(given.benchmark.removeprefix("nccom-"))
+    kind = kind or _KINDS.get(user_facts.benchmark.removeprefix("nccom-"))
     if kind is None:
         no_command = "no command line of nccom-test that names an operation"
-        hint = _BENCHMARK_HINT if given.ranks else f"{_BENCHMARK_HINT}, and --ranks N"
+        hint = _BENCHMARK_HINT if user_facts.ranks else f"{_BENCHMARK_HINT}, and --ranks N"
         raise document.error(line, no_command, ", ".join(_KINDS), hint)
-    ranks = _option(words) or given.ranks
+    ranks = _option(words) or user_facts.ranks
     if ranks is None:
         raise document.error(line, "no number of ranks", "nccom-test -r N above the table", RANKS_HINT)
     return _Run(KINDS[kind], ranks, command)

@@ -4,7 +4,7 @@ Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, t
 other rank or its own contribution (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests
 are half a round trip; those of collectives are the mean over the ranks, and with `-f` also the smallest and
 largest rank. osu_bibw sums up both directions, osu_mbw_mr all pairs. The output lacks the number of ranks of
-a collective: it is in the command line before it, or given by the user.
+a collective: it is in the command line before it, or user_facts by the user.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fabricbench.measured.file_text.document import (
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.file_text.line import Line
 from fabricbench.measured.file_text.origins import read_each
-from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
+from fabricbench.measured.model import Row, Table, UserFacts, Value, times_of_ranks
 
 NAME = "osu"
 PROGRAM = r"osu_\w+"
@@ -88,16 +88,16 @@ def is_output(document: Document) -> bool:
     return any(_TITLE.match(line.text) for line in document.lines)
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read every table of a file; benchmarks that measure something else are left out with a warning.
 
     Raises:
         MeasuredError: A row is malformed, or the number of ranks is missing.
     """
-    return read_each(document, _TITLE, lambda part, part_warnings: _read(part, given, part_warnings))
+    return read_each(document, _TITLE, lambda part, part_warnings: _read(part, user_facts, part_warnings))
 
 
-def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
+def _read(document: Document, user_facts: UserFacts, warnings: list[str]) -> list[Table]:
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
     for index, line in enumerate(document.lines):
@@ -118,7 +118,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         command = command_before(commands, line.number, kind.program)
         if rows:
             pairs = _pairs(document, index, start)
-            ranks = 2 * pairs if pairs else _ranks(document, line, kind, command, given)
+            ranks = 2 * pairs if pairs else _ranks(document, line, kind, command, user_facts)
             rows = [_of_pair(row, pairs) for row in rows] if pairs else rows
             warnings += _meaning(document, line, kind, rows, pairs)
             facts = _facts(title["what"], document, index, start)
@@ -267,10 +267,10 @@ def _of_pair(row: Row, pairs: int) -> Row:
     return row if row.gb_per_s is None else replace(row, gb_per_s=row.gb_per_s / pairs)
 
 
-def _ranks(document: Document, line: Line, kind: _Kind, command: str, given: Given) -> int:
+def _ranks(document: Document, line: Line, kind: _Kind, command: str, user_facts: UserFacts) -> int:
     if kind.program in _TWO_RANKS:
         return 2
-    ranks = given.ranks or launched_ranks(command, PROGRAM)
+    ranks = user_facts.ranks or launched_ranks(command, PROGRAM)
     if ranks is None:
         expected = f'the command line, such as "mpirun -np 8 {kind.program}", before the table'
         raise document.error(line.number, "a table of unknown ranks", expected, RANKS_HINT)

@@ -26,7 +26,7 @@ from fabricbench.measured.file_text.document import (
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.file_text.line import Line
 from fabricbench.measured.file_text.origins import read_each
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Row, Table, UserFacts, Value
 
 NAME = "perftest"
 PROGRAM = r"(?:ib|raw_ethernet)_\w+_(?:bw|lat)"
@@ -130,19 +130,19 @@ def _columns(text: str) -> list[str]:
     return ["#bytes", "#iterations", *_COLUMN.findall(_HEAD.sub("", text, count=1))]
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read every table of a file, separately for hosts and processes that wrote at the same time.
 
     Raises:
         MeasuredError: A row is malformed, the benchmark is missing, or tests are mixed line by line.
     """
     tables, warnings = read_each(
-        document, _TITLE, lambda part, part_warnings: _read(part, given, part_warnings)
+        document, _TITLE, lambda part, part_warnings: _read(part, user_facts, part_warnings)
     )
     return _with_ends(document, tables, warnings), warnings
 
 
-def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
+def _read(document: Document, user_facts: UserFacts, warnings: list[str]) -> list[Table]:
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
     header, index = _Header(), 0
@@ -162,7 +162,7 @@ def _read(document: Document, given: Given, warnings: list[str]) -> list[Table]:
         titles, is_mixed = 0, titles > 1
         last_command = command_before(commands, line.number)
         columns = _columns(line.text)
-        benchmark = _benchmark(document, line, header.title, last_command, columns, given)
+        benchmark = _benchmark(document, line, header.title, last_command, columns, user_facts)
         command = command_before(commands, line.number, benchmark)
         is_bidirectional = "bidirectional" in header.title.lower()
         lines, index = table_lines(document, index)
@@ -222,11 +222,13 @@ def _with_ends(document: Document, tables: Sequence[Table], warnings: list[str])
 
 
 def _benchmark(
-    document: Document, line: Line, title: str, command: str, columns: Sequence[str], given: Given
+    document: Document, line: Line, title: str, command: str, columns: Sequence[str], user_facts: UserFacts
 ) -> str:
     program = re.search(rf"({PROGRAM})(?:\s|$)", command)
     is_rate = any(name.startswith("BW average") for name in columns)
-    benchmark = benchmark_of(title, is_rate=is_rate) or (program[1] if program else "") or given.benchmark
+    benchmark = (
+        benchmark_of(title, is_rate=is_rate) or (program[1] if program else "") or user_facts.benchmark
+    )
     if not benchmark:
         expected = 'its title, such as "RDMA_Write BW Test"'
         raise document.error(

@@ -16,7 +16,7 @@ from typing import Any
 from fabricbench.measured.benchmarks import perftest
 from fabricbench.measured.file_text.document import Document
 from fabricbench.measured.file_text.json_fields import HINT, Fields, documents
-from fabricbench.measured.model import Given, Row, Table
+from fabricbench.measured.model import Row, Table, UserFacts
 
 _INFO_NAMES = {
     "Device": "nic",
@@ -70,7 +70,7 @@ def is_output(content: Any) -> bool:
     return isinstance(content, dict) and "test_info" in content and "results" in content
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read the results of a file with one or more documents.
 
     Raises:
@@ -78,12 +78,13 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """
     warnings: list[str] = []
     tables = [
-        _table(document, Fields(document, content, ""), given, warnings) for content in documents(document)
+        _table(document, Fields(document, content, ""), user_facts, warnings)
+        for content in documents(document)
     ]
     return tables, warnings
 
 
-def _table(document: Document, fields: Fields, given: Given, warnings: list[str]) -> Table:
+def _table(document: Document, fields: Fields, user_facts: UserFacts, warnings: list[str]) -> Table:
     info = fields.object("test_info")
     title = info.text("test")
     listed = fields.value.get("results")
@@ -93,7 +94,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
     benchmark = perftest.benchmark_of(
         title.replace("_BW", " BW").replace("_Latency", " Latency"), is_rate=is_rate
     )
-    if not (benchmark or given.benchmark):
+    if not (benchmark or user_facts.benchmark):
         expected = 'a test such as "RDMA_Write_BW_Test"'
         raise document.error(None, f'"{title}" at test_info.test', expected, HINT)
     directions = 2 if "bidirectional" in title.lower() else 1
@@ -101,11 +102,11 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
     facts = {name: scalars[key] for key, name in _INFO_NAMES.items() if key in scalars}
     rows = [_row(document, part, directions) for part in parts]
     if rows:
-        position = f"{document.name}: {benchmark or given.benchmark}"
+        position = f"{document.name}: {benchmark or user_facts.benchmark}"
         columns = [f"{name}[usec]" for name in parts[0].value]
         warnings += perftest.meanings(position, rows[0], columns, is_sum=directions > 1)
     return Table(
-        benchmark or given.benchmark,
+        benchmark or user_facts.benchmark,
         perftest.COLLECTIVE,
         perftest.RANKS,
         "message",

@@ -24,7 +24,7 @@ from fabricbench.measured.causes.evidence import (
 )
 from fabricbench.measured.nccl_logs.debug_facts import DebugFacts, adapter_names
 from fabricbench.measured.nccl_logs.hardware import LINE_RATES, PortRate, slower_ports
-from fabricbench.measured.rule_input import GOOD, Examined
+from fabricbench.measured.rule_input import GOOD, RuleInput
 
 _NUMBERED: Final = re.compile(r"_\d+(?::\d+)?$")
 """End of the name of one adapter, such as `mlx5_0` or `mlx5_0:1`; the name of a kind, `mlx5`, lacks it."""
@@ -32,7 +32,7 @@ _ONE, _SEVERAL = 0.8, 0.93
 """Fraction of the payload rate of one adapter, or of several, at which a bandwidth is attributed to them."""
 
 
-def few_adapters(case: Examined) -> Iterator[Suspect]:
+def few_adapters(case: RuleInput) -> Iterator[Suspect]:
     """Fewer adapters in use than the host has, by lists, by the channels of the log, or by the bandwidth."""
     if case.is_pair or not case.crosses:
         return
@@ -61,7 +61,7 @@ def few_adapters(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def _by_list(case: Examined) -> tuple[int, list[str]] | None:
+def _by_list(case: RuleInput) -> tuple[int, list[str]] | None:
     """Return confidence and evidence by the adapters that the log or a variable lists; none without any."""
     facts, used = case.facts, len(case.facts.adapters)
     variable = case.setting("NCCL_IB_HCA")
@@ -83,7 +83,7 @@ def _by_list(case: Examined) -> tuple[int, list[str]] | None:
     return confidence, evidence
 
 
-def _by_channels(case: Examined) -> tuple[int, list[str]] | None:
+def _by_channels(case: RuleInput) -> tuple[int, list[str]] | None:
     """Return confidence and evidence if all logged channels between hosts use the same few adapters.
 
     It is likely if every process of a host logged, as each may use its own adapter.
@@ -105,7 +105,7 @@ def _processes_of_a_host(facts: DebugFacts) -> int:
     return max(Counter(process.split(":")[0] for process in facts.processes).values(), default=0)
 
 
-def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
+def _by_ratio(case: RuleInput) -> tuple[int, list[str]] | None:
     """Return confidence and evidence if the bandwidth equals that of a whole number of adapters."""
     count = adapters_that_fit(case)
     used = {number for network, number in case.facts.net_devices if network != "NET/Socket"}
@@ -116,7 +116,7 @@ def _by_ratio(case: Examined) -> tuple[int, list[str]] | None:
     return POSSIBLE, [f"{count} of {case.adapters} adapters carry that{of_ranks}", *reached(case)]
 
 
-def adapters_that_fit(case: Examined) -> int | None:
+def adapters_that_fit(case: RuleInput) -> int | None:
     """Return the number of adapters whose rate fits the bandwidth, if it is below all; none if none fits."""
     rate, adapters, carried, peak = case.hardware.rate_gbps, case.adapters, case.carried, case.hardware_peak
     is_low = case.ratio is not None and case.ratio < GOOD
@@ -137,7 +137,7 @@ def _listed_adapters(value: str) -> list[str]:
     return names if is_whole and value[:1] != "^" else []
 
 
-def mixed_adapters(case: Examined) -> Iterator[Suspect]:
+def mixed_adapters(case: RuleInput) -> Iterator[Suspect]:
     """Adapters of two link layers, makes or rates in one list: NCCL spreads data evenly over all of them."""
     facts = case.facts
     odd = odd_adapters(facts)
@@ -200,18 +200,18 @@ def _carries(facts: DebugFacts, odd: Sequence[str]) -> bool:
     return not used or any(names[number] in odd for number in used if number < len(names))
 
 
-def bonded(case: Examined) -> Iterator[Suspect]:
+def bonded(case: RuleInput) -> Iterator[Suspect]:
     """A connection on a bond whose queue pairs use only one of its ports."""
     odd = odd_adapters(case.facts)
     names = [name for name in adapter_names(case.facts) if "bond" in name and name not in odd]
     variable = case.setting("NCCL_IB_HCA")
     is_bond_variable = variable and "bond" in variable[1] and not names and variable[1][:1] != "^"
     names += [variable[1]] if variable and is_bond_variable else []
-    names += [name for name in [case.says("nic")] if "bond" in name]
+    names += [name for name in [case.perftest_setting("nic")] if "bond" in name]
     if not names:
         return
     pairs = case.setting("NCCL_IB_QPS_PER_CONNECTION")
-    pairs_text = pairs[1] if pairs else case.says("queue pairs")
+    pairs_text = pairs[1] if pairs else case.perftest_setting("queue pairs")
     count = int(pairs_text) if pairs_text.isdecimal() and len(pairs_text) < 6 else 1
     half = case.ratio is not None and case.ratio <= 0.65
     if (count > 1 and not half) or (case.ratio is not None and case.ratio >= GOOD):
@@ -232,14 +232,14 @@ def bonded(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def stated_slower_port(case: Examined) -> Iterator[Suspect]:
+def stated_slower_port(case: RuleInput) -> Iterator[Suspect]:
     """Ports of a lower rate than others, or than stated, that are no adapters of another kind."""
     slow = _slow_ports(case)
     if slow and not _is_another_kind(case, slow):
         yield _stated(case, slow)
 
 
-def slower_port(case: Examined) -> Iterator[Suspect]:
+def slower_port(case: RuleInput) -> Iterator[Suspect]:
     """A port at a lower rate than stated; none whose rate is below a measured one."""
     slow = _slow_ports(case)
     if slow:
@@ -283,7 +283,7 @@ def _may_fall_back(lower: float, rate: float) -> bool:
     return lower < rate and lower >= rate / 8 and (rate < 200 or lower >= 50)
 
 
-def _slow_ports(case: Examined) -> list[PortRate]:
+def _slow_ports(case: RuleInput) -> list[PortRate]:
     """Return the ports with a lower rate by lines of the file, if the rate may limit the measurement."""
     if case.ratio is not None and case.ratio >= GOOD:
         return []
@@ -299,7 +299,7 @@ def _slow_ports(case: Examined) -> list[PortRate]:
     ]
 
 
-def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
+def _is_another_kind(case: RuleInput, slow: Sequence[PortRate]) -> bool:
     """Return whether the slow adapters are slow on each host, next to faster ones: cards of another kind."""
     hosts = {host for host, _ in case.facts.hardware.ports}
     names = {port.adapter for port in slow}
@@ -312,7 +312,7 @@ def _is_another_kind(case: Examined, slow: Sequence[PortRate]) -> bool:
     return everywhere and bool(odd_adapters(case.facts))
 
 
-def _stated(case: Examined, slow: Sequence[PortRate]) -> Suspect:
+def _stated(case: RuleInput, slow: Sequence[PortRate]) -> Suspect:
     """Return the cause for ports with a lower rate by lines of the file."""
     first = slow[0]
     ports = case.facts.hardware.ports

@@ -30,7 +30,7 @@ from fabricbench.measured.causes.switch_counters import (
     congestion_evidence,
     uplink_spread,
 )
-from fabricbench.measured.rule_input import GOOD, LARGE_BYTES, Examined, Point
+from fabricbench.measured.rule_input import GOOD, LARGE_BYTES, Point, RuleInput
 from fabricbench.measured.runs import described
 
 _SCATTERED, _SCATTERED_MOST = 1.3, 1.5
@@ -56,7 +56,7 @@ class Repetition:
     dates: Sequence[str] = ()
 
 
-def repeated(case: Examined) -> Repetition:
+def repeated(case: RuleInput) -> Repetition:
     """Return the repetitions that differ most: one size of one run, or of equal runs of one day."""
     groups: dict[tuple[object, ...], list[Point]] = {}
     for point in case.large:
@@ -83,7 +83,7 @@ def is_uneven(values: Sequence[float]) -> bool:
     return len(values) > 1 and max(values) > UNEVEN * min(values)
 
 
-def scattered(case: Examined) -> list[str]:
+def scattered(case: RuleInput) -> list[str]:
     """Return lines on the sizes at which placements differ most, if neither is always faster; else none."""
     large_rates = [item for item in _placed(case).items() if item[0] >= FALL_MIN]
     ratios = {size: rates["in-place"] / rates["out-of-place"] for size, rates in large_rates}
@@ -100,7 +100,7 @@ def scattered(case: Examined) -> list[str]:
     ]
 
 
-def _placed(case: Examined) -> Mapping[int, Mapping[str, float]]:
+def _placed(case: RuleInput) -> Mapping[int, Mapping[str, float]]:
     """Return the bandwidths of both placements by size, of the judged run."""
     sizes: dict[int, dict[str, list[float]]] = {}
     for point in case.of_run:
@@ -112,14 +112,14 @@ def _placed(case: Examined) -> Mapping[int, Mapping[str, float]]:
     }
 
 
-def _scatter_explains(case: Examined) -> float | None:
+def _scatter_explains(case: RuleInput) -> float | None:
     """Return 0 if both placements agree at the judged size, where scatter explains nothing; else none."""
     rates = _placed(case).get(case.best.size_bytes) if case.best else None
     agree = rates is not None and max(rates.values()) < _PLACED * min(rates.values())
     return 0.0 if agree else None
 
 
-def reordered(case: Examined) -> Iterator[Suspect]:
+def reordered(case: RuleInput) -> Iterator[Suspect]:
     """Packets out of order by adaptive routing or spraying, which go-back-N retransmits."""
     spray = case.setting("NCCL_IB_ADAPTIVE_ROUTING")
     out_of_order = case.setting("NCCL_IB_OOO_RQ")
@@ -139,7 +139,7 @@ def reordered(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def uneven(case: Examined) -> Iterator[Suspect]:
+def uneven(case: RuleInput) -> Iterator[Suspect]:
     """Repetitions of one size that differ, or uplinks with unequal load."""
     worst = repeated(case)
     evidence, confidence = uplink_spread(case)
@@ -167,7 +167,7 @@ def uneven(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def congested(case: Examined) -> Iterator[Suspect]:
+def congested(case: RuleInput) -> Iterator[Suspect]:
     """Bandwidth that falls above a size, or drops, pauses and marks in counters of switches."""
     evidence, confidence = congestion_evidence(case)
     fall = fallen(case)
@@ -203,7 +203,7 @@ def _still_rising(sizes: Sequence[tuple[int, float]]) -> str:
     return ""
 
 
-def too_small(case: Examined) -> Iterator[Suspect]:
+def too_small(case: RuleInput) -> Iterator[Suspect]:
     """Sizes so small that latency limits the bandwidth."""
     sizes = curve(case)
     if (
@@ -248,7 +248,7 @@ def too_small(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def _halves(case: Examined) -> tuple[list[float], dict[str, float]] | None:
+def _halves(case: RuleInput) -> tuple[list[float], dict[str, float]] | None:
     """Return ratios of in-place to out-of-place at large sizes and both medians, if one is always faster."""
     large = {point.size_bytes for point in case.large}
     rates = [placed_rates for size, placed_rates in _placed(case).items() if size in large]
@@ -265,13 +265,13 @@ def _halves(case: Examined) -> tuple[list[float], dict[str, float]] | None:
     return ratios, {name: median(placed_rates[name] for placed_rates in rates) for name in _PLACEMENTS}
 
 
-def is_half_slow(case: Examined) -> bool:
+def is_half_slow(case: RuleInput) -> bool:
     """Return whether one placement is steadily below the target."""
     halves = _halves(case)
     return halves is not None and bool(case.target) and min(halves[1].values()) < GOOD * (case.target or 0.0)
 
 
-def placements(case: Examined) -> Iterator[Suspect]:
+def placements(case: RuleInput) -> Iterator[Suspect]:
     """In-place and out-of-place that differ, with the same one faster at every large size."""
     halves = _halves(case)
     if halves is None:

@@ -1,13 +1,11 @@
-"""Evidence that several rules use: fraction of the target, bandwidth by size and adapter, the tool.
+"""`Suspect`, a possible cause, and evidence that several rules use: fraction of the target, bandwidths, tool.
 
 `reached` is the line with the fraction of the target; `curve` is bandwidth by size and `fallen` a fall in it;
 `each_adapter`, `each_adapter_at_most` and `is_near` are for limits of an adapter; `tool`, `is_mpi` and
 `measure_larger` are for the tool of the measurement.
 
-`Suspect`: a possible cause of a measurement, with its confidence, evidence and test.
-
-`certain`: a line of the file states it. `likely`: a line and a ratio support it. `possible`: only a ratio
-supports it.
+The confidence of a `Suspect` is `certain` if a line of the file states it, `likely` if a line and a ratio
+support it, `possible` if only a ratio does.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from fabricbench.measured.rule_input import Examined
+from fabricbench.measured.rule_input import RuleInput
 
 _TOOLS: Final = (("osu_", "osu"), ("imb-", "imb"), ("inspector-", "inspector"))
 _LARGER: Final[Mapping[str, str]] = {
@@ -36,7 +34,7 @@ RATE_MIN: Final = 64 << 10
 _FALLEN: Final = 0.8
 
 
-def tool(case: Examined) -> str:
+def tool(case: RuleInput) -> str:
     """Return the tool of the measurement: `nccl`, `osu`, `imb`, `inspector` or `perftest`."""
     if case.is_perftest:
         return "perftest"
@@ -44,17 +42,17 @@ def tool(case: Examined) -> str:
     return next((tool for start, tool in _TOOLS if name.startswith(start)), "nccl")
 
 
-def is_mpi(case: Examined) -> bool:
+def is_mpi(case: RuleInput) -> bool:
     """Return whether MPI moved the data."""
     return tool(case) in ("osu", "imb")
 
 
-def measure_larger(case: Examined) -> str:
+def measure_larger(case: RuleInput) -> str:
     """Return the option by which the tool of the measurement measures larger sizes."""
     return _LARGER[tool(case)]
 
 
-def reached(case: Examined) -> list[str]:
+def reached(case: RuleInput) -> list[str]:
     """Return the line with measured bandwidth, target and their ratio; empty if unknown."""
     if case.ratio is None or case.plateau is None or case.target is None:
         return []
@@ -67,12 +65,12 @@ def reached(case: Examined) -> list[str]:
     return [f"{name}{case.plateau:.4g} GB/s reached, {case.target:.4g} GB/s {limit}: {percent}"]
 
 
-def each_adapter(case: Examined) -> float | None:
+def each_adapter(case: RuleInput) -> float | None:
     """Return the bandwidth of each adapter in one direction at the judged result [GB/s]."""
     return _of_each(case, case.carried)
 
 
-def each_adapter_at_most(case: Examined) -> float | None:
+def each_adapter_at_most(case: RuleInput) -> float | None:
     """Return the most bandwidth of each adapter of the same hosts [GB/s]: no limit is below it."""
     return _of_each(case, case.hardware_peak)
 
@@ -81,18 +79,18 @@ _NEAR: Final = 0.55
 """Least fraction of a limit that each adapter reaches if the limit explains most of the missing bandwidth."""
 
 
-def is_near(case: Examined, limit: float) -> bool:
+def is_near(case: RuleInput, limit: float) -> bool:
     """Return whether the bandwidth of each adapter is so near a limit [GB/s] that this may be the cause."""
     each = each_adapter(case)
     return each is None or each >= _NEAR * limit
 
 
-def _of_each(case: Examined, carried: float | None) -> float | None:
+def _of_each(case: RuleInput, carried: float | None) -> float | None:
     is_small = case.best is not None and case.best.size_bytes < RATE_MIN
     return carried / case.adapters if carried and case.adapters and case.crosses and not is_small else None
 
 
-def curve(case: Examined) -> list[tuple[int, float]]:
+def curve(case: RuleInput) -> list[tuple[int, float]]:
     """Return each size of the judged run with the median bandwidth of its results [GB/s]."""
     sizes: dict[int, list[float]] = {}
     for point in case.of_run:
@@ -100,7 +98,7 @@ def curve(case: Examined) -> list[tuple[int, float]]:
     return [(size, median(values)) for size, values in sorted(sizes.items())]
 
 
-def fallen(case: Examined) -> str:
+def fallen(case: RuleInput) -> str:
     """Return a line about bandwidth that falls above a size; empty if it does not."""
     values = curve(case)
     if len(values) < 3:
@@ -125,7 +123,7 @@ class Suspect:
         sentence: Description.
         confidence: `CERTAIN`, `LIKELY` or `POSSIBLE`.
         evidence: Lines and numbers that support it.
-        tells: Test or counter that separates it from other causes.
+        test: Test or counter that separates it from other causes.
         explains: Fraction of the missing bandwidth that it explains, 0 to 1; none if unknown.
         is_guess: Whether its only evidence is a ratio; a line of the file may rule it out.
         adds_to: Causes that it adds to: it is shown right after the first of them.
@@ -135,7 +133,7 @@ class Suspect:
     sentence: str
     confidence: int
     evidence: Sequence[str]
-    tells: str
+    test: str
     explains: float | None = None
     is_guess: bool = False
     adds_to: Sequence[str] = ()

@@ -19,7 +19,7 @@ from fabricbench.measured.causes.evidence import (
     reached,
 )
 from fabricbench.measured.causes.hosts import mtu_limit
-from fabricbench.measured.rule_input import GOOD, Examined
+from fabricbench.measured.rule_input import GOOD, RuleInput
 
 _MPI_TEST = (
     "`ib_write_bw` between the same hosts: line rate there means MPI (`ucx_info -d`, UCX_LOG_LEVEL=info, "
@@ -28,7 +28,7 @@ _MPI_TEST = (
 )
 
 
-def has_reached(case: Examined) -> bool:
+def has_reached(case: RuleInput) -> bool:
     """Return whether the large results reach the target: with a model the judged one, otherwise all."""
     if case.ratio is None or case.ratio < GOOD:
         return False
@@ -38,7 +38,7 @@ def has_reached(case: Examined) -> bool:
     return is_modelled or not (fallen(case) or is_uneven(repeated(case).values) or scattered(case))
 
 
-def faster_than_network(case: Examined) -> Iterator[Suspect]:
+def faster_than_network(case: RuleInput) -> Iterator[Suspect]:
     """Bandwidth above the rate of the adapters, or above the model."""
     if not case.is_above or case.plateau is None or case.target is None:
         return
@@ -59,7 +59,7 @@ def faster_than_network(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def as_expected(case: Examined) -> Iterator[Suspect]:
+def as_expected(case: RuleInput) -> Iterator[Suspect]:
     """Bandwidth at its target, also for the faster placement or at a small MTU."""
     if case.ratio is None or case.ratio < GOOD or case.is_above or any(point.wrong for point in case.points):
         return
@@ -91,7 +91,7 @@ def as_expected(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def host_software(case: Examined) -> Iterator[Suspect]:
+def host_software(case: RuleInput) -> Iterator[Suspect]:
     """Missing bandwidth without evidence for a cause in the file."""
     if case.ratio is None or case.ratio >= GOOD or case.is_perftest:
         return

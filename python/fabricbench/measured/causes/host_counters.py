@@ -17,7 +17,7 @@ from fabricbench.measured.causes.switch_counters import (
     of_kind,
     paused_by_one_port,
 )
-from fabricbench.measured.rule_input import GOOD, Examined
+from fabricbench.measured.rule_input import GOOD, RuleInput
 
 _RECEIVER_DROPS: Final = (
     *(
@@ -46,7 +46,7 @@ _NOT_READY: Final = ("receiver_not_ready", "rnr_naks", "rnr_naks_sent", "rnr_ret
 _LINES_MAX: Final = 6
 
 
-def slow_receiver(case: Examined) -> Iterator[Suspect]:
+def slow_receiver(case: RuleInput) -> Iterator[Suspect]:
     """A host whose adapter pauses the network or drops packets, by its counters or those of a switch."""
     of_switch = paused_by_one_port(case)
     lines = [
@@ -66,7 +66,7 @@ def slow_receiver(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def reordered(case: Examined) -> Iterator[Suspect]:
+def reordered(case: RuleInput) -> Iterator[Suspect]:
     """Packets that arrived out of order without loss: no timeout, and no frame dropped or in error."""
     if not _is_order(case):
         return
@@ -82,7 +82,7 @@ def reordered(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def _is_order(case: Examined) -> bool:
+def _is_order(case: RuleInput) -> bool:
     """Return whether numerous packets out of order, without a sign of loss, show that they were reordered."""
     changes = [change for counters in case.switches for change in counters.changes]
     hosts = [change for counters in of_kind(case.switches, "host") for change in counters.changes]
@@ -93,7 +93,7 @@ def _is_order(case: Examined) -> bool:
     return bool(timeouts) and not any(timeouts) and not is_lost and out_of_order >= least
 
 
-def lost_packets(case: Examined) -> Iterator[Suspect]:
+def lost_packets(case: RuleInput) -> Iterator[Suspect]:
     """Retransmissions that the adapters of hosts counted."""
     yield from _counted(
         case,
@@ -107,7 +107,7 @@ def lost_packets(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def not_ready(case: Examined) -> Iterator[Suspect]:
+def not_ready(case: RuleInput) -> Iterator[Suspect]:
     """Messages that arrived before a receive request was posted."""
     yield from _counted(
         case,
@@ -120,7 +120,7 @@ def not_ready(case: Examined) -> Iterator[Suspect]:
 
 
 def _counted(
-    case: Examined, counters: Sequence[str], name: str, text: str, test: str, *, is_strong: bool = True
+    case: RuleInput, counters: Sequence[str], name: str, text: str, test: str, *, is_strong: bool = True
 ) -> Iterator[Suspect]:
     """Yield a cause whose evidence is counters of hosts, if any of them is not 0."""
     lines = list(counted_lines(of_kind(case.switches, "host"), counters))

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from fabricbench.measured.causes.evidence import LIKELY, POSSIBLE, Suspect, reached
 from fabricbench.measured.causes.settings import MEMORY, QUEUE_PAIRS, RDMA_CM, comparison
-from fabricbench.measured.rule_input import GOOD, Examined
+from fabricbench.measured.rule_input import GOOD, RuleInput
 
 _GPU_OPTION = re.compile(r"--use_(?:cuda|rocm|hl|mlu)\S*(?: \d+)?")
 
 
-def gpu_memory(case: Examined) -> Iterator[Suspect]:
+def gpu_memory(case: RuleInput) -> Iterator[Suspect]:
     """A pair of hosts that moves data of GPUs: the link between GPU and adapter is part of the path."""
-    memory = case.says("memory") or case.says("buffers")
+    memory = case.perftest_setting("memory") or case.perftest_setting("buffers")
     options = case.best.settings.get("options", "") if case.best else ""
     by_option = _GPU_OPTION.search(options)
     is_device = memory.startswith("GPU") or "DEVICE" in memory or by_option
@@ -42,11 +42,11 @@ def gpu_memory(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def rdma_cm(case: Examined) -> Iterator[Suspect]:
+def rdma_cm(case: RuleInput) -> Iterator[Suspect]:
     """Perftest with connections by rdma_cm."""
     if not case.is_perftest or case.ratio is None or case.ratio >= GOOD:
         return
-    if not case.says(RDMA_CM).startswith("ON"):
+    if not case.perftest_setting(RDMA_CM).startswith("ON"):
         return
     compared = comparison(case)
     is_compared = compared is not None and compared.is_by(RDMA_CM)
@@ -64,24 +64,24 @@ def rdma_cm(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def compared_queue_pairs(case: Examined) -> Iterator[Suspect]:
+def compared_queue_pairs(case: RuleInput) -> Iterator[Suspect]:
     """Perftest with fewer queue pairs than a better run of the file, all else equal."""
     compared = comparison(case)
     if case.is_perftest and compared is not None and compared.is_by(QUEUE_PAIRS):
         yield from _few_queue_pairs(case, LIKELY, compared.evidence)
 
 
-def one_queue_pair(case: Examined) -> Iterator[Suspect]:
+def one_queue_pair(case: RuleInput) -> Iterator[Suspect]:
     """Perftest with one queue pair; not if a better run of the file had as many."""
     compared = comparison(case)
     if compared is None or (QUEUE_PAIRS in compared.names and len(compared.names) > 1):
         yield from _few_queue_pairs(case, POSSIBLE, [])
 
 
-def _few_queue_pairs(case: Examined, confidence: int, compared: Sequence[str]) -> Iterator[Suspect]:
+def _few_queue_pairs(case: RuleInput, confidence: int, compared: Sequence[str]) -> Iterator[Suspect]:
     if not case.is_perftest or case.ratio is None or case.ratio >= GOOD:
         return
-    count = case.says("queue pairs") or "1"
+    count = case.perftest_setting("queue pairs") or "1"
     if count == "1" or compared:
         yield Suspect(
             "one-queue-pair",

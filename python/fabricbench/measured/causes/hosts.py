@@ -23,13 +23,13 @@ from fabricbench.measured.causes.evidence import (
 from fabricbench.measured.causes.settings import MTU, comparison
 from fabricbench.measured.nccl_logs.hardware import LINE_RATES, PCIE, PcieLink, slower_ports
 from fabricbench.measured.nccl_logs.rails import DISTANCES
-from fabricbench.measured.rule_input import ETHERNET_HEADERS, GOOD, Examined
+from fabricbench.measured.rule_input import ETHERNET_HEADERS, GOOD, RuleInput
 
 _LARGE_PACKETS = 1.13
 """Ratio of the payload rate of PCIe writes of 256 B to that of 128 B."""
 
 
-def path_to_adapter(case: Examined) -> Iterator[Suspect]:
+def path_to_adapter(case: RuleInput) -> Iterator[Suspect]:
     """An adapter with a long path to its GPU."""
     logged = [kind for kind in ("SYS", "NODE", "PHB") if kind in case.facts.paths and case.crosses]
     listed, numbered = _nearest(case), _by_number(case)
@@ -69,7 +69,7 @@ _FARTHEST_NEAR = 7
 """The largest number of a path without a host bridge, in any version."""
 
 
-def _by_number(case: Examined) -> tuple[str, str] | None:
+def _by_number(case: RuleInput) -> tuple[str, str] | None:
     """Return the kind and the line of the longest path whose number NCCL logs, if it is PHB or SYS.
 
     The number of the limit is that of NCCL_NET_GDR_LEVEL, if set; otherwise the meaning of a number depends
@@ -91,7 +91,7 @@ def _by_number(case: Examined) -> tuple[str, str] | None:
     return "PHB", f"{seen}: {distance} is PHB or SYS, by the version of NCCL"
 
 
-def _is_without_direct(case: Examined) -> bool:
+def _is_without_direct(case: RuleInput) -> bool:
     """Return whether GPU Direct RDMA is off, not for distance: NCCL then reports PHB for any adapter."""
     facts = case.facts
     return not facts.gdr_far and (bool(facts.gdr_off) or (facts.gdr[False] > 0 and not facts.gdr[True]))
@@ -104,7 +104,7 @@ _CROSSED = {
 }
 
 
-def _nearest(case: Examined) -> tuple[str, str] | None:
+def _nearest(case: RuleInput) -> tuple[str, str] | None:
     """Return the least distance of any GPU to its nearest adapter, with its line, if it is NODE or SYS."""
     nearest = list(case.facts.rails.nearest.values())
     if not nearest:
@@ -114,7 +114,7 @@ def _nearest(case: Examined) -> tuple[str, str] | None:
     return (kind, f"{seen} ({count})") if kind in ("NODE", "SYS") else None
 
 
-def access_control(case: Examined) -> Iterator[Suspect]:
+def access_control(case: RuleInput) -> Iterator[Suspect]:
     """PCIe Access Control Services, which redirect peer traffic to the root complex."""
     facts = case.facts
     if facts.acs:
@@ -133,7 +133,7 @@ def access_control(case: Examined) -> Iterator[Suspect]:
         and 0.25 <= case.ratio <= 0.65
         and not case.is_pair
         and not fallen(case)
-        and not facts.ways["NET/Socket"]
+        and not facts.transports["NET/Socket"]
         and not facts.networks["Socket"]
     ):
         yield Suspect(
@@ -149,13 +149,13 @@ def access_control(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def _was_better(case: Examined) -> bool:
+def _was_better(case: RuleInput) -> bool:
     """Return whether another run of the same hosts reached more bandwidth than ACS allows."""
     best, peak = case.line_rate, case.hardware_peak
     return best is not None and peak is not None and peak > 0.7 * best
 
 
-def slot(case: Examined) -> Iterator[Suspect]:
+def slot(case: RuleInput) -> Iterator[Suspect]:
     """A PCIe slot that is narrower or older than the port; none whose rate is below a measured one."""
     bandwidth, most, rate = each_adapter(case), each_adapter_at_most(case), case.hardware.rate_gbps
     stated = _narrow_links(case)
@@ -197,11 +197,11 @@ _LEAST_SLOT = 0.25
 """Least rate of a slot as a fraction of the port's, such as Gen3 x16 for 400 Gb/s: less is a rare fault."""
 
 
-def _is_hidden(case: Examined) -> bool:
+def _is_hidden(case: RuleInput) -> bool:
     return bool(case.facts.failures.get("could not read /sys") or case.facts.hardware.hidden)
 
 
-def _narrow_links(case: Examined) -> list[PcieLink]:
+def _narrow_links(case: RuleInput) -> list[PcieLink]:
     """Return the PCIe links of adapters that are slower than their ports by lines of the file."""
     if _is_hidden(case) or (case.ratio is not None and case.ratio >= GOOD):
         return []
@@ -213,7 +213,7 @@ def _narrow_links(case: Examined) -> list[PcieLink]:
     ]
 
 
-def _stated_slot(case: Examined, links: Sequence[PcieLink]) -> Suspect:
+def _stated_slot(case: RuleInput, links: Sequence[PcieLink]) -> Suspect:
     first = links[0]
     port = first.port_gb_per_s or (case.hardware.rate_gbps or 0.0) / 8
     return Suspect(
@@ -229,13 +229,13 @@ def _stated_slot(case: Examined, links: Sequence[PcieLink]) -> Suspect:
     )
 
 
-def small_mtu(case: Examined) -> Iterator[Suspect]:
+def small_mtu(case: RuleInput) -> Iterator[Suspect]:
     """A path MTU of 1024 or less."""
     facts = case.facts
     mtu = case.mtu_bytes
     if not mtu or mtu > 1024 or (case.ratio is not None and case.ratio >= GOOD and not mtu_limit(case)):
         return
-    mtu_text = case.says("mtu").split("[")[0]
+    mtu_text = case.perftest_setting("mtu").split("[")[0]
     evidence = [f"{tool(case)}: Mtu {mtu_text}"] if mtu_text.isdecimal() else [str(facts.where["mtu"])]
     share = mtu / (mtu + ETHERNET_HEADERS)
     evidence.append(
@@ -265,14 +265,14 @@ def small_mtu(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def _is_limit(case: Examined) -> bool:
+def _is_limit(case: RuleInput) -> bool:
     """Return whether the best bandwidth is at 1 MiB or more, or at several sizes, so that it is a limit."""
     best = max((point.busbw or 0.0 for point in case.of_run), default=0.0)
     sizes = {point.size_bytes for point in case.of_run if (point.busbw or 0.0) >= 0.98 * best}
     return len(sizes) > 2 or max(sizes, default=0) >= FALL_MIN
 
 
-def mtu_limit(case: Examined) -> int | None:
+def mtu_limit(case: RuleInput) -> int | None:
     """Return the path MTU if it explains most of 3 % or more of missing bandwidth; none with a model."""
     mtu = case.mtu_bytes
     if not mtu or mtu > 1024 or case.expected or case.ratio is None or not case.target or case.ratio > 0.97:
@@ -281,7 +281,7 @@ def mtu_limit(case: Examined) -> int | None:
     return mtu if (explains or 0.0) >= 0.5 else None
 
 
-def _port_at(case: Examined, share: float) -> int | None:
+def _port_at(case: RuleInput, share: float) -> int | None:
     """Return the lower port rate whose payload at this MTU equals the bandwidth of each adapter, to 1.5 %."""
     per_adapter, rate = each_adapter(case), case.hardware.rate_gbps
     if per_adapter is None or rate is None:

@@ -10,20 +10,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fabricbench.measured.causes.evidence import CERTAIN, LIKELY, POSSIBLE, Suspect, is_mpi, reached
-from fabricbench.measured.file_text.line import Seen
-from fabricbench.measured.rule_input import GOOD, Examined
+from fabricbench.measured.file_text.line import EvidenceLine
+from fabricbench.measured.rule_input import GOOD, RuleInput
 
 
-def sockets(case: Examined) -> Iterator[Suspect]:
+def sockets(case: RuleInput) -> Iterator[Suspect]:
     """TCP instead of RDMA, by the log, by variables or by the bandwidth."""
     facts = case.facts
     forbidden = _forbidden(case)
-    uses = facts.networks["Socket"] + facts.ways["NET/Socket"] + bool(forbidden)
-    others = [
-        transport for transport in facts.ways if transport.startswith("NET/") and transport != "NET/Socket"
-    ]
+    uses = facts.networks["Socket"] + facts.transports["NET/Socket"] + bool(forbidden)
     by_others = facts.adapters or any(name != "Socket" for name in facts.networks)
-    if not case.crosses or others or (by_others and not facts.ways["NET/Socket"]):
+    if not case.crosses or facts.rdma_transports or (by_others and not facts.transports["NET/Socket"]):
         return
     failures = [facts.failures[name] for name in facts.failures if name != "could not read /sys"]
     if not uses and not failures:
@@ -64,18 +61,18 @@ _TCP_ONLY: Final[Mapping[str, re.Pattern[str]]] = {
 """Variables, and the parameter `btl` of Open MPI, with the values that allow only TCP."""
 
 
-def _forbidden(case: Examined) -> tuple[str, str, Seen] | None:
+def _forbidden(case: RuleInput) -> tuple[str, str, EvidenceLine] | None:
     """Return the setting that allows only TCP; none without one."""
     for name, pattern in _TCP_ONLY.items():
         variable = case.setting(name)
         if variable is None and case.best and (value := case.best.settings.get(name)):
-            variable = name, value, Seen(case.best.line, f"{name} {value}")
+            variable = name, value, EvidenceLine(case.best.line, f"{name} {value}")
         if variable and pattern.fullmatch(variable[1]):
             return variable
     return None
 
 
-def _sockets_by_ratio(case: Examined) -> Iterator[Suspect]:
+def _sockets_by_ratio(case: RuleInput) -> Iterator[Suspect]:
     """Bandwidth as low, and latency as long, as with TCP."""
     rate, carried, peak = case.hardware.rate_gbps, case.carried, case.peak
     if case.is_perftest or case.ratio is None or not (rate and carried and peak):
@@ -110,16 +107,13 @@ _RDMA_LATENCY_US: Final = 15.0
 """Time of a small operation that TCP between hosts does not reach [us]: a message takes 10 us or more."""
 
 
-def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
+def no_gpu_direct(case: RuleInput) -> Iterator[Suspect]:
     """RDMA through host memory: GPU Direct RDMA is off."""
     facts = case.facts
-    by_rdma = [
-        transport for transport in facts.ways if transport.startswith("NET/") and transport != "NET/Socket"
-    ]
-    indirect = facts.gdr[False] if by_rdma else 0
+    indirect = facts.gdr[False] if facts.rdma_transports else 0
     variable = case.setting("NCCL_NET_GDR_LEVEL", "NCCL_IB_CUDA_SUPPORT")
     is_set_off = variable is not None and variable[1] in ("0", "LOC")
-    if facts.ways["NET/Socket"] and not by_rdma:
+    if facts.transports["NET/Socket"] and not facts.rdma_transports:
         return
     if facts.gdr[True] and not indirect:
         return
@@ -143,7 +137,7 @@ def no_gpu_direct(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
+def no_peer_to_peer(case: RuleInput) -> Iterator[Suspect]:
     """Shared memory instead of NVLink or PCIe between the GPUs of a host."""
     facts = case.facts
     variable = case.setting("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
@@ -152,14 +146,16 @@ def no_peer_to_peer(case: Examined) -> Iterator[Suspect]:
         "LOC",
         "0" if variable[0] == "NCCL_P2P_LEVEL" else "LOC",
     )
-    by_memory = facts.ways["SHM"] and not facts.ways["P2P"]
+    by_memory = facts.transports["SHM"] and not facts.transports["P2P"]
     logged = facts.where.get("P2P disabled")
     if not (is_set_off or by_memory or logged):
         return
     evidence = [str(variable[2])] if variable and is_set_off else []
     evidence += [str(logged)] if logged else []
-    if facts.ways["SHM"]:
-        evidence.append(f"{facts.ways['SHM']} channels by shared memory, first {facts.where['via SHM']}")
+    if facts.transports["SHM"]:
+        evidence.append(
+            f"{facts.transports['SHM']} channels by shared memory, first {facts.where['via SHM']}"
+        )
     yield Suspect(
         "peer-to-peer-off",
         "GPUs of a host exchange data by shared memory, not by NVLink or PCIe",
@@ -199,7 +195,7 @@ _HALVING: Final[Mapping[str, tuple[str, ...]]] = {
 _HALVED: Final = 0.65
 
 
-def forced_choice(case: Examined) -> Iterator[Suspect]:
+def forced_choice(case: RuleInput) -> Iterator[Suspect]:
     """Variables that limit NCCL to a slower choice than its own."""
     forced = [
         variable
@@ -220,12 +216,12 @@ def forced_choice(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def cross_rail(case: Examined) -> Iterator[Suspect]:
+def cross_rail(case: RuleInput) -> Iterator[Suspect]:
     """Traffic between rails."""
     facts, rails = case.facts, case.facts.rails
     cross = case.setting("NCCL_CROSS_NIC")
     log_line = facts.where.get("crossNic")
-    are_crossed = rails.known > 1 and 2 * rails.changed > rails.known
+    are_crossed = rails.complete > 1 and 2 * rails.changed > rails.complete
     several = (case.adapters or 0) > 1
     if not several or not case.crosses or not ((cross and cross[1] != "0") or log_line or are_crossed):
         return
@@ -234,7 +230,7 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
     evidence = [str(cross[2])] if cross else []
     evidence += [str(log_line)] if log_line else []
     if rails.changed and rails.where:
-        count = f"{rails.changed} of {rails.known} connections leave by one adapter and arrive at another"
+        count = f"{rails.changed} of {rails.complete} connections leave by one adapter and arrive at another"
         evidence.append(f"{count}, first {rails.where}")
     yield Suspect(
         "cross-rail",
@@ -246,7 +242,7 @@ def cross_rail(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def hidden_topology(case: Examined) -> Iterator[Suspect]:
+def hidden_topology(case: RuleInput) -> Iterator[Suspect]:
     """A PCIe topology that NCCL cannot read, as in a virtual machine."""
     hidden = [*filter(None, [case.facts.failures.get("could not read /sys")]), *case.facts.hardware.hidden]
     if not hidden:

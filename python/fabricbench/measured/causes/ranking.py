@@ -37,7 +37,7 @@ from fabricbench.measured.causes.switch_counters import (
     link_errors,
     lossless_drops,
 )
-from fabricbench.measured.rule_input import Examined
+from fabricbench.measured.rule_input import RuleInput
 
 _AT_THE_TARGET: Final = (AS_EXPECTED, "above-line-rate", "small-mtu")
 """Causes that are listed even if the measurement has reached its target."""
@@ -51,7 +51,7 @@ _SPOILING: Final = (
 """Certain causes by which a measurement is no evidence about RDMA over the network, or lacks nothing."""
 _MINOR_PART: Final = 0.5
 """Fraction of the missing bandwidth below which a cause is ordered after those that explain more."""
-_RULES: Final[Sequence[Callable[[Examined], Iterator[Suspect]]]] = (
+_RULES: Final[Sequence[Callable[[RuleInput], Iterator[Suspect]]]] = (
     lost_processes,
     communicator_errors,
     ranks_differ,
@@ -103,7 +103,7 @@ before its consequences (unreadable PCIe before the adapters and paths that NCCL
 before the packets that it loses)."""
 
 
-def suspects(case: Examined) -> list[Suspect]:
+def suspects(case: RuleInput) -> list[Suspect]:
     """Return the causes that the evidence allows.
 
     Certain causes are first, then causes that explain most of the missing bandwidth or an unknown fraction of

@@ -10,7 +10,7 @@ from typing import Final
 
 from fabricbench.measured.causes.evidence import AS_EXPECTED, CERTAIN, LIKELY, POSSIBLE, Suspect
 from fabricbench.measured.nccl_logs.ras_report import Difference, Group, RasReport
-from fabricbench.measured.rule_input import Examined
+from fabricbench.measured.rule_input import RuleInput
 
 _RANKS_SHOWN_MAX: Final = 8
 _LINES_MAX: Final = 6
@@ -21,7 +21,7 @@ _REPEAT_HINT: Final = (
 )
 
 
-def lost_processes(case: Examined) -> Iterator[Suspect]:
+def lost_processes(case: RuleInput) -> Iterator[Suspect]:
     """Processes that do not answer RAS."""
     report = case.ras
     if report is None or not report.lost:
@@ -40,7 +40,7 @@ def lost_processes(case: Examined) -> Iterator[Suspect]:
     )
 
 
-def communicator_errors(case: Examined) -> Iterator[Suspect]:
+def communicator_errors(case: RuleInput) -> Iterator[Suspect]:
     """Communicators that report errors."""
     report = case.ras
     if report is not None and report.errors:
@@ -53,7 +53,7 @@ def communicator_errors(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def ranks_differ(case: Examined) -> Iterator[Suspect]:
+def ranks_differ(case: RuleInput) -> Iterator[Suspect]:
     """Ranks of a communicator that called different operations, or are in different states."""
     report = case.ras
     crossed = _crossed(report) if report is not None else []
@@ -141,7 +141,7 @@ def _counts(difference: Difference) -> str:
     )
 
 
-def usual_difference(case: Examined) -> Iterator[Suspect]:
+def usual_difference(case: RuleInput) -> Iterator[Suspect]:
     """A difference of few operations on several nodes, as any report of a running job has."""
     report = case.ras
     if report is None or report.lost or report.errors or _crossed(report):
@@ -182,7 +182,7 @@ def _states(difference: Difference) -> str:
     )
 
 
-def ranks_behind(case: Examined) -> Iterator[Suspect]:
+def ranks_behind(case: RuleInput) -> Iterator[Suspect]:
     """Ranks that have launched fewer operations than others of their communicator."""
     report = case.ras
     if report is None:

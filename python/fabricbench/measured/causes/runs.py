@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fabricbench.measured.causes.evidence import CERTAIN, Suspect
-from fabricbench.measured.file_text.line import Seen
-from fabricbench.measured.rule_input import Examined
+from fabricbench.measured.file_text.line import EvidenceLine
+from fabricbench.measured.rule_input import RuleInput
 
 
-def wrong_values(case: Examined) -> Iterator[Suspect]:
+def wrong_values(case: RuleInput) -> Iterator[Suspect]:
     """Results with wrong values by the benchmark's own check."""
     wrong = [point for point in case.points if point.wrong]
     if wrong:
@@ -32,11 +32,11 @@ def wrong_values(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def failed(case: Examined) -> Iterator[Suspect]:
+def failed(case: RuleInput) -> Iterator[Suspect]:
     """A run that ended with an error."""
     facts = case.facts
     completions = sorted(facts.completions.items(), key=lambda completion: completion[0] == _FLUSHED)
-    errors: list[tuple[int | str, Seen]] = [*facts.errors.items(), *completions]
+    errors: list[tuple[int | str, EvidenceLine]] = [*facts.errors.items(), *completions]
     if not errors and not facts.failed:
         return
     is_hang = not errors and "Watchdog" in facts.failed[0].text
@@ -104,7 +104,7 @@ _ERRORS: Final[Mapping[int | str | None, tuple[str, str]]] = {
 """Sentence and test of each error, by the call that failed or `ibv_wc_status` of verbs."""
 
 
-def separate_processes(case: Examined) -> Iterator[Suspect]:
+def separate_processes(case: RuleInput) -> Iterator[Suspect]:
     """Unconnected processes, as of nccl-tests without MPI, or a single rank."""
     facts = case.facts
     ranks = {rank for rank, *_ in facts.devices}
@@ -131,7 +131,7 @@ def separate_processes(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def inside_a_host(case: Examined) -> Iterator[Suspect]:
+def inside_a_host(case: RuleInput) -> Iterator[Suspect]:
     """All ranks on one host."""
     devices = case.facts.devices
     ranks = len(devices) or max((point.ranks for point in case.points), default=0)

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Final
 
 from fabricbench.measured.causes.evidence import FALL_MIN, LIKELY, POSSIBLE, RATE_MIN, UNEVEN, Suspect
-from fabricbench.measured.rule_input import Examined
+from fabricbench.measured.rule_input import RuleInput
 from fabricbench.measured.runs import COMPUTED, described
 
 QUEUE_PAIRS, RDMA_CM, MTU = "queue pairs", "rdma_cm qps", "mtu"
@@ -61,18 +61,17 @@ class Comparison:
     def evidence(self) -> list[str]:
         """Both bandwidths with the settings of their runs."""
         return [
-            f"{self.where}: {rate:.4g} GB/s with {self._said(run)}" for rate, run in (self.low, self.high)
+            f"{self.where}: {rate:.4g} GB/s with "
+            + described({name: run.get(name, "") for name in self.names} or run)
+            for rate, run in (self.low, self.high)
         ]
-
-    def _said(self, run: Mapping[str, str]) -> str:
-        return described({name: run.get(name, "") for name in self.names} or run)
 
     def is_by(self, *names: str) -> bool:
         """Return whether only one setting separates the runs, and it is one of these."""
         return len(self.names) == 1 and self.names[0] in names
 
 
-def comparison(case: Examined) -> Comparison | None:
+def comparison(case: RuleInput) -> Comparison | None:
     """Return the two runs that differ most in bandwidth, by a fifth or more; none where no run does."""
     by_key: dict[tuple[int, str], list[tuple[float, str]]] = {}
     runs, differs = _runs(case)
@@ -109,7 +108,7 @@ def _separating(slow: Mapping[str, str], fast: Mapping[str, str]) -> list[str]:
 
 
 def _runs(
-    case: Examined,
+    case: RuleInput,
 ) -> tuple[dict[str, dict[tuple[int, str], float]], dict[str, Mapping[str, str]]]:
     """Return bandwidth by size and placement of the judged runs that differ in more than their date."""
     least = RATE_MIN if case.is_pair else FALL_MIN
@@ -131,7 +130,7 @@ _WITH_OWN_CAUSE: Final = (QUEUE_PAIRS, RDMA_CM, MTU, *MEMORY)
 """Settings with a cause of their own, named by the rules of a pair of hosts."""
 
 
-def different_settings(case: Examined) -> Iterator[Suspect]:
+def different_settings(case: RuleInput) -> Iterator[Suspect]:
     """Runs of a file that differ in a setting and in bandwidth."""
     pair = comparison(case)
     if pair is None:
@@ -152,7 +151,7 @@ def different_settings(case: Examined) -> Iterator[Suspect]:
 _VARIABLES_MAX: Final = 4
 
 
-def hosts_differ(case: Examined) -> Iterator[Suspect]:
+def hosts_differ(case: RuleInput) -> Iterator[Suspect]:
     """Hosts of one run with other variables than the rest."""
     differing = list(case.facts.by_host.differing())
     if not differing:

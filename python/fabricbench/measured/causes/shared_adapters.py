@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fabricbench.measured.causes.evidence import AS_EXPECTED, POSSIBLE, Suspect, is_mpi
-from fabricbench.measured.rule_input import Examined, Point
+from fabricbench.measured.rule_input import Point, RuleInput
 
 _FULL: Final = 0.85
 """Fraction of the payload rate at which adapters are full: MPI has headers, and rates use the mean time."""
@@ -22,7 +22,7 @@ _BY_NODE: Final = re.compile(
 )
 
 
-def shared_adapters(case: Examined) -> Iterator[Suspect]:
+def shared_adapters(case: RuleInput) -> Iterator[Suspect]:
     """Adapters that are full if all ranks of a host send to other hosts; else no expected rate is known."""
     best, plateau, rate = case.best, case.plateau, case.line_rate
     if not _is_unknown(case) or best is None or plateau is None or rate is None:
@@ -30,7 +30,7 @@ def shared_adapters(case: Examined) -> Iterator[Suspect]:
     yield _full_port(case, best, plateau, rate) or _unknown_share(best, plateau, rate)
 
 
-def _full_port(case: Examined, best: Point, plateau: float, rate: float) -> Suspect | None:
+def _full_port(case: RuleInput, best: Point, plateau: float, rate: float) -> Suspect | None:
     for local in _ranks_of_hosts(case):
         fraction = (best.ranks - local) / (best.ranks - 1) if best.kind == "alltoall" else 1.0
         carried = local * fraction * plateau
@@ -61,19 +61,19 @@ def _unknown_share(best: Point, plateau: float, rate: float) -> Suspect:
     )
 
 
-def _is_unknown(case: Examined) -> bool:
+def _is_unknown(case: RuleInput) -> bool:
     """Return whether more than two ranks of MPI measured a rate whose load of adapters is unknown."""
     best = case.best
     return best is not None and is_mpi(case) and not case.is_latency and best.ranks > 2 and case.bound is None
 
 
-def _launch(case: Examined) -> str:
+def _launch(case: RuleInput) -> str:
     """Return the last command line that starts ranks before the result; empty if there is none."""
     line = case.best.line if case.best else 0
     return next((text for number, text in reversed(case.facts.launches) if number < line), "")
 
 
-def _ranks_of_hosts(case: Examined) -> list[int]:
+def _ranks_of_hosts(case: RuleInput) -> list[int]:
     """Return the ranks of a host by the command, else each equal split of the ranks on two hosts or more."""
     ranks, options = case.best.ranks if case.best else 0, _launch(case)
     if nodes := _NODES.search(options):

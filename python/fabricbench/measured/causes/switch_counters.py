@@ -15,7 +15,7 @@ from statistics import mean
 from typing import Final
 
 from fabricbench.measured.causes.evidence import LIKELY, POSSIBLE, Suspect
-from fabricbench.measured.rule_input import GOOD, Examined
+from fabricbench.measured.rule_input import GOOD, RuleInput
 from fabricbench.measured.switches.model import Change, SwitchCounters, totals
 from fabricbench.measured.switches.ports import is_among
 
@@ -71,7 +71,7 @@ _UNEVEN: Final = 1.2
 READS_THEM: Final = "`--counters AFTER --before BEFORE` sets what switches counted beside it"
 
 
-def congestion_evidence(case: Examined) -> tuple[list[str], int]:
+def congestion_evidence(case: RuleInput) -> tuple[list[str], int]:
     """Return lines on drops, pauses and marks, and the confidence in congestion; 0 without any.
 
     Drops or pauses during a run below its target make it likely. Marks do not, as they are the normal
@@ -91,7 +91,7 @@ def _total(counters: Sequence[SwitchCounters], name: str) -> int | float:
     return sum(change.value or 0 for switch in counters for change in switch.named(name))
 
 
-def paused_by_one_port(case: Examined) -> list[str]:
+def paused_by_one_port(case: RuleInput) -> list[str]:
     """Return lines on switches that received nearly all pauses at one port that is no uplink.
 
     The device at this port receives more slowly than its link. If pauses are on several ports, buffers fill
@@ -121,7 +121,7 @@ def paused_by_one_port(case: Examined) -> list[str]:
     return lines
 
 
-def congestion_denied(case: Examined) -> list[str]:
+def congestion_denied(case: RuleInput) -> list[str]:
     """Return lines on switches with counters of pauses and drops that are all 0."""
     return [
         f"against it: {switch.switch} counted neither pauses nor drops"
@@ -136,7 +136,7 @@ def of_kind(counters: Sequence[SwitchCounters], kind: str) -> list[SwitchCounter
     return [device for device in counters if device.kind == kind]
 
 
-def lossless_drops(case: Examined) -> Iterator[Suspect]:
+def lossless_drops(case: RuleInput) -> Iterator[Suspect]:
     """Frames that a switch dropped in a queue or priority group that flow control should make lossless.
 
     A priority is lossless if PFC frames or the use of headroom were counted. The number of a queue or
@@ -210,7 +210,7 @@ def _priority(change: Change) -> str:
     return number if number.isdecimal() else ""
 
 
-def confidence_of(case: Examined, *, is_strong: bool) -> int:
+def confidence_of(case: RuleInput, *, is_strong: bool) -> int:
     """Return the confidence by counters: likely if strong ones grew during a run below its target."""
     is_low = case.ratio is not None and case.ratio < GOOD
     return LIKELY if is_strong and is_low and any(device.before for device in case.switches) else POSSIBLE
@@ -239,7 +239,7 @@ def _line(switch: SwitchCounters, changes: Sequence[Change]) -> str:
     return f"{switch.switch}: {changes[0].vendor_name} {verb} {most:,} {unit} at {position} ({meaning})"
 
 
-def link_errors(case: Examined) -> Iterator[Suspect]:
+def link_errors(case: RuleInput) -> Iterator[Suspect]:
     """Links that lose frames, by the counters of switches, or go down, by NCCL's log."""
     events = case.facts.port_events
     lines = list(counted_lines(case.switches, LINK_ERRORS))
@@ -259,7 +259,7 @@ def link_errors(case: Examined) -> Iterator[Suspect]:
         )
 
 
-def uplink_spread(case: Examined) -> tuple[list[str], int]:
+def uplink_spread(case: RuleInput) -> tuple[list[str], int]:
     """Return lines on the load of uplinks, and the confidence in collisions; 0 if the load is even.
 
     A collective waits for its slowest part, so its bandwidth is mean over most load times that of an even

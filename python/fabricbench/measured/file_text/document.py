@@ -65,14 +65,14 @@ class Document:
 
     @classmethod
     def decoded(
-        cls, name: str, data: bytes, wanted: str = "", hint: str = "", bytes_max: int = MAX_FILE_BYTES
+        cls, name: str, data: bytes, expected: str = "", hint: str = "", bytes_max: int = MAX_FILE_BYTES
     ) -> Document:
         """Decode a file: UTF-8, or UTF-16 with a mark. Bytes that are neither become U+FFFD.
 
         Args:
             name: Name of the file, for errors.
             data: Its bytes.
-            wanted: Expected content; the output of a benchmark by default.
+            expected: Expected content; the output of a benchmark by default.
             hint: Hint of the error for other content.
             bytes_max: Most bytes that it may have, unpacked.
 
@@ -89,7 +89,7 @@ class Document:
         text = data[skipped:].decode(encoding, errors="replace")
         if not text.strip() or "\0" in text:
             kind_of_file = "a file that is no text" if text.strip() else "an empty file"
-            expected = wanted or "the output of a benchmark"
+            expected = expected or "the output of a benchmark"
             raise MeasuredError(name, None, kind_of_file, expected, hint or FORMATS_HINT)
         return cls(name, text)
 
@@ -123,9 +123,9 @@ class Document:
         part.__dict__["lines"] = lines
         return part
 
-    def error(self, line: int | None, found: str, expected: str, hint: str) -> MeasuredError:
+    def error(self, line: int | None, actual: str, expected: str, hint: str) -> MeasuredError:
         """Return an error about a line."""
-        return MeasuredError(self.name, line, found, expected, hint)
+        return MeasuredError(self.name, line, actual, expected, hint)
 
     def require_rows(self, tables: Sequence[Sequence[object]]) -> None:
         """Refuse a file with more rows than can be imported, before more of it is read.
@@ -299,7 +299,7 @@ def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:
             parts.append(lines[index].text)
         command = " ".join(part.strip().rstrip("\\").strip() for part in parts)
         if pattern.search(command) and not command.startswith("#") and len(command) < 8000:
-            commands.append((start, _without_prompt(command)))
+            commands.append((start, _SHELL_PROMPT.sub("", command, count=1).strip()))
         index += 1
     return commands
 
@@ -308,10 +308,6 @@ def command_before(commands: Sequence[tuple[int, str]], line: int, program: str 
     """Return the last command line before a line that runs a program, or any; empty if there is none."""
     pattern = re.compile("" if program is None else rf"(?:^|[\s/]){re.escape(program)}(?:_mpi)?(?:\s|$)")
     return next((text for number, text in reversed(commands) if number < line and pattern.search(text)), "")
-
-
-def _without_prompt(text: str) -> str:
-    return _SHELL_PROMPT.sub("", text, count=1).strip()
 
 
 def _words_before(command: str, program: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`Line`, a line of a file with its number, and `Seen`, a line shown as evidence."""
+"""`Line`, a line of a file with its number, and `EvidenceLine`, a line shown as evidence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SHOWN_MAX = 160
 
 
 @dataclass(frozen=True)
-class Seen:
+class EvidenceLine:
     """A line that is evidence: its number, and its text without the prefix of a launcher or logger."""
 
     line: int

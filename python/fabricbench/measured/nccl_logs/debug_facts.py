@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fabricbench.measured.file_text.line import SHOWN_MAX, Seen
+from fabricbench.measured.file_text.line import SHOWN_MAX, EvidenceLine
 from fabricbench.measured.nccl_logs.hardware import HardwareFacts, HardwareReader
 from fabricbench.measured.nccl_logs.host_settings import HostSettings
 from fabricbench.measured.nccl_logs.rails import RailFacts, RailReader
@@ -91,7 +91,7 @@ class DebugFacts:
         sent: The same for the channels that send: without GPU Direct RDMA reads only these lack it.
         gdr_off: Lines that report that GPU Direct RDMA is off.
         gdr_far: Lines that report that it is off for GPUs too far from an adapter.
-        ways: Number of channels by transport: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
+        transports: Number of channels by transport: `P2P`, `SHM`, `NET/IB`, `NET/Socket`.
         net_devices: Network and number of the adapters that channels between hosts use.
         processes: Host and number of the processes that logged.
         speeds: Rates of adapters where the log has them [Mb/s].
@@ -124,18 +124,18 @@ class DebugFacts:
     relaxed: bool | None = None
     gdr: Counter[bool] = field(default_factory=Counter)
     sent: Counter[bool] = field(default_factory=Counter)
-    gdr_off: list[Seen] = field(default_factory=list)
-    gdr_far: list[Seen] = field(default_factory=list)
-    ways: Counter[str] = field(default_factory=Counter)
+    gdr_off: list[EvidenceLine] = field(default_factory=list)
+    gdr_far: list[EvidenceLine] = field(default_factory=list)
+    transports: Counter[str] = field(default_factory=Counter)
     net_devices: set[tuple[str, int]] = field(default_factory=set)
     processes: set[str] = field(default_factory=set)
     speeds: dict[str, int] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
-    completions: dict[int, Seen] = field(default_factory=dict)
-    errors: dict[str, Seen] = field(default_factory=dict)
-    port_events: list[Seen] = field(default_factory=list)
-    failed: list[Seen] = field(default_factory=list)
-    failures: dict[str, Seen] = field(default_factory=dict)
+    completions: dict[int, EvidenceLine] = field(default_factory=dict)
+    errors: dict[str, EvidenceLine] = field(default_factory=dict)
+    port_events: list[EvidenceLine] = field(default_factory=list)
+    failed: list[EvidenceLine] = field(default_factory=list)
+    failures: dict[str, EvidenceLine] = field(default_factory=dict)
     ranks: int | None = None
     nodes: int | None = None
     local_ranks: int | None = None
@@ -148,13 +148,13 @@ class DebugFacts:
     heads: int = 0
     average: list[float] = field(default_factory=list)
     firsts: set[str] = field(default_factory=set)
-    acs: list[Seen] = field(default_factory=list)
+    acs: list[EvidenceLine] = field(default_factory=list)
     acs_off: int = 0
     hardware: HardwareFacts = field(default_factory=HardwareFacts)
     rails: RailFacts = field(default_factory=RailFacts)
     by_host: HostSettings = field(default_factory=HostSettings)
     launches: list[tuple[int, str]] = field(default_factory=list)
-    where: dict[str, Seen] = field(default_factory=dict)
+    where: dict[str, EvidenceLine] = field(default_factory=dict)
 
     @property
     def hosts(self) -> list[str]:
@@ -168,9 +168,14 @@ class DebugFacts:
         return max(listed, min(len(self.firsts), len(self.average)))
 
     @property
+    def rdma_transports(self) -> list[str]:
+        """Transports between hosts but TCP sockets."""
+        return [name for name in self.transports if name.startswith("NET/") and name != "NET/Socket"]
+
+    @property
     def is_log(self) -> bool:
         """Whether the text has any fact of NCCL's log about the run."""
-        facts = (self.networks, self.adapters, self.ways, self.gdr_off, self.failures, self.paths)
+        facts = (self.networks, self.adapters, self.transports, self.gdr_off, self.failures, self.paths)
         events = (self.completions, self.errors, self.failed, self.port_events)
         return any(facts) or any(events) or self.mtu_bytes is not None
 
@@ -228,7 +233,7 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
         message = _whole(text)
         if process := _PROCESS.search(text, 0, max(text.find("CCL "), 0)):
             facts.processes.add(process[1])
-        seen = Seen(number, message[:SHOWN_MAX])
+        seen = EvidenceLine(number, message[:SHOWN_MAX])
         for take in (_take_network, _take_error, _take_channel, _take_communicator):
             take(facts, seen, message)
         position = text.find(" rank 0 n")
@@ -238,10 +243,10 @@ def _take(facts: DebugFacts, number: int, text: str) -> None:
     if "NCCL_" in text:
         for name, value in [*_SET.findall(text), *_ASSIGNED.findall(text)]:
             facts.settings.setdefault(name, value.rstrip(",.")[:120])
-            facts.where.setdefault(name, Seen(number, _bare(text)))
+            facts.where.setdefault(name, EvidenceLine(number, _bare(text)))
     if " device " in text and (device := _RANK.search(text)):
         facts.devices.append((int(device[1]), int(device[2]), device[3], device[4].strip()))
-        facts.where.setdefault("devices", Seen(number, _bare(text)))
+        facts.where.setdefault("devices", EvidenceLine(number, _bare(text)))
     _take_result(facts, number, text)
 
 
@@ -252,15 +257,15 @@ def _take_result(facts: DebugFacts, number: int, text: str) -> None:
         facts.threads = int(run[1]) * int(run[2])
     if average := _AVERAGE.search(text):
         facts.average.append(float(average[1]))
-        facts.where.setdefault("average", Seen(number, _bare(text)))
+        facts.where.setdefault("average", EvidenceLine(number, _bare(text)))
     if FAILED.match(text):
-        facts.failed.append(Seen(number, _bare(text)))
+        facts.failed.append(EvidenceLine(number, _bare(text)))
         if status := _STATUS.match(text):
             facts.completions.setdefault(int(status[1]), facts.failed[-1])
     if ("run" in text or "mpiexec" in text) and (launch := _LAUNCH.search(text)):
         facts.launches.append((number, launch[1]))
     if "ACSCtl" in text and _ACS.search(text):
-        facts.acs.append(Seen(number, _bare(text)))
+        facts.acs.append(EvidenceLine(number, _bare(text)))
     elif "ACSCtl" in text:
         facts.acs_off += 1
 
@@ -277,11 +282,11 @@ def _whole(text: str) -> str:
     return " ".join(text[max(start, 0) :].split())
 
 
-def _note(facts: DebugFacts, name: str, seen: Seen) -> None:
+def _note(facts: DebugFacts, name: str, seen: EvidenceLine) -> None:
     facts.where.setdefault(name, seen)
 
 
-def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
+def _take_network(facts: DebugFacts, seen: EvidenceLine, text: str) -> None:
     if network := _NETWORK.search(text):
         facts.networks[network[1]] += 1
         _note(facts, "network", seen)
@@ -305,7 +310,7 @@ def _take_network(facts: DebugFacts, seen: Seen, text: str) -> None:
         _note(facts, "mtu", seen)
 
 
-def _take_adapters(facts: DebugFacts, seen: Seen, text: str) -> None:
+def _take_adapters(facts: DebugFacts, seen: EvidenceLine, text: str) -> None:
     """Read the list of adapters, newer versions with the rate of each."""
     if not (using := _USING_IB.search(text)):
         return
@@ -315,7 +320,7 @@ def _take_adapters(facts: DebugFacts, seen: Seen, text: str) -> None:
     _note(facts, "adapters", seen)
 
 
-def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
+def _take_error(facts: DebugFacts, seen: EvidenceLine, text: str) -> None:
     if completion := _COMPLETION.search(text):
         facts.completions.setdefault(int(completion[1]), seen)
     if "Got " in text and _PORT_EVENT.search(text):
@@ -324,12 +329,12 @@ def _take_error(facts: DebugFacts, seen: Seen, text: str) -> None:
         facts.errors.setdefault(error[1] or "socket", seen)
 
 
-def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
+def _take_channel(facts: DebugFacts, seen: EvidenceLine, text: str) -> None:
     if " via " not in text:
         return
     if net := _CHANNEL_NET.search(text):
         network, is_direct = f"NET/{net[2]}", "GDRDMA" in net[4]
-        facts.ways[network] += 1
+        facts.transports[network] += 1
         facts.net_devices.add((network, int(net[3])))
         facts.gdr[is_direct] += 1
         facts.sent[is_direct] += net[1] == "send"
@@ -338,11 +343,11 @@ def _take_channel(facts: DebugFacts, seen: Seen, text: str) -> None:
         _note(facts, "gdr" if is_direct else "no gdr", seen)
     elif channel := _CHANNEL.search(text):
         transport = channel[3].split("/")[0]
-        facts.ways[transport] += 1
+        facts.transports[transport] += 1
         _note(facts, f"via {transport}", seen)
 
 
-def _take_communicator(facts: DebugFacts, seen: Seen, text: str) -> None:
+def _take_communicator(facts: DebugFacts, seen: EvidenceLine, text: str) -> None:
     if comm := _COMM.search(text):
         ranks = int(comm[1])
         if facts.ranks is None or ranks > facts.ranks:
@@ -361,7 +366,7 @@ def _take_communicator(facts: DebugFacts, seen: Seen, text: str) -> None:
             _note(facts, "crossNic", seen)
 
 
-def setting(facts: DebugFacts, *names: str) -> tuple[str, str, Seen] | None:
+def setting(facts: DebugFacts, *names: str) -> tuple[str, str, EvidenceLine] | None:
     """Return the first of some variables that is set, with its value and its line."""
     for name in names:
         if name in facts.settings:

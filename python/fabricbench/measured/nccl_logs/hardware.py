@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fabricbench.measured.file_text.line import SHOWN_MAX, Seen
+from fabricbench.measured.file_text.line import SHOWN_MAX, EvidenceLine
 from fabricbench.measured.nccl_logs.log_lines import host_of
 
 _TOKENS: Final = re.compile(
@@ -75,7 +75,7 @@ class PortRate:
     host: str
     adapter: str
     gbps: float
-    seen: Seen
+    seen: EvidenceLine
     kind: str = ""
 
 
@@ -93,7 +93,7 @@ class PcieLink:
     adapter: str
     gb_per_s: float
     port_gb_per_s: float | None
-    seen: Seen
+    seen: EvidenceLine
 
     def is_narrow(self, port_gbps: float | None) -> bool:
         """Return whether its rate is below that of the adapter's port.
@@ -118,8 +118,8 @@ class HardwareFacts:
 
     ports: dict[tuple[str, str], PortRate] = field(default_factory=dict)
     links: dict[tuple[str, str], PcieLink] = field(default_factory=dict)
-    mtu: tuple[int, Seen] | None = None
-    hidden: list[Seen] = field(default_factory=list)
+    mtu: tuple[int, EvidenceLine] | None = None
+    hidden: list[EvidenceLine] = field(default_factory=list)
 
 
 class HardwareReader:
@@ -132,17 +132,17 @@ class HardwareReader:
         self._lanes = 0
         self._controller = ""
         self._capable = ""
-        self._nic: dict[str, tuple[float, Seen]] = {}
-        self._pci: tuple[float, Seen] | None = None
+        self._nic: dict[str, tuple[float, EvidenceLine]] = {}
+        self._pci: tuple[float, EvidenceLine] | None = None
 
     def take(self, number: int, text: str) -> None:
         """Read a line."""
         if _TOKENS.search(text):
-            seen = Seen(number, " ".join(text.split())[:SHOWN_MAX])
+            seen = EvidenceLine(number, " ".join(text.split())[:SHOWN_MAX])
             for take in _TAKES:
                 take(self, text, seen)
 
-    def take_log(self, text: str, seen: Seen) -> None:
+    def take_log(self, text: str, seen: EvidenceLine) -> None:
         """Read NCCL's log: ports and topology."""
         host = host_of(text)
         for name, port, kind, speed in _PORT.findall(text):
@@ -155,7 +155,7 @@ class HardwareReader:
             self._add_port(host, f"NET/{net[2]}", 8 * float(net[1]), seen)
             if host in self._nic:
                 gb_per_s, of_nic = self._nic[host]
-                shown = Seen(of_nic.line, f"{of_nic.text}; {seen.text[seen.text.find('+ NET') :]}")
+                shown = EvidenceLine(of_nic.line, f"{of_nic.text}; {seen.text[seen.text.find('+ NET') :]}")
                 link = PcieLink(f"NET/{net[2]}", gb_per_s, float(net[1]), shown)
                 self.facts.links.setdefault((host, link.adapter), link)
         for number, gb_per_s in _PATH.findall(text) if " GPU/" in text else ():
@@ -164,7 +164,7 @@ class HardwareReader:
         if "CPU/FFFFFFFF" in text or "could not find value of ''" in text:
             self.facts.hidden.append(seen)
 
-    def take_port_tools(self, text: str, seen: Seen) -> None:
+    def take_port_tools(self, text: str, seen: EvidenceLine) -> None:
         """Read `ibstat`, `ibstatus`, `ibv_devinfo` and `ethtool`: ports that are up."""
         if device := _IBSTAT.match(text) or _IBSTATUS.match(text) or _HCA_ID.match(text):
             self._device, self._is_active, self._lanes = device[1], True, 0
@@ -180,7 +180,7 @@ class HardwareReader:
         elif self._device and self._is_active:
             self._take_rate(text, seen)
 
-    def _take_rate(self, text: str, seen: Seen) -> None:
+    def _take_rate(self, text: str, seen: EvidenceLine) -> None:
         """Read the rate of the port of the last named device."""
         if rate := _RATE.match(text):
             self._add_port("", self._device, float(rate[1]), seen)
@@ -189,7 +189,7 @@ class HardwareReader:
         elif (lane := _LANE.match(text)) and self._lanes:
             self._add_port("", self._device, self._lanes * float(lane[1]), seen)
 
-    def take_pcie(self, text: str, seen: Seen) -> None:
+    def take_pcie(self, text: str, seen: EvidenceLine) -> None:
         """Read `lspci -vv`, the kernel's message of a PCIe device, and NCCL's topology as XML."""
         if controller := _CONTROLLER.match(text):
             self._controller = text.split(" ", 1)[0] if _is_network(controller[1]) else "other"
@@ -207,7 +207,7 @@ class HardwareReader:
             pcie_link = PcieLink(net[1], gb_per_s, int(net[2]) / 8e3, of_pci)
             self.facts.links.setdefault(("", net[1]), pcie_link)
 
-    def _take_link(self, link: re.Match[str], seen: Seen) -> None:
+    def _take_link(self, link: re.Match[str], seen: EvidenceLine) -> None:
         """Store the link state of a network device, with its capability from an earlier line."""
         if self._controller == "other":
             return
@@ -218,11 +218,11 @@ class HardwareReader:
             self._controller,
             _gb_per_s(float(link[2]), int(link[3])),
             None,
-            Seen(seen.line, f"{self._capable}{seen.text}"[:SHOWN_MAX]),
+            EvidenceLine(seen.line, f"{self._capable}{seen.text}"[:SHOWN_MAX]),
         )
         self.facts.links.setdefault(("", self._controller or f"line {seen.line}"), pcie_link)
 
-    def _add_port(self, host: str, adapter: str, gbps: float, seen: Seen, kind: str = "") -> None:
+    def _add_port(self, host: str, adapter: str, gbps: float, seen: EvidenceLine, kind: str = "") -> None:
         self.facts.ports.setdefault((host, adapter), PortRate(host, adapter, gbps, seen, kind))
 
 
@@ -230,7 +230,7 @@ def _is_network(name: str) -> bool:
     return name.lower().startswith(("ethernet", "infiniband", "network"))
 
 
-_TAKES: Final[tuple[Callable[[HardwareReader, str, Seen], None], ...]] = (
+_TAKES: Final[tuple[Callable[[HardwareReader, str, EvidenceLine], None], ...]] = (
     HardwareReader.take_log,
     HardwareReader.take_port_tools,
     HardwareReader.take_pcie,

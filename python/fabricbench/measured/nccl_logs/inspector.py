@@ -20,7 +20,7 @@ from typing import Any
 from fabricbench.measured.file_text.document import Document, shown
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.file_text.json_fields import Fields, documents_and_lines
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Row, Table, UserFacts, Value
 from fabricbench.measured.nccl_logs.log_lines import algorithm_name, protocol_name
 from fabricbench.measured.nccl_tests.bandwidth_check import KINDS, Kind, bandwidths
 from fabricbench.measured.nccl_tests.output import collective_of
@@ -81,13 +81,13 @@ class _Group:
         self.of_rank.setdefault(rank, []).append(time_us)
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read the records of a file.
 
     Raises:
         MeasuredError: A record lacks a field, or its bandwidths do not follow from size, time and ranks.
     """
-    del given  # every record has collective and ranks
+    del user_facts  # every record has collective and ranks
     groups: dict[_Key, _Group] = {}
     omitted_counts: Counter[str] = Counter()
     dropped: dict[tuple[str, int], int] = {}

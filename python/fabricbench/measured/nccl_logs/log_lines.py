@@ -132,9 +132,9 @@ def _named(text: str, names: Sequence[str]) -> str:
     return next((name for name in names if name.lower() == text.lower().replace("_", "")), text)
 
 
-def chosen_for(found: Choices, benchmark: str, size_bytes: int) -> Mapping[str, str]:
+def chosen_for(algorithms: Choices, benchmark: str, size_bytes: int) -> Mapping[str, str]:
     """Return NCCL's choices for the calls of a result; empty without any."""
-    return found.get((benchmark, size_bytes)) or found.get(("", size_bytes)) or {}
+    return algorithms.get((benchmark, size_bytes)) or algorithms.get(("", size_bytes)) or {}
 
 
 def has_choices(lines: Iterable[Line]) -> bool:

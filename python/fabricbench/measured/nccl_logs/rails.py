@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from fabricbench.measured.file_text.line import SHOWN_MAX, Seen
+from fabricbench.measured.file_text.line import SHOWN_MAX, EvidenceLine
 from fabricbench.measured.nccl_logs.log_lines import host_of
 
 _END: Final = re.compile(
@@ -47,13 +47,13 @@ class RailFacts:
     """
 
     ends: dict[tuple[str, str, str], dict[str, int]] = field(default_factory=dict)
-    where: Seen | None = None
-    nearest: dict[str, tuple[str, Seen]] = field(default_factory=dict)
-    direct: dict[str, tuple[int, int, Seen]] = field(default_factory=dict)
+    where: EvidenceLine | None = None
+    nearest: dict[str, tuple[str, EvidenceLine]] = field(default_factory=dict)
+    direct: dict[str, tuple[int, int, EvidenceLine]] = field(default_factory=dict)
     version: tuple[int, int] | None = None
 
     @property
-    def known(self) -> int:
+    def complete(self) -> int:
         """Number of connections with both ends in the log."""
         return sum(1 for ends in self.ends.values() if len(ends) > 1)
 
@@ -76,14 +76,14 @@ class RailReader:
             ends = self.facts.ends.setdefault((end[1], end[2], end[3]), {})
             ends.setdefault(end[4], int(end[5]))
             if len(set(ends.values())) > 1 and self.facts.where is None:
-                self.facts.where = Seen(number, " ".join(text.split())[:SHOWN_MAX])
+                self.facts.where = EvidenceLine(number, " ".join(text.split())[:SHOWN_MAX])
         elif " GPU/" in text and (paths := _PATHS.search(text)):
             self._note(f"{host_of(text)} {paths[1]}", _PATH.findall(text), number, text)
         elif "GPU Direct RDMA Enabled" in text and (direct := _DIRECT.search(text)):
             gpu, distance = f"{host_of(text)} {direct[1]}", int(direct[2])
             if gpu not in self.facts.direct or distance < self.facts.direct[gpu][0]:
                 line = " ".join(text[direct.start() :].split())[:SHOWN_MAX]
-                self.facts.direct[gpu] = (distance, int(direct[3]), Seen(number, line))
+                self.facts.direct[gpu] = (distance, int(direct[3]), EvidenceLine(number, line))
         elif self.facts.version is None and (version := _version(text)):
             self.facts.version = version
         elif "GPU" in text:
@@ -100,7 +100,7 @@ class RailReader:
         """Store the least distance of a GPU to an adapter."""
         ascending_distances = [distance for distance in DISTANCES if distance in distances]
         if ascending_distances:
-            seen = Seen(number, " ".join(text.split())[:SHOWN_MAX])
+            seen = EvidenceLine(number, " ".join(text.split())[:SHOWN_MAX])
             self.facts.nearest.setdefault(gpu, (ascending_distances[0], seen))
 
 

@@ -217,7 +217,7 @@ class _Text:
     """Reads the text of reports line by line."""
 
     def __init__(self) -> None:
-        self.found = RasReport()
+        self.facts = RasReport()
         self._communicator = ""
         self._difference: Difference | None = None
         self._is_dead = False
@@ -225,32 +225,32 @@ class _Text:
     def read(self, document: Document) -> RasReport:
         for line in document.lines:
             self._take(line.text.strip(), line.number)
-        self.found.reports = max(self.found.reports, 1)
-        return self.found
+        self.facts.reports = max(self.facts.reports, 1)
+        return self.facts
 
     def _take(self, text: str, line: int) -> None:
-        report = max(self.found.reports - 1, 0)
+        report = max(self.facts.reports - 1, 0)
         if _START.fullmatch(text):
-            self.found.reports += 1
+            self.facts.reports += 1
             self._difference, self._communicator = None, ""
-            self.found.job, self.found.groups, self.found.timeouts = "", {}, ""
+            self.facts.job, self.facts.groups, self.facts.timeouts = "", {}, ""
         elif match := _JOB.fullmatch(text):
             nodes, processes, gpus = map(int, match.groups())
             running = f"{processes:,} process{'' if processes == 1 else 'es'}"
-            self.found.job = f"{counted(nodes, 'node')}, {running}, {counted(gpus, 'GPU')}"
+            self.facts.job = f"{counted(nodes, 'node')}, {running}, {counted(gpus, 'GPU')}"
         elif match := _OF_GROUP.fullmatch(text):
-            self.found.groups[match[2]] = self.found.groups.get(match[2], 0) + int(match[1])
+            self.facts.groups[match[2]] = self.facts.groups.get(match[2], 0) + int(match[1])
         elif _TIMEOUTS.fullmatch(text):
-            self.found.timeouts = text
+            self.facts.timeouts = text
         elif match := _COMMUNICATOR.fullmatch(text):
             self._communicator, self._difference = match[2], None
             if any(word in (match[3] or "") for word in _ERRORS):
-                self.found.errors.append(Lost(line, text, False, report))
-            self.found.communicators += 1
+                self.facts.errors.append(Lost(line, text, False, report))
+            self.facts.communicators += 1
         elif match := _DIFFERENT.fullmatch(text):
             name = (match[1] or _STATUS).removesuffix(" operation")
             self._difference = Difference(self._communicator, name, line, report)
-            self.found.differences.append(self._difference)
+            self.facts.differences.append(self._difference)
         elif self._difference is not None and (match := _GROUP.fullmatch(text)):
             launched = None if match[3] else int(match[2] or 0)
             self._difference.groups.append(Group(launched, int(match[1]), status=match[3] or ""))
@@ -270,19 +270,19 @@ class _Text:
 
     def _take_lost(self, text: str, line: int, report: int) -> None:
         if event := _EVENT.fullmatch(text):
-            self.found.lost.append(Lost(line, text, event[1] == _PEER_DEAD, report))
+            self.facts.lost.append(Lost(line, text, event[1] == _PEER_DEAD, report))
         elif _DEAD.fullmatch(text):
             self._is_dead = True
-            self.found.lost.append(Lost(line, text, True, report))
+            self.facts.lost.append(Lost(line, text, True, report))
         elif _UNRESPONSIVE.fullmatch(text):
             self._is_dead = False
-            self.found.lost.append(Lost(line, text, False, report))
+            self.facts.lost.append(Lost(line, text, False, report))
         elif _PROCESS.fullmatch(text) or _MISSING.fullmatch(text):
             is_process = bool(_PROCESS.fullmatch(text))
             is_dead = self._is_dead and is_process
             if self._communicator and not is_process:
                 text = f"{text} (communicator {self._communicator})"
-            self.found.lost.append(Lost(line, text, is_dead, report))
+            self.facts.lost.append(Lost(line, text, is_dead, report))
 
 
 def _of_json(contents: Sequence[tuple[int, Any]]) -> RasReport:

@@ -334,7 +334,7 @@ def plain_name(benchmark: str) -> str:
     return next((kind for kind in KINDS if kind.replace("_", "") == squeezed), name)
 
 
-def options_of(found: Iterable[Fit]) -> str:
+def options_of(matches: Iterable[Fit]) -> str:
     """Return the options of collectives that fit, at most four."""
-    texts = [str(fit) for fit in found]
+    texts = [str(fit) for fit in matches]
     return " or ".join(texts[:4]) + (" or others" if len(texts) > 4 else "")

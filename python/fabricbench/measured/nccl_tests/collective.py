@@ -1,7 +1,7 @@
 """`identify` determines the collective and the number of ranks of a table of nccl-tests.
 
-Names and numbers in the output (`Said`) and of the user are checked against the printed bandwidths. A table
-that does not fit is refused, with a hint that names the collectives that fit.
+Names and numbers in the output (`OutputFacts`) and of the user (`UserFacts`) are checked against the printed
+bandwidths. A table that does not fit is refused, with a hint that names the collectives that fit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fabricbench.measured.file_text.document import RANKS_HINT, ROW_HINT, Document, shown
 from fabricbench.measured.file_text.intervals import Interval
-from fabricbench.measured.model import Given
+from fabricbench.measured.model import UserFacts
 from fabricbench.measured.nccl_tests.bandwidth_check import (
     KINDS,
     Evidence,
@@ -35,7 +35,7 @@ _UNKNOWN_HINT = "say which it was: --benchmark all_reduce_perf"
 
 
 @dataclass(frozen=True)
-class Said:
+class OutputFacts:
     """Benchmark and ranks of a table by the output itself.
 
     Attributes:
@@ -59,18 +59,18 @@ class Said:
 class _Table:
     document: Document
     evidence: Evidence
-    said: Said
-    given: Given
+    stated: OutputFacts
+    user_facts: UserFacts
     warnings: list[str]
 
     @property
     def place(self) -> str:
-        return f"{self.document.name}:{self.said.line}" if self.said.line else self.document.name
+        return f"{self.document.name}:{self.stated.line}" if self.stated.line else self.document.name
 
     @property
     def ranks(self) -> int | None:
         """The ranks by the user, else by the list, else by the command line; none without any of them."""
-        return self.given.ranks or self.said.listed or self.said.launched
+        return self.user_facts.ranks or self.stated.listed or self.stated.launched
 
     def spans(self, benchmark: str) -> bool:
         """Return whether a benchmark fits the table with these ranks, or with any number if unknown."""
@@ -85,25 +85,25 @@ class _Table:
 
 
 def identify(
-    document: Document, evidence: Evidence, said: Said, given: Given, warnings: list[str]
+    document: Document, evidence: Evidence, stated: OutputFacts, user_facts: UserFacts, warnings: list[str]
 ) -> tuple[str, int]:
     """Return the benchmark and the ranks of a table.
 
     Args:
         document: The file.
         evidence: The printed numbers of the table.
-        said: Benchmark and ranks by the output.
-        given: Benchmark and ranks by the user.
+        stated: Benchmark and ranks by the output.
+        user_facts: Benchmark and ranks by the user.
         warnings: Receives a warning for each inferred value.
 
     Raises:
         MeasuredError: Neither output nor user name the benchmark and more than one collective fits, or the
             named one does not fit.
     """
-    table = _Table(document, evidence, said, given, warnings)
-    if said.listed == 1 or table.ranks == 1:
-        listed_ranks = "a list of one rank" if said.listed == 1 else "one rank"
-        raise document.error(said.line, listed_ranks, "2 ranks or more: one alone sends nothing", MPI_HINT)
+    table = _Table(document, evidence, stated, user_facts, warnings)
+    if stated.listed == 1 or table.ranks == 1:
+        listed_ranks = "a list of one rank" if stated.listed == 1 else "one rank"
+        raise document.error(stated.line, listed_ranks, "2 ranks or more: one alone sends nothing", MPI_HINT)
     benchmark = _benchmark(table)
     if plain_name(benchmark) not in KINDS:
         return benchmark, _ranks_unchecked(table, benchmark)
@@ -121,26 +121,28 @@ def identify(
 
 def _benchmark(table: _Table) -> str:
     """Return the first name that fits: the run's, the user's, an earlier table's; inferred without a name."""
-    stated, given = table.said, table.given
-    names = [name for name in (stated.benchmark, given.benchmark, stated.earlier) if name]
+    stated, user_facts = table.stated, table.user_facts
+    names = [name for name in (stated.benchmark, user_facts.benchmark, stated.earlier) if name]
     fitting = next((name for name in names if table.spans(name)), "")
-    if stated.benchmark and fitting not in (stated.benchmark, given.benchmark):
+    if stated.benchmark and fitting not in (stated.benchmark, user_facts.benchmark):
         return stated.benchmark
     if fitting:
         _warn_of_choice(table, fitting)
         return fitting
-    if stated.benchmark or given.benchmark:
-        return stated.benchmark or given.benchmark
+    if stated.benchmark or user_facts.benchmark:
+        return stated.benchmark or user_facts.benchmark
     return _inferred(table)
 
 
 def _warn_of_choice(table: _Table, program: str) -> None:
     """Warn if one name replaces another, or is that of an earlier table and others fit too."""
-    stated, given = table.said, table.given
-    names = {plain_name(name) for name in (stated.benchmark, given.benchmark) if name} - {plain_name(program)}
+    stated, user_facts = table.stated, table.user_facts
+    names = {plain_name(name) for name in (stated.benchmark, user_facts.benchmark) if name} - {
+        plain_name(program)
+    }
     for name in sorted(names):
         table.warnings.append(f"{table.place}: {name}_perf does not fit and is not taken; {program} is")
-    if not stated.benchmark and not given.benchmark:
+    if not stated.benchmark and not user_facts.benchmark:
         others = [fit for fit in fits(table.evidence, table.ranks) if fit.kind.name != plain_name(program)]
         if others:
             table.warnings.append(
@@ -164,7 +166,7 @@ def _inferred(table: _Table) -> str:
         expected = 'a line "# Collective test starting: ..." or the command line before the table'
         description = f"a table of an unknown benchmark, which {_programs(candidates)} fit"
         raise table.document.error(
-            table.said.line, description, expected, f"say which it was: {options_of(candidates)}"
+            table.stated.line, description, expected, f"say which it was: {options_of(candidates)}"
         )
     reason = "as the file's name says and the bandwidths allow" if len(matches) > 1 else "which alone fits"
     program = candidates[0].kind.program
@@ -182,7 +184,7 @@ def _refuse_unnamed(table: _Table) -> None:
     ranks = f" of {table.ranks:,} ranks" if table.ranks else ""
     expected = "bandwidths of a collective of nccl-tests"
     raise table.document.error(
-        table.said.line, f"a table{ranks} that no collective fits", expected, _UNKNOWN_HINT
+        table.stated.line, f"a table{ranks} that no collective fits", expected, _UNKNOWN_HINT
     )
 
 
@@ -201,16 +203,18 @@ def _ranks_unchecked(table: _Table, benchmark: str) -> int:
     _warn_of_ranks(table)
     if table.ranks is None:
         expected = 'lines "#  Rank  0 ... on HOST device ..." before the table'
-        raise table.document.error(table.said.line, "a table of unknown ranks", expected, RANKS_HINT)
+        raise table.document.error(table.stated.line, "a table of unknown ranks", expected, RANKS_HINT)
     return table.ranks
 
 
 def _warn_of_ranks(table: _Table) -> None:
     """Warn where the user, the list of ranks and the command line differ."""
-    given, listed, launched = table.given.ranks, table.said.listed, table.said.launched
-    if given and listed and given != listed:
-        table.warnings.append(f"{table.place}: --ranks {given} in place of {listed}, which the output lists")
-    groups = table.said.groups
+    user_ranks, listed, launched = table.user_facts.ranks, table.stated.listed, table.stated.launched
+    if user_ranks and listed and user_ranks != listed:
+        table.warnings.append(
+            f"{table.place}: --ranks {user_ranks} in place of {listed}, which the output lists"
+        )
+    groups = table.stated.groups
     if listed and groups > 1:
         table.warnings.append(
             f"{table.place}: {groups} groups of {listed} ranks ran at the same time (NCCL_TESTS_SPLIT): "
@@ -243,7 +247,9 @@ def _ranks(table: _Table, kind: Kind) -> int:
     fitting = Fit(kind, *span) if span and kind.factor != "1" else None
     others = [] if span else fits(table.evidence)
     hint = f"say it: {fitting}" if fitting else f"these fit: {options_of(others)}" if others else RANKS_HINT
-    raise table.document.error(table.said.line, f"a table of {kind.program} of unknown ranks", expected, hint)
+    raise table.document.error(
+        table.stated.line, f"a table of {kind.program} of unknown ranks", expected, hint
+    )
 
 
 def _require_fit(table: _Table, kind: Kind, ranks: int) -> None:

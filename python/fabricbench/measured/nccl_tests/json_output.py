@@ -14,9 +14,9 @@ from typing import Any
 from fabricbench.measured.file_text.document import MAX_ROWS, Document
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.file_text.json_fields import HINT, Fields, documents
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Row, Table, UserFacts, Value
 from fabricbench.measured.nccl_tests.bandwidth_check import Evidence, Lead, Print
-from fabricbench.measured.nccl_tests.collective import Said, identify
+from fabricbench.measured.nccl_tests.collective import OutputFacts, identify
 from fabricbench.measured.nccl_tests.header import library_version, machine_facts
 from fabricbench.measured.nccl_tests.output import (
     BY_CPU_TIME,
@@ -35,7 +35,7 @@ def is_output(content: Any) -> bool:
     return isinstance(content, dict) and "nccl_version" in content and "results" in content
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str], str]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str], str]:
     """Read the results of a file.
 
     Returns:
@@ -46,7 +46,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str], str]
     """
     contents = documents(document)
     warnings: list[str] = []
-    tables = [_table(document, Fields(document, content, ""), given, warnings) for content in contents]
+    tables = [_table(document, Fields(document, content, ""), user_facts, warnings) for content in contents]
     public_text = "\n".join(json.dumps(_public(content), indent=1) for content in contents)
     return [table for table in tables if table.rows], warnings, public_text
 
@@ -61,7 +61,7 @@ def _public(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"env": public_variables}
 
 
-def _table(document: Document, fields: Fields, given: Given, warnings: list[str]) -> Table:
+def _table(document: Document, fields: Fields, user_facts: UserFacts, warnings: list[str]) -> Table:
     arguments = _texts(fields, "args")
     results = fields.items("results")
     if len(results) > MAX_ROWS:
@@ -84,7 +84,7 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
         warnings.append(f"{document.name}: {CPU_TIME}")
     if is_by_cpu_time(rows):
         warnings.append(f"{document.name}: {BY_CPU_TIME}")
-    benchmark, ranks = _identified(document, arguments, config, devices, evidence, given, warnings)
+    benchmark, ranks = _identified(document, arguments, config, devices, evidence, user_facts, warnings)
     return Table(
         benchmark,
         collective_of(benchmark),
@@ -110,16 +110,16 @@ def _identified(
     config: Fields,
     devices: Sequence[Fields],
     evidence: Evidence,
-    given: Given,
+    user_facts: UserFacts,
     warnings: list[str],
 ) -> tuple[str, int]:
     """Return the benchmark and the ranks; they are not checked for a file without results."""
     name = arguments[0].rsplit("/", 1)[-1].removesuffix("_mpi") if arguments else ""
     groups = len({str(device.value.get("group")) for device in devices}) or 1
-    stated = Said(None, benchmark=name, listed=_listed(config, devices), groups=groups)
+    stated = OutputFacts(None, benchmark=name, listed=_listed(config, devices), groups=groups)
     if not evidence.prints:
         return name, stated.listed or 1
-    return identify(document, evidence, stated, given, warnings)
+    return identify(document, evidence, stated, user_facts, warnings)
 
 
 def _listed(config: Fields, devices: Sequence[Fields]) -> int | None:

@@ -4,7 +4,7 @@ Sizes are data sizes, GB/s are 1e9 bytes/s, times are microseconds. The size is 
 rank sends and receives, including its own part: the data size S of a plan for every collective (nccl-tests,
 doc/PERFORMANCE.md and src/common.cu). Versions differ in the name of the check (`error` or `#wrong`) and in
 the columns `redop` and `root`, so columns are identified by their names. Benchmark and ranks of a table are
-checked against its bandwidths (`nccl_identity`). `COLLECTIVES` maps benchmarks to collectives of a plan;
+checked against its bandwidths (`identify`). `COLLECTIVES` maps benchmarks to collectives of a plan;
 `is_by_cpu_time`, `of_whole` and `collective_of` also serve the JSON form.
 """
 
@@ -29,7 +29,7 @@ from fabricbench.measured.file_text.document import (
 )
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.file_text.line import Line
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Row, Table, UserFacts, Value
 from fabricbench.measured.nccl_logs.log_lines import Choices, choices, chosen_for
 from fabricbench.measured.nccl_tests.bandwidth_check import (
     KINDS,
@@ -39,7 +39,7 @@ from fabricbench.measured.nccl_tests.bandwidth_check import (
     factor_of,
     plain_name,
 )
-from fabricbench.measured.nccl_tests.collective import MPI_HINT, Said, identify
+from fabricbench.measured.nccl_tests.collective import MPI_HINT, OutputFacts, identify
 from fabricbench.measured.nccl_tests.header import Header, machine_facts, rank_count
 
 NAME = "nccl-tests"
@@ -81,7 +81,7 @@ def is_output(document: Document) -> bool:
     return any(_HEADER.match(line.text) for line in document.lines)
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read every table of a file.
 
     Raises:
@@ -112,7 +112,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             own = commands[bisect_right(commands, last, key=lambda each: each[0]) :]
             identity = _table_identity(reader, header, own, commands)
             algorithms = choices(document.lines[head:following])
-            tables.append(_table(reader, header, identity, given, warnings, algorithms))
+            tables.append(_table(reader, header, identity, user_facts, warnings, algorithms))
             is_end = not any(each.text.strip() for each in document.lines[index:])
             warnings += _missing(reader, header, is_end=is_end)
             document.require_rows([table.rows for table in tables])
@@ -176,7 +176,7 @@ def _placements(document: Document, head: int) -> Sequence[str]:
 
 @dataclass
 class _TableReader:
-    """Rows of a table, with the printed numbers and the collective's fields of each for `nccl_identity`."""
+    """Rows of a table, with the printed numbers and the collective's fields of each for `identify`."""
 
     document: Document
     head: Line
@@ -299,7 +299,7 @@ def _table_identity(
     header: Header,
     table_commands: Sequence[tuple[int, str]],
     commands: Sequence[tuple[int, str]],
-) -> tuple[Said, str]:
+) -> tuple[OutputFacts, str]:
     """Return benchmark and ranks of a table by the output, and the command line that started the run.
 
     Args:
@@ -328,7 +328,7 @@ def _table_identity(
     launched = processes * header.each if processes and processes * header.each > 1 else None
     listed = rank_count([(rank, group) for rank, group, _, _ in header.devices])
     groups = len({group for _, group, _, _ in header.devices}) or 1
-    return Said(line.number, benchmark, earlier, listed, launched, groups), of_program or before
+    return OutputFacts(line.number, benchmark, earlier, listed, launched, groups), of_program or before
 
 
 def _program(command: str) -> str:
@@ -339,14 +339,14 @@ def _program(command: str) -> str:
 def _table(
     reader: _TableReader,
     header: Header,
-    identity: tuple[Said, str],
-    given: Given,
+    identity: tuple[OutputFacts, str],
+    user_facts: UserFacts,
     warnings: list[str],
     algorithms: Choices,
 ) -> Table:
     stated, command = identity
     evidence = Evidence(reader.prints, reader.leads)
-    benchmark, ranks = identify(reader.document, evidence, stated, given, warnings)
+    benchmark, ranks = identify(reader.document, evidence, stated, user_facts, warnings)
     hosts = list(dict.fromkeys(host for _, _, host, _ in header.devices))
     facts = machine_facts(hosts, [gpu for _, _, _, gpu in header.devices], header.library)
     name = benchmark.removesuffix("_mpi")

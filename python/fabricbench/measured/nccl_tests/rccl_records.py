@@ -16,7 +16,7 @@ from typing import Any, Final
 from fabricbench.measured.file_text.document import RANKS_HINT, Document, shown
 from fabricbench.measured.file_text.intervals import Interval
 from fabricbench.measured.file_text.json_fields import documents_and_lines
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Row, Table, UserFacts, Value
 from fabricbench.measured.nccl_tests.bandwidth_check import KINDS, Kind, factor_of
 from fabricbench.measured.nccl_tests.output import collective_of
 
@@ -53,7 +53,7 @@ def _head(text: str) -> list[str]:
     return [name.strip().lower() for name in next(csv.reader([text], skipinitialspace=True))]
 
 
-def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+def read(document: Document, user_facts: UserFacts) -> tuple[list[Table], list[str]]:
     """Read every record of a file.
 
     Raises:
@@ -70,7 +70,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         if kind is None:
             omitted_counts[name] = omitted_counts.get(name, 0) + 1
             continue
-        ranks = _ranks(document, line, record, given)
+        ranks = _ranks(document, line, record, user_facts)
         row = _row(document, line, record, kind, ranks)
         tables.setdefault((kind.name, ranks), (line, []))[1].append(row)
         document.require_rows([rows for _, rows in tables.values()])
@@ -123,12 +123,12 @@ def _of_csv(document: Document) -> Iterator[_Record]:
         yield line.number, dict(zip(columns, cells, strict=True))
 
 
-def _ranks(document: Document, line: int, record: Mapping[str, str], given: Given) -> int:
+def _ranks(document: Document, line: int, record: Mapping[str, str], user_facts: UserFacts) -> int:
     gpus = _integer(document, line, record, "gpus")
     processes, gpus_per_process = (
         _integer(document, line, record, name) for name in ("ranks", "gpusperrank")
     )
-    ranks = gpus or (processes * (gpus_per_process or 1) if processes else None) or given.ranks
+    ranks = gpus or (processes * (gpus_per_process or 1) if processes else None) or user_facts.ranks
     if ranks is None:
         raise document.error(line, "no number of GPUs", "gpus, or ranks and gpusPerRank", RANKS_HINT)
     return ranks

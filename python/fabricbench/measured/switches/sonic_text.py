@@ -136,7 +136,7 @@ class _Form:
     """A known table: the command that prints it, and its reader of a row."""
 
     command: str
-    told: Callable[[Sequence[str]], _RowCounters]
+    read_row: Callable[[Sequence[str]], _RowCounters]
 
 
 def _form(title: str, head: Sequence[str]) -> _Form | None:
@@ -261,7 +261,7 @@ def _table(reading: Reading, lines: Sequence[Line], index: int, kind: str, chip:
         return index
     reading.read_as(form.command)
     for line, cells in rows:
-        for object_name, name, cell in form.told(cells):
+        for object_name, name, cell in form.read_row(cells):
             reading.add(f"{namespace}{object_name}", name, cell, line.number, since)
     return index
 

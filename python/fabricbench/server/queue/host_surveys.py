@@ -52,14 +52,14 @@ class Survey:
             Thread(target=self._survey_hosts, name="survey", daemon=True).start()
 
     def _survey_hosts(self) -> None:
-        from fabricbench.hosts.control.survey import ask
+        from fabricbench.hosts.control.survey import check_host
 
         while True:
             try:
                 host = self._waiting.get_nowait()
             except Empty:
                 return
-            report = ask(host, self._identity)
+            report = check_host(host, self._identity)
             with self._changed:
                 self._reports[host.name] = report
                 self._changed_at = time.monotonic()

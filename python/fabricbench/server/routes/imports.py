@@ -64,7 +64,7 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
         {"name": file, "format_name": format, "ranks": ranks, "benchmark": benchmark, "plan": plan},
         content,
     )
-    user_facts = importing.Given(ranks, benchmark)
+    user_facts = importing.UserFacts(ranks, benchmark)
     source = importing.Source(file, content)
     return await run_in_threadpool(_imported, state, source, user_facts, (format, name, plan), tag or [""])
 
@@ -72,7 +72,7 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
 def _imported(
     state: ServerState,
     source: importing.Source,
-    user_facts: importing.Given,
+    user_facts: importing.UserFacts,
     naming: tuple[str | None, str, str | None],
     tags: list[str],
 ) -> dict[str, Any]:

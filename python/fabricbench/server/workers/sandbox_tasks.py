@@ -137,7 +137,7 @@ def measure(
         benchmark: Name of the benchmark, if the file does not state it.
         plan: Name of the shipped plan that simulates it.
     """
-    user_facts = importing.Given(ranks, benchmark)
+    user_facts = importing.UserFacts(ranks, benchmark)
     loaded = loading.load(plan) if plan else None
     if loaded is not None:
         try:
@@ -146,7 +146,7 @@ def measure(
             return {"error": _faults(error)[0] | {"line": None, "column": None}}
     options = importing.Options(format_name, "", "", user_facts, loaded)
     try:
-        return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
+        return {"count": importing.count_results(importing.Source(name, b64decode(text)), options)}
     except importing.MeasuredError as error:
         return {
             "error": {
