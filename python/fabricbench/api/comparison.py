@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fabricbench.api.trial import Trial
 from fabricbench.report.documents.comparison import JobPair, compared, matched
 from fabricbench.report.output.data_frames import comparison_frame
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import stored_reports
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,4 +77,4 @@ def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial
 
 
 def _pairs(first: Trial, second: Trial) -> list[JobPair]:
-    return compared(stored_reports(first.stored, Beside()), stored_reports(second.stored, Beside()))
+    return compared(stored_reports(first.stored), stored_reports(second.stored))

@@ -18,11 +18,11 @@ MAX_VALUE = 48
 _RATIO_DECIMALS = 4
 
 
-def comparison_text(found: Comparison, *, colour: bool = False) -> str:
+def comparison_text(comparison: Comparison, *, colour: bool = False) -> str:
     """Return the differing parameters, the table of a run's variants, and every metric of each job."""
-    parts = [_parameters(found, colour=colour)]
-    parts += [run_table(found.jobs, colour=colour)] if found.jobs else []
-    ordered = sorted(found.focus, key=lambda pair: _job_index(found, pair))
+    parts = [_parameters(comparison, colour=colour)]
+    parts += [run_table(comparison.jobs, colour=colour)] if comparison.jobs else []
+    ordered = sorted(comparison.focus, key=lambda pair: _job_index(comparison, pair))
     parts += [_metrics(list(group), colour=colour) for _, group in groupby(ordered, key=_job)]
     return "\n\n".join(part for part in parts if part)
 

@@ -16,7 +16,7 @@ from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
 from fabricbench.plan.loaded_plan import LoadedPlan
 from fabricbench.report.studies.published import published_rows
-from fabricbench.results.job_reports import Beside, stored_reports
+from fabricbench.results.job_reports import stored_reports
 from fabricbench.results.result_source import SIMULATED, made
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, not_found
@@ -165,7 +165,7 @@ def _published(entry: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
     as_shipped = [trial for trial in variant_trials if _is_as_shipped(trial, entry)]
     newest_by_size = {trial.facts.data_size_bytes: trial for trial in as_shipped}
     reports_by_size = {
-        size: stored_reports(newest_by_size[size], Beside())[0] if size in newest_by_size else None
+        size: stored_reports(newest_by_size[size])[0] if size in newest_by_size else None
         for size in entry["values"]
     }
     rows = published_rows(entry["values"], reports_by_size)
