@@ -1,4 +1,4 @@
-"""Search for causes by pauses: head-of-line blocking, NICs that hold others back, stalls."""
+"""Search for causes by pauses: head-of-line blocking, NICs that hold others back, stalls, PFC storms."""
 
 from __future__ import annotations
 

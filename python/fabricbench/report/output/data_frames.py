@@ -1,4 +1,4 @@
-"""Summaries and comparisons as polars frames, for programs."""
+"""Summaries, results of searches, twins and comparisons as polars frames, for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials as JSON and CSV, for programs."""
+"""Trials, insight from counters, lists of trials and comparisons as JSON and CSV, for programs."""
 
 from __future__ import annotations
 
@@ -196,11 +196,7 @@ def flat_columns(jobs: Sequence[JobReport]) -> list[str]:
         names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
     names += ["alone_trial", "kept_percent", *ALONE_RATIOS, *(f"alone_{name}" for name in _ALONE), "verdict"]
     names += ["message_size_bytes", "reference_trial", *RATIOS, *_FABRIC]
-    return [*names, *axis_names(_trials(jobs))]
-
-
-def _trials(jobs: Sequence[JobReport]) -> list[Trial]:
-    return [job.trial for job in jobs]
+    return [*names, *axis_names([job.trial for job in jobs])]
 
 
 def _axes(trial: Trial) -> dict[str, str]:

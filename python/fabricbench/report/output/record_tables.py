@@ -1,4 +1,4 @@
-"""A record table as CSV, JSON or Parquet, batch by batch, so that any size fits in memory."""
+"""A record table, batch by batch for any size, or a comparison, as CSV, JSON or Parquet."""
 
 from __future__ import annotations
 

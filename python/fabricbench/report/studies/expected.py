@@ -380,10 +380,6 @@ def criteria_yaml(expectation: Expectation) -> str:
     return "\n".join(lines) if len(lines) > 3 else "\n".join([*lines[:2], "criteria: []"])
 
 
-def _yaml_value(value: Any) -> str:
-    return rounded_down(value, 6) if isinstance(value, float) else json.dumps(value)
-
-
 @dataclass(frozen=True)
 class NcclTest:
     """A call of nccl-tests that fails if bandwidth is too low.

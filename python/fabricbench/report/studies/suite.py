@@ -339,7 +339,9 @@ def suite_json(report: SuiteReport) -> str:
             "results": [
                 _case(row)
                 | {
-                    "kpis": {name: _values(repeated) for name, repeated in row.values.items()},
+                    "kpis": {
+                        name: vars(repeated) if repeated else None for name, repeated in row.values.items()
+                    },
                     "absent": absent,
                 }
                 for row, absent in zip(test.rows, test.absent, strict=True)
@@ -370,10 +372,6 @@ def _case(row: KpiRow) -> dict[str, Any]:
         "trials": [job.trial.id for job in row.jobs],
         "incomplete": row.incomplete,
     }
-
-
-def _values(repeated: Repeated | None) -> Mapping[str, Any] | None:
-    return None if repeated is None else vars(repeated)
 
 
 def suite_csv(report: SuiteReport) -> str:

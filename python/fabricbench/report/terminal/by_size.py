@@ -33,7 +33,7 @@ def _kind(pair: JobPair) -> tuple[str, int, str, str]:
 def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
     collective, ranks, variant, axes = _kind(pairs[0])
     shown = [
-        metric for metric in in_views(View.SIZES) if any(_has_any(_change(pair, metric)) for pair in pairs)
+        metric for metric in in_views(View.SIZES) if any(_change(pair, metric).has_values for pair in pairs)
     ]
     columns = [Column(("data", "size"), is_text=True)]
     for metric in shown:
@@ -63,7 +63,3 @@ def _has_ratio(metric: Metric) -> bool:
 
 def _change(pair: JobPair, metric: Metric) -> Change:
     return next(change for change in pair.changes if change.metric is metric)
-
-
-def _has_any(change: Change) -> bool:
-    return change.first is not None or change.second is not None

@@ -70,7 +70,7 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
     rows = [
         _row(metric_changes)
         for metric_changes in changes
-        if any(map(_has_any, metric_changes)) or _concerns(metric_changes[0], kinds)
+        if any(change.has_values for change in metric_changes) or _concerns(metric_changes[0], kinds)
     ]
     titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
@@ -79,10 +79,6 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
 def _concerns(change: Change, kinds: Collection[JobKind]) -> bool:
     """Return whether the metric applies to jobs of one of the kinds, even if it could not be measured."""
     return any(change.metric.concerns(kind) for kind in kinds)
-
-
-def _has_any(change: Change) -> bool:
-    return change.first is not None or change.second is not None
 
 
 def _name(job: JobReport) -> str:

@@ -1,4 +1,4 @@
-"""Likely causes, uplinks, losses and pauses of a trial as text for people."""
+"""Likely causes, recoveries, uplinks, losses, pauses and reordering of a trial as text for people."""
 
 from __future__ import annotations
 
