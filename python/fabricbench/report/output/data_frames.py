@@ -106,9 +106,8 @@ def variants_frame(comparison: Comparison) -> pl.DataFrame:
     integers = dict.fromkeys(("data_size_bytes", "iteration"), pl.Int64)
     rows = comparison_rows(comparison)
     axes = _axis_types([pair.second.trial for pair in comparison.pairs], rows)
-    schema = {
-        name: (numbers | integers | axes).get(name, pl.String) for name in comparison_columns(comparison)
-    }
+    types = numbers | integers | axes
+    schema = {name: types.get(name, pl.String) for name in comparison_columns(comparison)}
     return pl.DataFrame(rows, schema=schema, strict=False)
 
 

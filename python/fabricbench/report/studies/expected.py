@@ -360,9 +360,8 @@ def criteria(expectation: Expectation) -> list[dict[str, Any]]:
 
 def criteria_yaml(expectation: Expectation) -> str:
     """Return the criteria as YAML for the plan."""
-    probability = max(
-        (limit.false_alarm for result in expectation.expected for limit in result.limits), default=0.0
-    )
+    limits = [limit for result in expectation.expected for limit in result.limits]
+    probability = max((limit.false_alarm for limit in limits), default=0.0)
     lines = [
         f"# {expectation.plan}, {counted(expectation.seeds, 'seed')}, backend {expectation.backend}; "
         "each fails a fabric that is as the "

@@ -174,15 +174,11 @@ def _verdict(explanation: Explanation) -> str:
 
 def explanation_json(explanation: Explanation) -> str:
     """Return the explanation as one JSON object: `trial`, `jobs` with their causes, and `tried`."""
-    tried = (
-        None
-        if explanation.tried is None
-        else [_tried_object(attempt, explanation) for attempt in explanation.tried]
-    )
+    tried = [_tried_object(attempt, explanation) for attempt in explanation.tried or ()]
     content = {
         "trial": explanation.trial.id,
         "jobs": [_job_object(job, explanation) for job in explanation.jobs],
-        "tried": tried,
+        "tried": None if explanation.tried is None else tried,
     }
     return json.dumps(content, indent=2, allow_nan=False)
 

@@ -72,7 +72,9 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
         for metric_changes in changes
         if any(change.has_values for change in metric_changes) or _concerns(metric_changes[0], kinds)
     ]
-    titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
+    titles = [
+        f"{job.trial.id}  {heading(job)}, {sized(job)}" for job in (first, *(pair.second for pair in pairs))
+    ]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
 
 
@@ -84,10 +86,6 @@ def _concerns(change: Change, kinds: Collection[JobKind]) -> bool:
 def _name(job: JobReport) -> str:
     """Return the label of a job in its table: its variant, or the id of its trial."""
     return job.trial.facts.variant if job.against else job.trial.id
-
-
-def _title(job: JobReport) -> str:
-    return f"{job.trial.id}  {heading(job)}, {sized(job)}"
 
 
 def _row(changes: Sequence[Change]) -> Row:
